@@ -1,0 +1,9 @@
+"""Automatic differentiation: the tape (`graph`), the backward pass (`engine`), the modes, user-defined functions."""
+
+from . import graph
+from .engine import backward, grad
+from .grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
+                        set_grad_enabled)
+
+__all__ = ["backward", "grad", "graph", "enable_grad", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]

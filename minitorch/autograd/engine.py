@@ -1,0 +1,275 @@
+"""The backward pass: gradients flow from the outputs to the leaves in reverse topological order.
+
+`run` counts how many gradients each place of the graph will be sent, then runs a node when all of its gradients
+are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than a chain of two. A place is a
+Node or a leaf tensor.
+"""
+
+import builtins
+
+from . import graph
+from .grad_mode import grad_mode
+from .graph import Several
+
+__all__ = ["run", "backward", "grad"]
+
+
+def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
+    """Pull the `seeds` (tensors) back from the `roots` (places).
+
+    With `capture`, a dict whose keys are places, their gradients are put into it and nothing is accumulated into
+    leaves; otherwise the gradient of each leaf is added to its `grad`.
+    """
+    uses, order = count_uses(roots)
+    wanted = None if capture is None else upstream(order, capture)
+    # Leaf tensors tell themselves from nodes by an empty `parents`.
+    grads, ready, owned = {}, [], set()
+    for root, seed in zip(roots, seeds):
+        g = seed if create_graph else seed.array
+        grads[root] = grads[root] + g if root in grads else g
+    for root in dict.fromkeys(roots):
+        if not uses.get(root):
+            ready.append(root)
+    while ready:
+        place = ready.pop()
+        g = grads.pop(place, None)
+        if g is None and not place.parents:
+            continue
+        if place.hooks is not None and g is not None:
+            g = before(place, g, create_graph)
+        if capture is not None and place in capture:
+            capture[place] = g
+        if not place.parents:
+            if capture is None:
+                accumulate(place, g, create_graph, place in owned)
+            continue
+        if g is None or (wanted is not None and place not in wanted):
+            pulled = (None,) * len(place.parents)
+        else:
+            pulled = place.pull(g, create_graph)
+            if place.hooks is not None and place.hooks.post:
+                pulled = after(place, pulled, g, create_graph)
+        if not retain_graph:
+            place.release()
+        for parent, gp in zip(place.parents, pulled):
+            if parent is None:
+                continue
+            uses[parent] -= 1
+            if not uses[parent]:
+                ready.append(parent)
+            if gp is None:
+                continue
+            if parent.__class__ is Several:
+                slots, i = grads.setdefault(parent, [None] * len(parent.shape)), place.op
+                slots[i] = gp if slots[i] is None else slots[i] + gp
+                continue
+            if gp.shape != parent.shape:                   # undo broadcasting
+                F = place.op.recorded if create_graph else place.backend
+                gp = F.sum_to(gp, shape=tuple(parent.shape))
+            held = grads.get(parent)
+            if held is None:
+                grads[parent] = gp
+                if not parent.parents and not create_graph and is_fresh(gp, g, place.saved, pulled):
+                    owned.add(parent)
+            elif parent in owned and not create_graph and held.dtype == gp.dtype:
+                held += gp                                 # the sum below is ours: add into it
+            else:
+                grads[parent] = held + gp
+                if not create_graph and isinstance(grads[parent], place.backend.ndarray):
+                    owned.add(parent)
+
+
+def count_uses(roots):
+    """How many gradients each place below the roots will be sent, and all the places found."""
+    uses, order = {}, list(dict.fromkeys(roots))
+    seen = set(order)
+    for place in order:                                    # grows while it is read
+        for parent in place.parents:
+            if parent is not None:
+                uses[parent] = uses.get(parent, 0) + 1
+                if parent not in seen:
+                    seen.add(parent)
+                    order.append(parent)
+    return uses, order
+
+
+def upstream(order, capture):
+    """The places through which a gradient must pass on its way to those in `capture`."""
+    users = {}
+    for place in order:
+        for parent in place.parents:
+            if parent is not None:
+                users.setdefault(parent, []).append(place)
+    found = [place for place in capture]
+    wanted = set()
+    for place in found:
+        for user in users.get(place, ()):
+            if user not in wanted:
+                wanted.add(user)
+                found.append(user)
+    return wanted
+
+
+def is_fresh(gp, g, saved, siblings):
+    """Whether a rule has just made the array `gp`, so that nobody else can see it."""
+    if gp is g or getattr(gp, "base", gp) is not None or type(g) is list:
+        return False
+    return not (builtins.sum(s is gp for s in siblings) > 1 or any(s is gp for s in saved or ()))
+
+
+def before(place, g, create_graph):
+    """Run the hooks that see a gradient before it is used, then keep it for `retain_grad`."""
+    from ..tensor import wrap
+    hooks = place.hooks
+    if type(g) is list:
+        return g
+    for hook in list(hooks.pre.values()):
+        result = hook(g if create_graph else wrap(g, place.backend.backend))
+        if result is not None:
+            g = result if create_graph else result.array
+    for ref in hooks.retain:
+        tensor = ref()
+        if tensor is not None:
+            tensor.grad = g if create_graph else wrap(g.copy(), place.backend.backend)
+    return g
+
+
+def after(place, pulled, g, create_graph):
+    """Run the hooks that see a node's input and output gradients together."""
+    from ..tensor import wrap
+
+    def show(x):
+        return x if x is None or create_graph else wrap(x, place.backend.backend)
+
+    for hook in list(place.hooks.post.values()):
+        shown = tuple(map(show, g)) if type(g) is list else (show(g),)
+        result = hook(tuple(map(show, pulled)), shown)
+        if result is not None:
+            result = result if isinstance(result, tuple) else (result,)
+            pulled = tuple(r if r is None or create_graph else r.array for r in result)
+    return pulled
+
+
+def accumulate(leaf, g, create_graph, is_owned):
+    """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
+    from ..tensor import wrap
+    if leaf.grad is None:
+        if create_graph:
+            leaf.grad = g
+        else:
+            leaf.grad = wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
+    elif create_graph:
+        leaf.grad = leaf.grad + g
+    else:
+        leaf.grad.array += g
+        graph.written(leaf.grad, "backward()")
+    if leaf.hooks is not None:
+        for hook in list(leaf.hooks.accumulated.values()):
+            hook(leaf)
+
+
+# ------------------------------------------------------------------ the public calls
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+    """Add to the `grad` of every leaf below `tensors` (or of `inputs` only) its part of the gradient.
+
+    `grad_tensors` are the gradients of `tensors`, None for those with one element (then 1). The graph's saved
+    values are freed unless `retain_graph` (default: `create_graph`); with `create_graph` the pass is recorded,
+    so that its result can be differentiated again.
+    """
+    tensors, seeds = as_tuple(tensors), as_tuple(grad_tensors)
+    if inputs is not None:
+        inputs = as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        found = grad(tensors, inputs, seeds, retain_graph, create_graph, allow_unused=True)
+        for x, g in zip(inputs, found):
+            if g is not None:
+                accumulate(x, g if create_graph else g.array, create_graph, False)
+        return
+    roots, seeds = prepare(tensors, seeds, "backward")
+    with _recording(create_graph):
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):
+    """The gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple of tensors.
+
+    Nothing is added to any ``.grad``. An input that does not influence the outputs raises RuntimeError, unless
+    `allow_unused` (its gradient is None) or `materialize_grads` (zeros).
+    """
+    if is_grads_batched:
+        raise RuntimeError("is_grads_batched=True is not supported: call grad() once for each row of grad_outputs")
+    if allow_unused is False and materialize_grads:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    outputs, inputs = as_tuple(outputs), as_tuple(inputs)
+    for x in inputs:
+        if not x.needs_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
+    capture = {x.node or x: None for x in inputs}
+    with _recording(create_graph):
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
+    return tuple(_captured(x, capture[x.node or x], create_graph, allow_unused, materialize_grads) for x in inputs)
+
+
+def _captured(x, g, create_graph, allow_unused, materialize):
+    from ..tensor import wrap
+    if g is None:
+        if not allow_unused:
+            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+                               "allow_unused=True if this is the desired behavior.")
+        if not materialize:
+            return None
+        return wrap(x.backend.xp.zeros_like(x.array), x.backend)
+    return g if create_graph else wrap(x.backend.xp.array(g), x.backend)
+
+
+class _recording:
+    """Grad mode during a backward pass: recorded or not, and put back at its end."""
+
+    def __init__(self, on):
+        self.on = on
+
+    def __enter__(self):
+        self.outer = grad_mode.enabled, grad_mode.inference
+        grad_mode.enabled, grad_mode.inference = self.on, False
+
+    def __exit__(self, *exc):
+        grad_mode.enabled, grad_mode.inference = self.outer
+
+
+def as_tuple(x):
+    return () if x is None else tuple(x) if isinstance(x, (list, tuple)) or hasattr(x, "__next__") else (x,)
+
+
+def prepare(outputs, seeds, caller):
+    """Roots and seeds of a pass; the checks that PyTorch makes."""
+    from ..tensor import Tensor, wrap
+    seeds = seeds or (None,) * len(outputs)
+    if len(seeds) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
+    roots, ready = [], []
+    for t, seed in zip(outputs, seeds):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{caller}() expected tensors, got {type(t).__name__}")
+        if not t.needs_grad:
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+        if seed is None:
+            if t.array.size != 1:
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
+                                   f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
+            seed = wrap(t.backend.xp.ones_like(t.array), t.backend)
+        elif not isinstance(seed, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
+        elif seed.array.shape != t.array.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a "
+                               f"shape of {t.shape}.")
+        if seed.array.dtype != t.array.dtype:
+            seed = seed.to(t.dtype)
+        roots.append(t.node or t)
+        ready.append(seed)
+    return roots, ready
+

@@ -1,0 +1,39 @@
+"""The backends: one object for each device, made when the device is first asked for.
+
+`get(device)` finds or makes it; `register(type, maker)` adds a kind of device in one call: the maker is given the
+device's index (or None) and returns a `Backend`.
+"""
+
+from ..device import device as Device
+from .base import Backend
+from .cpu import make_cpu
+
+__all__ = ["Backend", "cpu", "get", "register"]
+
+cpu = make_cpu(None)
+default = cpu                                             # where new tensors live
+_makers = {"cpu": make_cpu}
+_made = {("cpu", None): cpu, ("cpu", 0): cpu}
+
+
+def register(type, maker):
+    """Let ``device(type)`` stand for the backends that ``maker(index)`` returns."""
+    from .. import device as module
+    _makers[type] = maker
+    if type not in module.TYPES:
+        module.TYPES += (type,)
+
+
+def get(where=None):
+    """The backend of a device, a string, an index or a backend; the default one for None."""
+    if where is None:
+        return default
+    if isinstance(where, Backend):
+        return where
+    where = Device(where)
+    key = where.type, where.index
+    if key not in _made:
+        if where.type not in _makers:
+            raise RuntimeError(f"device '{where}' has no backend here: known are {', '.join(_makers)}")
+        _made[key] = _makers[where.type](where.index)
+    return _made[key]

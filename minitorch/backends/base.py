@@ -1,0 +1,109 @@
+"""The waist: all that tensors and autograd know of an array library and its hardware.
+
+Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`.
+Optional: `kernels`, hand-written functions by op name; each has the signature and the result of the op's
+reference forward pass (see `minitorch/op.py`). What you get: every op as ``backend.<op name>``.
+"""
+
+from types import MethodType
+
+
+class Backend:
+    """One array library on one device.
+
+    ``backend.mul`` is, in this order: a hand-written kernel for the op `mul`, the op's reference forward pass, or
+    the array module's own function. The choice is made once for each name and kept as an instance attribute.
+    """
+
+    def __init__(self, device, xp, kernels=None):
+        self.device, self.xp, self.kernels, self.ndarray = device, xp, kernels or {}, xp.ndarray
+
+    @property
+    def backend(self):
+        """Itself; of a `Wide` one, the backend that it widens."""
+        return self
+
+    def __repr__(self):
+        return f"<backend {self.device}>"
+
+    def __reduce__(self):
+        from . import get
+        return get, (self.device,)
+
+    def __getattr__(self, name):
+        from ..op import OPS
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name == "wide":                                 # this backend, computing on 16-bit floats in float32
+            found = Wide(self)
+        elif name in self.kernels:
+            found = MethodType(self.kernels[name], self)
+        elif name in OPS:
+            found = OPS[name].bind(self)
+        else:
+            found = getattr(self.xp, name)
+        setattr(self, name, found)
+        return found
+
+    # -- what differs between array modules ------------------------------------------------------------------
+    def strided(self, array, shape, strides):
+        """A view that begins where `array` does, with another shape and strides (in bytes)."""
+        return self.xp.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def of_memory(self, array, size, stride, offset):
+        """A view of the memory that `array` lies in, by size, stride and offset in elements.
+
+        RuntimeError if it would reach outside that memory.
+        """
+        raise NotImplementedError
+
+    def from_host(self, array):
+        """A NumPy array as an array of this backend; the same memory where that is possible."""
+        return self.xp.asarray(array)
+
+    def to_host(self, array):
+        """An array of this backend as a NumPy array; the same memory where that is possible."""
+        return array
+
+
+
+class Wide:
+    """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as PyTorch's do.
+
+    Everything else goes to the backend itself. An op's own functions on its arrays (``x * y``) stay native.
+    """
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def __getattr__(self, name):
+        from ..op import OPS
+        found = getattr(self.backend, name)
+        if name in OPS:
+            found = self.widened(found)
+        setattr(self, name, found)
+        return found
+
+    def widened(self, function):
+        ndarray, float32 = self.backend.ndarray, self.backend.xp.dtype("float32")
+
+        def widen(x):
+            return x.astype(float32) if isinstance(x, ndarray) and is_half(x.dtype) else x
+
+        def call(*arrays, **attrs):
+            halves = [x.dtype for x in arrays if isinstance(x, ndarray) and is_half(x.dtype)]
+            if not halves:
+                return function(*arrays, **attrs)
+            out = function(*map(widen, arrays), **attrs)
+            if attrs.get("dtype") is not None:
+                return out
+
+            def narrow(y):
+                return y.astype(halves[0]) if getattr(y, "dtype", None) == float32 else y
+            return type(out)(map(narrow, out)) if isinstance(out, (tuple, list)) else narrow(out)
+        return call
+
+
+def is_half(dtype):
+    """Whether a NumPy dtype is float16 or bfloat16."""
+    return dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16")

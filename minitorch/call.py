@@ -1,0 +1,139 @@
+"""What generated calls hand over: everything but the common case.
+
+`general` takes any mixture of dtypes, numbers, NumPy values and devices, brings the inputs together and calls the
+op again; it also serves ``out=``. The common case never comes here (`minitorch/template.py`).
+"""
+
+import numpy as np
+
+from . import dtypes, errors
+from .autograd.grad_mode import grad_mode
+from .op import OPS, finish, recorded
+from .tensor import Tensor, mark_view, wrap
+
+NUMBERS = (bool, int, float, complex)
+
+
+def general(op, inputs, attrs, out=None):
+    """Call `op` on inputs that are not all float32 or float64 tensors of one kind on one device."""
+    if out is not None:
+        return write_out(op.name, op.call, inputs, attrs, out, variadic=op.inputs[0].kind == "variadic")
+    variadic = op.inputs[0].kind == "variadic"
+    kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
+    inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
+    check_devices(op, inputs)
+    if op.promotion:
+        inputs = PROMOTIONS[op.promotion](op, inputs, kinds, attrs)
+    return op.bare(inputs, **attrs) if variadic else op.bare(*inputs, **attrs)
+
+
+def accept(op, x, kind, position):
+    """One input as a tensor or a Python number; TypeError, in PyTorch's words, for anything else."""
+    if isinstance(x, Tensor) or (x is None and kind.optional):
+        return x
+    if isinstance(x, np.ndarray):
+        from .ops.create import from_numpy
+        return from_numpy(x)
+    if isinstance(x, np.generic):
+        x = x.item()
+    if kind.kind == "number" and isinstance(x, NUMBERS):
+        return x
+    raise errors.not_a_tensor(op, kind, position, x)
+
+
+def check_devices(op, inputs):
+    """All tensors must be on one device."""
+    found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
+    if len(found) > 1:
+        first, second = list(found)[:2]
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
+                           f"{first.device} and {second.device}! In {op.name}(): move one of them, as in "
+                           f"`x.to('{first.device}')`.")
+
+
+# ------------------------------------------------------------------ bringing dtypes together
+def participants(inputs, kinds):
+    return [getattr(x, "array", x) for x, kind in zip(inputs, kinds) if kind.kind != "other" and x is not None]
+
+
+def cast_all(inputs, kinds, dtype):
+    """The inputs as `dtype`: tensors by a (differentiable) cast, numbers as they fit."""
+    target = dtype.np
+    return [x if kind.kind == "other" or x is None else
+            cast_number(x, dtype) if not isinstance(x, Tensor) else
+            x if x.array.dtype == target else recorded.to_dtype(x, dtype=target) for x, kind in zip(inputs, kinds)]
+
+
+def cast_number(x, dtype):
+    """A Python number as an operand of `dtype`: integers wrap around, as they do in PyTorch."""
+    if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
+        return dtype.np.type(x) if dtype is dtypes.bfloat16 else x
+    if dtype.category == dtypes.BOOL:
+        return bool(x)
+    size = 8 * dtype.itemsize
+    x = int(x) % 2**size
+    return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
+
+
+def promote_common(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds."""
+    return cast_all(inputs, kinds, dtypes.common_dtype(participants(inputs, kinds)))
+
+
+def promote_float(op, inputs, kinds, attrs):
+    """The same, but integers and bools become the default float."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    return cast_all(inputs, kinds, dtypes.get_default_dtype() if found.category < dtypes.FLOATING else found)
+
+
+def promote_same(op, inputs, kinds, attrs):
+    """No promotion: the tensors must agree; numbers are taken as they are."""
+    found = dict.fromkeys(dtypes.from_np(x.dtype) for x in participants(inputs, kinds) if hasattr(x, "dtype"))
+    if len(found) > 1:
+        first, second = list(found)[:2]
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
+                           f"{op.name}(): cast one of them, as in `x.to({first})`")
+    return inputs
+
+
+def promote_numbers(op, inputs, kinds, attrs):
+    """The tensors decide the type; numbers are cast to it."""
+    inputs = promote_same(op, inputs, kinds, attrs)
+    return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds) if hasattr(x, "dtype")]))
+
+
+PROMOTIONS = {"common": promote_common, "any": lambda op, inputs, kinds, attrs: inputs, "float": promote_float, "same": promote_same,
+              "numbers": promote_numbers}
+
+
+# ------------------------------------------------------------------ writing results
+def write_out(name, call, inputs, attrs, out, variadic=False):
+    """Call, and write the result into `out`, a tensor or a tuple of them."""
+    from .inplace import check_can_hold, resize_to
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    if grad_mode.enabled and any(t.needs_grad for t in [*tensors, *outs]):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           f"one of the arguments requires grad.")
+    result = call(inputs, **attrs) if variadic else call(*inputs, **attrs)
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(outs, results):
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        check_can_hold(target, value, name)
+        resize_to(target, value.array.shape)
+        write(target, value.array, f"{name}(out=...)")
+    if isinstance(out, (tuple, list)):
+        return type(result)(*outs) if hasattr(result, "_fields") else tuple(outs)
+    return out
+
+
+def write(target, array, writer):
+    """Overwrite a tensor's elements, and count the write."""
+    from .autograd.graph import written
+    target.backend.xp.copyto(target.array, array, casting="unsafe")
+    written(target, writer)
+
+
+finish(Tensor, general, errors.explain, mark_view, dtypes.as_np)
+__all__ = ["general", "write_out", "write", "OPS", "wrap"]

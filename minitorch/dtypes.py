@@ -1,0 +1,250 @@
+"""Data types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
+
+Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays, forward
+passes, rules) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of promotion are those of
+https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a category (bool < integer < floating
+< complex) is decided by every operand, a size only by the operands with dimensions, if these are of that category.
+"""
+
+import builtins
+from functools import lru_cache
+
+import numpy as np
+
+__all__ = ["dtype", "finfo", "iinfo", "get_default_dtype", "set_default_dtype", "promote_types", "result_type",
+           "can_cast"]
+
+BOOL, INTEGER, FLOATING, COMPLEX = range(4)
+
+
+class dtype:
+    """The type of a tensor's elements, such as ``minitorch.float32``.
+
+    Attributes: `name`, `itemsize` (bytes), `is_floating_point`, `is_complex`, `is_signed`, and `np`, the NumPy
+    dtype. Its text is PyTorch's (``torch.float32``), so that what is printed can be pasted into a program.
+    """
+
+    __slots__ = ("name", "category", "itemsize", "is_signed", "_np")
+
+    def __init__(self, name, category, itemsize, is_signed=True):
+        self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, is_signed
+        self._np = None if name == "bfloat16" else np.dtype(name)
+
+    @property
+    def np(self):
+        if self._np is None:
+            load_bfloat16()
+        return self._np
+
+    is_floating_point = property(lambda self: self.category == FLOATING)
+    is_complex = property(lambda self: self.category == COMPLEX)
+
+    def to_complex(self):
+        """The complex type whose parts have this precision."""
+        if self.category == COMPLEX:
+            return self
+        return complex128 if self is float64 else complex64
+
+    def to_real(self):
+        """The floating-point type of a complex type's parts; any other type itself."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return self.name                                  # pickled as the module's global of that name
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+bool = dtype("bool", BOOL, 1, False)
+uint8 = dtype("uint8", INTEGER, 1, False)
+int8 = dtype("int8", INTEGER, 1)
+int16 = short = dtype("int16", INTEGER, 2)
+int32 = int = dtype("int32", INTEGER, 4)
+int64 = long = dtype("int64", INTEGER, 8)
+uint16 = dtype("uint16", INTEGER, 2, False)
+uint32 = dtype("uint32", INTEGER, 4, False)
+uint64 = dtype("uint64", INTEGER, 8, False)
+float16 = half = dtype("float16", FLOATING, 2)
+bfloat16 = dtype("bfloat16", FLOATING, 2)
+float32 = float = dtype("float32", FLOATING, 4)
+float64 = double = dtype("float64", FLOATING, 8)
+complex64 = cfloat = dtype("complex64", COMPLEX, 8)
+complex128 = cdouble = dtype("complex128", COMPLEX, 16)
+
+ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
+       complex64, complex128)
+NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half bfloat16 float32 float "
+         "float64 double complex64 cfloat complex128 cdouble").split()   # what the package re-exports
+
+# One dictionary from either spelling to the NumPy dtype, one back. bfloat16 joins them when it is first used.
+_np_of = {key: d._np for d in ALL if d._np is not None for key in (d, d._np)}
+_dtype_of = {d._np: d for d in ALL if d._np is not None}
+_PYTHON = {builtins.bool: bool, builtins.int: int64, builtins.float: float64, complex: complex128}
+_default = float32
+
+
+def load_bfloat16():
+    """Register ml_dtypes' bfloat16; a clear error where the package is missing."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise RuntimeError("bfloat16 needs the package ml_dtypes, which is not installed: "
+                           "`pip install ml_dtypes` (or minitorch[bfloat16])") from None
+    bfloat16._np = found = np.dtype(ml_dtypes.bfloat16)
+    _np_of[bfloat16] = _np_of[found] = found
+    _dtype_of[found] = bfloat16
+
+
+def as_np(d):
+    """The NumPy dtype of a `dtype` or a NumPy dtype; TypeError for anything else."""
+    try:
+        return _np_of[d]
+    except (KeyError, TypeError):
+        pass
+    if d is bfloat16:
+        return d.np
+    if d in _PYTHON:
+        return _np_of[_PYTHON[d]]
+    raise TypeError(f"expected a dtype such as minitorch.float32, got {d!r} (of type {type(d).__name__})")
+
+
+def from_np(d):
+    """The `dtype` of a NumPy dtype; TypeError if tensors cannot hold it."""
+    try:
+        return _dtype_of[d]
+    except KeyError:
+        pass
+    d = np.dtype(d)
+    if d.name == "bfloat16":
+        load_bfloat16()
+    native = d.newbyteorder("=")
+    if native in _dtype_of:
+        return _dtype_of[native]
+    raise TypeError(f"can't convert np.ndarray of type {d}. The only supported types are: "
+                    f"{', '.join(t.name for t in ALL)}")
+
+
+def get_default_dtype():
+    """The floating-point type that tensors of Python floats get; float32 unless changed."""
+    return _default
+
+
+def set_default_dtype(d):
+    """Set the type that tensors of Python floats get: one of the floating-point types."""
+    global _default
+    if not (isinstance(d, dtype) and d.is_floating_point):
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    _default = d
+    _result_category.cache_clear()
+
+
+def of_scalar(x):
+    """The type that the Python number `x` has in PyTorch: bool, int64, the default dtype or its complex twin."""
+    kind = _PYTHON.get(type(x)) or next(d for t, d in _PYTHON.items() if isinstance(x, t))
+    if kind is float64:
+        return _default
+    return _default.to_complex() if kind is complex128 else kind
+
+
+@lru_cache(maxsize=None)
+def promote_types(type1, type2):
+    """The smallest type that holds both, by PyTorch's rules (int64 with float32 is float32)."""
+    a, b = sorted((type1, type2), key=lambda d: d.category)
+    if a is b or a.category == BOOL:
+        return b
+    if a.category < b.category < COMPLEX:
+        return b
+    if b.category == COMPLEX:
+        return complex128 if complex128 in (a, b) or float64 in (a, b) else complex64
+    if a.category == FLOATING and bfloat16 in (a, b):
+        other = a if b is bfloat16 else b
+        return float32 if other is float16 else other
+    found = np.promote_types(a.np, b.np)
+    if found.kind == "f" and a.category == INTEGER:
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                           f"{a.name} and {b.name}")
+    return _dtype_of[found]
+
+
+@lru_cache(maxsize=None)
+def _result_category(dimensioned, zero_dim, number):
+    """The result type of operands grouped as PyTorch groups them; each group's type, or None where empty."""
+    def combine(strong, weak):
+        if strong is None or weak is None:
+            return strong or weak
+        if strong.category == COMPLEX:
+            return strong
+        if strong.category == FLOATING:
+            return strong.to_complex() if weak.category == COMPLEX else strong
+        if strong.category == BOOL or weak.category >= FLOATING:
+            return promote_types(strong, weak)
+        return strong
+    return combine(dimensioned, combine(zero_dim, number))
+
+
+def common_dtype(operands):
+    """The type that an op computes in, for raw arrays and Python numbers."""
+    groups = [None, None, None]
+    for x in operands:
+        is_number = not hasattr(x, "ndim")
+        d = of_scalar(x) if is_number else from_np(x.dtype)
+        place = 2 if is_number else x.ndim == 0
+        groups[place] = d if groups[place] is None else promote_types(groups[place], d)
+    return _result_category(*groups)
+
+
+def result_type(tensor1, tensor2):
+    """The type of the result of an arithmetic op on two operands, each a tensor or a Python number."""
+    return common_dtype([getattr(x, "array", x) for x in (tensor1, tensor2)])
+
+
+def can_cast(from_, to):
+    """Whether PyTorch's promotion rules allow the cast: not to a lower category, nor from signed to unsigned."""
+    if from_.category > to.category:
+        return False
+    return not (to.category == INTEGER and from_.category == INTEGER and from_.is_signed and not to.is_signed)
+
+
+class finfo:
+    """The limits of a floating-point type: `bits eps max min tiny smallest_normal resolution`."""
+
+    def __init__(self, type=None):
+        d = get_default_dtype() if type is None else type
+        if not (isinstance(d, dtype) and d.category >= FLOATING):
+            raise TypeError(f"minitorch.finfo() requires a floating point input type. Use minitorch.iinfo to handle "
+                            f"'{getattr(d, 'name', d)}'")
+        d = d.to_real()
+        if d is bfloat16:
+            import ml_dtypes
+            found = ml_dtypes.finfo(d.np)
+        else:
+            found = np.finfo(d.np)
+        self.dtype, self.bits = d.name, d.itemsize * 8
+        for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+            setattr(self, name, found.dtype.type(getattr(found, name)).item() if d is not bfloat16
+                    else np.float64(getattr(found, name)).item())
+
+    def __repr__(self):
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+
+class iinfo:
+    """The limits of an integer type: `bits max min`."""
+
+    def __init__(self, type):
+        if not (isinstance(type, dtype) and type.category == INTEGER):
+            raise TypeError(f"minitorch.iinfo() requires an integer input type. Use minitorch.finfo to handle "
+                            f"'{getattr(type, 'name', type)}'")
+        found = np.iinfo(type.np)
+        self.dtype, self.bits, self.max, self.min = type.name, found.bits, found.max, found.min
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

@@ -1,0 +1,245 @@
+"""The op table's machinery: how a row is written, and the call that is generated from it.
+
+A row holds all there is to an op: its forward pass on raw arrays, a derivative rule for each input, its
+documentation and its domain. Everything else is derived from the registry `OPS`: functions, methods, in-place
+methods, `out=`, gradient checks, parity tests, reference pages.
+
+    sin = ufunc("sin", "The sine of `input` (radians), elementwise.",
+                input=lambda F, g, input: g * F.cos(input))
+
+    @op(input=lambda F, g, out, dim: out * (g - F.sum(g * out, dim=dim, keepdim=True)))
+    def softmax(F, input, *, dim): ...
+
+- The keyword is the input being differentiated, `g` the gradient of the output.
+- A rule is given what its parameters name: inputs, `out`, attributes, or ``<input>_shape`` and ``<input>_dtype``;
+  the tape keeps only that.
+- A rule uses operators and ``F.<op>``, nothing else, because it runs twice: on raw arrays, F being the Backend, and
+  on tensors, F being `recorded`, when the backward pass is itself recorded.
+- ``joint=rule(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
+  says which of them are asked for.
+- An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
+"""
+
+import inspect
+import linecache
+from types import MethodType
+
+import numpy as np
+
+from . import backends
+from .autograd import graph
+from .autograd.grad_mode import grad_mode
+from .autograd.graph import Node, Selected, Several
+from .template import write_call, write_pull
+
+__all__ = ["OPS", "Op", "op", "ufunc", "composite", "method", "recorded", "FUNCTIONS", "METHODS", "Number",
+           "Other"]
+
+OPS = {}                   # name -> Op: every row of the table
+FUNCTIONS = {}             # (namespace, public name) -> function: every public function, op or composite
+
+# What may stand where a row says Number: a tensor or one of these.
+NUMBERS = frozenset({bool, int, float})
+f32, f64 = np.dtype("float32"), np.dtype("float64")
+
+
+class recorded:
+    """The ops on tensors, as a namespace: what F is while a backward pass is recorded."""
+
+
+class Number:
+    """Annotation of an input that may be a Python number instead of a tensor."""
+
+
+class Other:
+    """Annotation of an input whose dtype stands apart: an index, a mask, a condition."""
+
+
+class Input:
+    """One array argument: `name`, `kind` ("tensor", "number", "other" or "variadic"), and whether None will do."""
+
+    def __init__(self, parameter):
+        self.name = parameter.name
+        self.optional = parameter.default is None
+        self.kind = ("variadic" if parameter.kind is parameter.VAR_POSITIONAL else
+                     {Number: "number", Other: "other"}.get(parameter.annotation, "tensor"))
+
+
+class Op:
+    """A differentiable function of tensors, defined in one place. See the head of this file.
+
+    `promotion` says what dtype the inputs are brought to first: "common" (PyTorch's promotion), "float" (the same,
+    and integers become the default float), "same" (they must agree), "numbers" (they must agree, and numbers are cast
+    to them), "any" (as they come, but 16-bit floats are computed in float32) or None (the forward pass takes any).
+    `view` says that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says
+    which outputs have a gradient, or "list" for any number that all have one.
+
+    For tests and docs: `shapes` ("* n k, * k m -> * n m"), `domain` (input name to a range, where not all of
+    [-2, 2] will do), `kinks` (where it is not differentiable: "zero", "ties", "steps"), and `sample`, a function of a
+    `minitorch.testing.strategies.Draw` that returns inputs and attributes, for ops that these words cannot describe.
+    """
+
+    recorded = recorded
+
+    def __init__(self, name, forward, inputs, attrs, rules, doc, promotion=None, view=False, joint=None,
+                 outputs=1, shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None):
+        self.name, self.forward, self.inputs, self.attrs, self.__doc__ = name, forward, inputs, attrs, doc
+        self.promotion, self.view, self.outputs = promotion, view, outputs
+        self.shapes, self.domain, self.sample, self.kinks = shapes, domain or {}, sample, kinks
+        self.xp_name = xp_name
+        self.node_name = node_name or camel_case(name) + "Backward0"
+        self.rules, self.joint = {x.name: rules.get(x.name) for x in inputs}, joint
+        unknown = set(rules) - set(self.rules)
+        if unknown:
+            raise TypeError(f"op {name}: a rule for {sorted(unknown)}, which are not inputs")
+        self.describe_saved()
+        OPS[name] = self
+
+    def describe_saved(self):
+        """Which values the rules read (`reads`), and where each one stands in the graph (`saved_places`)."""
+        names = [x.name for x in self.inputs]
+        skip = 3 if self.joint else 2
+        rules = {None: self.joint} if self.joint else self.rules
+        self.reads = {x: list(inspect.signature(r).parameters)[skip:] for x, r in rules.items() if r}
+        self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
+        known = {*names, "out", *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
+        unknown = set(self.saved_fields) - known
+        if unknown:
+            raise TypeError(f"op {self.name}: a rule asks for {sorted(unknown)}, which it does not have")
+        variadic = any(x.kind == "variadic" for x in self.inputs)
+        places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
+        self.saved_places = [places.get(f) for f in self.saved_fields]
+        self.saves_arrays = any(p is not None for p in self.saved_places)
+        self.differentiable = bool(self.reads)
+
+    def bind(self, backend):
+        """The forward pass as a function on `backend`'s arrays."""
+        if self.forward is None:                           # the array module's own function
+            return getattr(backend.xp, self.xp_name)
+        return MethodType(self.forward, backend)
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+
+def camel_case(name):
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+# ------------------------------------------------------------------ the three ways to define a function
+def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, **options):
+    """Define an elementwise op that the array modules have; rules are given by input name."""
+    how, rules = split_options(options)
+    names = inputs or list(rules) or ["input"]
+    parameters = [Input(inspect.Parameter(x, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                                          annotation=Number if len(names) > 1 else inspect.Parameter.empty))
+                  for x in names]
+    public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
+    public.setdefault("inplace", True)
+    row = Op(name, None, parameters, [], rules, doc, promotion, xp_name=xp_name or name, **how)
+    return publish(compile_call(row), name, **public)
+
+
+def op(**options):
+    """Define an op by its forward pass on raw arrays: ``def name(F, *inputs, *, attributes)``."""
+    def define(forward):
+        how, rules = split_options(options)
+        public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
+        params = list(inspect.signature(forward).parameters.values())[1:]
+        inputs = [Input(p) for p in params if p.kind is not p.KEYWORD_ONLY]
+        attrs = [(p.name, p.default) for p in params if p.kind is p.KEYWORD_ONLY]
+        row = Op(forward.__name__, forward, inputs, attrs, rules, forward.__doc__, **how)
+        return publish(compile_call(row), forward.__name__, **public)
+    return define
+
+
+def composite(function=None, **public):
+    """Publish a plain function of other ops; it needs no rule of its own."""
+    if function is None:
+        return lambda f: composite(f, **public)
+    return publish(function, function.__name__, **public)
+
+
+OPTIONS = {"promotion", "view", "joint", "outputs", "shapes", "domain", "sample", "kinks", "node_name"}
+PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
+
+
+def split_options(options):
+    """Keywords that describe the op, and those that are rules."""
+    how = {k: v for k, v in options.items() if k in OPTIONS or k in PUBLIC}
+    return how, {k: v for k, v in options.items() if k not in how}
+
+
+METHODS = {}               # name -> function: methods whose signature is not that of the function of the same name
+
+
+def method(function=None, *, name=None):
+    """Make a function a method of Tensor: for methods that take what their function does not, as ``x.view(2, 3)``."""
+    if function is None:
+        return lambda f: method(f, name=name)
+    METHODS[name or function.__name__] = function
+    return function
+
+
+class Public:
+    """A public function: where it is found, and which methods come from it."""
+
+    def __init__(self, call, name, namespace, method, inplace):
+        self.call, self.name, self.namespace, self.method, self.inplace = call, name, namespace, method, inplace
+
+
+def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(), public_name=None):
+    """Enter a function in the registry of public names.
+
+    `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
+    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
+    """
+    call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
+    if namespace is None:
+        return call
+    method = namespace == "" if method is None else method
+    for alias in (public_name or name, *aliases):
+        FUNCTIONS[namespace, alias] = Public(call, alias, namespace, method, inplace)
+    return call
+
+
+# ------------------------------------------------------------------ generating the call
+def compile_call(row):
+    """Write the function that users call, as `dataclasses` writes an ``__init__``.
+
+    Written out, not looped over ``*inputs``, for a real signature and half the cost; ``print(op.source)`` shows
+    it. Two are made from one template: the one users call, for float32 and float64 on one device, and
+    ``row.general``, to which it turns over everything else.
+    """
+    row.pull = compile_source(write_pull(row), "pull", f"<minitorch rule of {row.name}>", {
+        **{f"rule_{x}": r for x, r in row.rules.items()}, "joint": row.joint})
+    scope = {"op": row}
+    row.bare = compile_source(write_call(row, bare=True), row.name, f"<minitorch op {row.name}, any dtype>", scope)
+    row.source = write_call(row, bare=False)
+    call = row.call = compile_source(row.source, row.name, f"<minitorch op {row.name}>", scope)
+    call.__doc__, call.op, call.source = row.__doc__, row, row.source
+    call.__qualname__ = row.name
+    setattr(recorded, row.name, staticmethod(call))
+    return call
+
+
+def compile_source(source, name, filename, scope):
+    """Run a ``def`` with this module's globals and `scope` in reach; tracebacks will show its lines."""
+    lines = ["    " + line for line in source.splitlines()]
+    factory = "\n".join([f"def make({', '.join(scope)}):", *lines, f"    return {name}"])
+    local = {}
+    exec(compile(factory, filename, "exec"), NAMES, local)
+    linecache.cache[filename] = (len(factory), None, [line + "\n" for line in factory.splitlines()], filename)
+    return local["make"](**scope)
+
+
+# What generated code may name. `graph` is the module, because its clock moves.
+NAMES = {"__name__": "minitorch.generated", "graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
+         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "as_np": None, "Tensor": None,
+         "general": None, "explain": None, "mark_view": None, "asarray": np.asarray}
+
+
+def finish(Tensor, general, explain, mark_view, as_np):
+    """Give generated code what is defined only after this module."""
+    NAMES.update(Tensor=Tensor, general=general, explain=explain, mark_view=mark_view, as_np=as_np,
+                 default=backends.cpu)

@@ -1,0 +1,131 @@
+"""Other dtypes and devices: `to` and its short forms."""
+
+from .. import backends, dtypes
+from ..device import device as Device
+from ..dtypes import as_np
+from ..inplace import inplace
+from ..op import method
+from ..tensor import Tensor, wrap
+from . import create
+from .shape import clone, copy_contiguous, to_dtype
+
+
+@method
+def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
+    """This tensor with another dtype or on another device; itself if it is already there (unless `copy`).
+
+    Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
+    """
+    for arg in args:
+        if isinstance(arg, Tensor):
+            other = arg
+        elif isinstance(arg, dtypes.dtype):
+            dtype = arg
+        elif isinstance(arg, (str, Device)) or arg.__class__ is int:
+            device = arg
+        elif isinstance(arg, bool):
+            non_blocking = arg
+        elif arg is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(arg).__name__}), but "
+                            f"expected a dtype, a device or a tensor")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    out = self
+    if device is not None:
+        backend = backends.get(device)
+        if backend is not self.backend:
+            out = to_backend(out, backend)
+    if dtype is not None:
+        found = as_np(dtype)
+        if found != out.array.dtype:
+            out = cast(out, found)
+    return clone(self) if copy and out is self else out
+
+
+def cast(x, found):
+    """`x` in a NumPy dtype; a result that is no float has no gradient."""
+    if found.kind not in "fV" or not x.needs_grad:
+        return wrap(x.array.astype(found), x.backend)
+    return to_dtype(x, dtype=found)
+
+
+def to_backend(x, backend):
+    if x.needs_grad:
+        raise RuntimeError("copies between devices of tensors that require grad come with the CUDA backend")
+    return wrap(backend.from_host(x.backend.to_host(x.array)), backend)
+
+
+def short_form(name, dtype):
+    def convert(self, memory_format=None):
+        return to(self, dtype=dtype)
+    convert.__name__, convert.__doc__ = name, f"This tensor as {dtype.name}: ``to({dtype})``."
+    return method(convert)
+
+
+for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble"):
+    short_form(name, getattr(dtypes, name))
+short_form("char", dtypes.int8)
+short_form("byte", dtypes.uint8)
+
+
+@method
+def cpu(self, memory_format=None):
+    """This tensor in the processor's memory; itself if it is there."""
+    return to(self, device="cpu")
+
+
+@method
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """This tensor on a CUDA device (the current one by default)."""
+    return to(self, device="cuda" if device is None else device)
+
+
+@method
+def type_as(self, other):
+    """This tensor in the dtype of `other`."""
+    return to(self, dtype=other.dtype)
+
+
+@method(name="type")
+def type_(self, dtype=None, non_blocking=False):
+    """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
+    names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
+             "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+             "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+    if dtype is None:
+        return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{names[self.dtype.name]}Tensor"
+    if isinstance(dtype, str):
+        dtype = {f"torch.{word}Tensor": getattr(dtypes, d) for d, word in names.items()}[dtype]
+    return to(self, dtype=dtype)
+
+
+@method(name="clone")
+def clone_method(self, *, memory_format=None):
+    """A copy with memory of its own; gradients flow through it."""
+    return (copy_contiguous if str(memory_format) == "torch.contiguous_format" else clone)(self)
+
+
+zero_ = method(inplace("zero", create.zero), name="zero_")
+
+
+@method
+def fill_(self, value):
+    """Fill this tensor with a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        if value.array.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
+                               f"dimensions.")
+    else:
+        value = wrap(self.backend.xp.asarray(value).astype(self.array.dtype), self.backend)
+    return copy_(self, value)
+
+
+@method
+def copy_(self, src, non_blocking=False):
+    """Write the elements of `src`, broadcast and cast, into this tensor; gradients flow back to `src`."""
+    if not isinstance(src, Tensor):
+        src = create.tensor(src)
+    return _copy(self, src if src.backend is self.backend else to(src, device=self.device))
+
+
+_copy = inplace("copy", create.copy)

@@ -1,0 +1,206 @@
+"""The op table, indexing: ``x[...]`` and ``x[...] = v`` with everything PyTorch takes between the brackets.
+
+Integers, slices, None and Ellipsis give views. Lists and tensors, of integers or bools, give copies; the gradient of
+an element that was taken several times is summed.
+"""
+
+import numpy as np
+
+from ..autograd.grad_mode import grad_mode
+from ..autograd.graph import written
+from ..inplace import check_is_no_leaf, overwrite
+from ..op import Number, method, op
+from ..tensor import Tensor
+
+
+# ---- reading -----------------------------------------------------------------------------------------------
+@op(view=True, namespace=None, node_name="SliceBackward0",
+    input=lambda F, g, index, input_shape: F.unslice(g, index=index, shape=input_shape),
+    sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
+        [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))
+def slice_view(F, input, *, index):
+    """``input[index]`` for integers, slices, None and Ellipsis: a view."""
+    return input[index]
+
+
+@op(namespace=None, input=lambda F, g, index: F.slice_view(g, index=index),
+    sample=lambda d: ([d.array((4, 2))], dict(index=(1,), shape=(3, 4, 2))))
+def unslice(F, input, *, index, shape):
+    """Zeros of `shape` with `input` put at `index`: the transpose of `slice_view`."""
+    out = F.xp.zeros(shape, input.dtype)
+    out[index] = input
+    return out
+
+
+@op(namespace=None, node_name="IndexBackward0",
+    input=lambda F, g, index, input_shape: F.index_add_zeros(g, index=index, shape=input_shape),
+    sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
+        [(np.array([0, 0, 2]),), (slice(None), np.array([[1, 1], [3, 0]])), (np.array([True, False, True]), 1)]))))
+def index(F, input, *, index):
+    """``input[index]`` where a list or a tensor is among the indices: a copy."""
+    return input[index]
+
+
+@op(namespace=None, input=lambda F, g, index: F.index(g, index=index),
+    sample=lambda d: ([d.array((3, 4, 2))], dict(index=(np.array([0, 0, 2]),), shape=(4, 4, 2))))
+def index_add_zeros(F, input, *, index, shape):
+    """Zeros of `shape` with `input` added at `index`, as often as it names a place: the transpose of `index`."""
+    out = F.xp.zeros(shape, input.dtype)
+    add_at(F.xp, out, index, input)
+    return out
+
+
+def add_at(xp, out, index, values):
+    """``out[index] += values``, counting repeated places: by sorted runs of rows where one index array leads."""
+    first = index[0] if index.__class__ is tuple and len(index) == 1 else None
+    if first is None or first.dtype.kind not in "iu" or first.ndim == 0 or first.size < 32 or out.ndim < 2:
+        xp.add.at(out, index, values)
+        return
+    rows, flat = first.ravel(), values.reshape((first.size, *out.shape[1:]))
+    rows = xp.where(rows < 0, rows + out.shape[0], rows)
+    order = xp.argsort(rows, kind="stable")
+    rows = rows[order]
+    starts = xp.flatnonzero(xp.concatenate([[True], rows[1:] != rows[:-1]]))
+    out[rows[starts]] += xp.add.reduceat(flat[order], starts, axis=0)
+
+
+# ---- what stands between the brackets ----------------------------------------------------------------------
+ALL = slice(None)
+
+
+def parse(x, item):
+    """An index in two steps, as PyTorch takes it: first the views (basic), then the arrays (or None).
+
+    Integers select before index arrays do: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``, where NumPy would broadcast
+    the 0 as an array and move its dimension to the front.
+    """
+    parts = [clean(p) for p in as_parts(item)]
+    used = sum(n_dims(p) for p in parts)
+    if used > x.array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.array.ndim}")
+    arrays = [p for p in parts if isinstance(p, np.ndarray)]
+    if not arrays:
+        return tuple(parts), None
+    if not any(p is Ellipsis for p in parts):
+        parts.append(Ellipsis)
+    basic, advanced = [], []
+    for p in parts:
+        if p is Ellipsis:
+            basic += [ALL] * (x.array.ndim - used)
+            advanced += [ALL] * (x.array.ndim - used)
+        elif isinstance(p, np.ndarray):
+            basic += [None] if p.ndim == 0 else [ALL] * n_dims(p)
+            advanced.append(p.reshape(1) if p.ndim == 0 else p)
+        else:
+            basic.append(p)
+            advanced += [] if p.__class__ is int else [ALL]
+    while advanced[-1] is ALL:
+        advanced.pop()
+    return (None if all(b is ALL for b in basic) else tuple(basic)), tuple(advanced)
+
+
+def as_parts(item):
+    if isinstance(item, tuple):
+        return item
+    if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
+        return item                                        # a list with slices stands for a tuple
+    return (item,)
+
+
+def n_dims(part):
+    """How many dimensions of the tensor a part uses up."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
+
+
+def clean(part):
+    """One part of an index: an int, a slice, None, Ellipsis, or an array of integers or bools."""
+    if part is None or part is Ellipsis or part.__class__ is int:
+        return part
+    if isinstance(part, slice):
+        return clean_slice(part)
+    if isinstance(part, (bool, np.bool_)):
+        return np.array(bool(part))
+    if isinstance(part, Tensor):
+        array = part.array
+        if array.ndim == 0 and array.dtype.kind in "iu":
+            return int(array)                              # a 0-d integer tensor is an integer
+    elif isinstance(part, (list, tuple, range, np.ndarray)):
+        array = np.asarray([p.tolist() if isinstance(p, Tensor) else p for p in part]
+                           if isinstance(part, (list, tuple)) else part)
+        array = array if array.size else array.astype(np.int64)
+    elif hasattr(part, "__index__"):
+        return part.__index__()
+    else:
+        raise TypeError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                        f"indices (got {type(part).__name__})")
+    if array.dtype.kind not in "iub":
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
+    return array.astype(bool) if array.dtype == np.uint8 else array
+
+
+def clean_slice(s):
+    """A slice with plain bounds; PyTorch knows no negative step."""
+    start, stop, step = (p if p is None or p.__class__ is int else p.__index__() for p in (s.start, s.stop, s.step))
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero: use flip() to reverse a dimension")
+    return slice(start, stop, step)
+
+
+@method
+def __getitem__(self, item):
+    """``x[item]``: a view for integers, slices, None and Ellipsis, a copy where a list or a tensor is among them."""
+    kind = item.__class__
+    if kind is int:
+        return slice_view(self, (item,))
+    basic, advanced = parse(self, item)
+    if basic is not None:
+        self = slice_view(self, basic)
+    return self if advanced is None else index(self, advanced)
+
+
+# ---- writing -----------------------------------------------------------------------------------------------
+@op(namespace=None, node_name="IndexPutBackward0", promotion=None,
+    input=lambda F, g, index: F.index_set(g, 0.0, index=index),
+    values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
+    sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(np.array([0, 2]),), (slice(0, 2),)]))))
+def index_set(F, input, values: Number, *, index):
+    """A copy of `input` with `values` at `index`, which names no place twice."""
+    out = input.copy()
+    out[index] = values
+    return out
+
+
+@op(namespace=None, node_name="IndexPutBackward0", promotion=None,
+    input=lambda F, g: g,
+    values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
+    sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(np.array([0, 2, 0]),))))
+def index_accumulate(F, input, values: Number, *, index):
+    """A copy of `input` with `values` added at `index`, as often as it names a place."""
+    out = input.copy()
+    add_at(F.xp, out, index, F.xp.broadcast_to(values, out[index].shape))
+    return out
+
+
+@method
+def __setitem__(self, item, value):
+    """``x[item] = value``, with broadcasting; recorded like any in-place op."""
+    basic, advanced = parse(self, item)
+    piece = self if basic is None else slice_view(self, basic)
+    is_tensor = isinstance(value, Tensor)
+    if is_tensor and value.backend is not self.backend and value.array.ndim:
+        value = value.to(self.device)
+    if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
+        value = value.to(self.dtype) if is_tensor else value
+        if advanced is None:
+            overwrite(piece, index_set(piece, value, (Ellipsis,)), "__setitem__")
+        else:
+            overwrite(piece, index_set(piece, value, advanced), "__setitem__")
+        return
+    check_is_no_leaf(self, "__setitem__")
+    try:
+        piece.array[advanced if advanced is not None else Ellipsis] = value.array if is_tensor else value
+    except ValueError as error:
+        raise RuntimeError(f"shape mismatch in x[...] = value: {error}") from None
+    written(self, "__setitem__")

@@ -1,0 +1,40 @@
+"""Python's operators on tensors: which op each one calls."""
+
+from ..inplace import inplace
+from ..op import OPS, recorded as R
+from ..tensor import Tensor
+
+
+def reflected(call):
+    def operator(self, other):
+        return call(other, self)
+    return operator
+
+
+def comparison(call):
+    """``==`` with something that is no number or tensor is not an error but False, as for any Python object."""
+    def operator(self, other):
+        try:
+            return call(self, other)
+        except TypeError:
+            return NotImplemented
+    return operator
+
+
+BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+          "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+COMMUTES = ("add", "mul", "and", "or", "xor")
+
+
+def bind():
+    """Set the operators; called once, when all tables are there."""
+    for name, op_name in BINARY.items():
+        call = getattr(R, op_name)
+        setattr(Tensor, f"__{name}__", call)
+        setattr(Tensor, f"__r{name}__", call if name in COMMUTES else reflected(call))
+        if name != "matmul":
+            setattr(Tensor, f"__i{name}__", inplace(op_name, call, OPS[op_name]))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Tensor, f"__{name}__", comparison(getattr(R, name)))
+    Tensor.__neg__, Tensor.__abs__, Tensor.__invert__ = R.neg, R.abs, R.bitwise_not
+    Tensor.__pos__ = lambda self: self

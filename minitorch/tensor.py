@@ -1,0 +1,464 @@
+"""Tensor: an array with a place in the graph.
+
+A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for a leaf;
+`needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op table: here is only what a
+table cannot say. Views share memory as NumPy's do, and know the tensor they are a view of (`_base`), so that a write
+to either is seen by both, in the numbers and in the graph.
+"""
+
+import weakref
+
+import numpy as np
+
+from . import backends, dtypes
+from .autograd import engine, graph
+from .autograd.grad_mode import grad_mode
+
+__all__ = ["Tensor", "Size", "wrap"]
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of sizes, printed as PyTorch prints it."""
+
+    __slots__ = ()
+
+    def numel(self):
+        """The number of elements of a tensor of this shape."""
+        return int(np.prod(self, dtype=np.int64)) if self else 1
+
+    def __repr__(self):
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+class Tensor:
+    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
+
+    ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an uninitialised one of
+    that shape, as PyTorch's constructor does; `device` and `requires_grad` may be given by name.
+    """
+
+    node = grad = hooks = _base = _views = None
+    needs_grad = False
+    parents = ()                                           # in the graph, a tensor is a leaf
+    is_inference_tensor = False
+    __array_priority__ = 1000                              # ndarray + tensor is ours to answer
+    __hash__ = object.__hash__
+
+    def __init__(self, *data, device=None, requires_grad=False):
+        backend, dtype = backends.get(device), dtypes.get_default_dtype().np
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            self.array, backend = data[0].array, data[0].backend
+        elif len(data) == 1 and isinstance(data[0], (list, tuple, np.ndarray)):
+            self.array = backend.from_host(np.array(data[0], dtype))
+        else:
+            sizes = tuple(data[0]) if len(data) == 1 and isinstance(data[0], Size) else data
+            if not all(isinstance(n, int) for n in sizes):
+                raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(sizes[0]).__name__}); "
+                                f"minitorch.tensor({sizes[0]!r}) makes a tensor of one number")
+            self.array = backend.xp.empty(sizes or (0,), dtype)
+        self.backend = backend
+        if requires_grad:
+            self.requires_grad_()
+
+    # -- what it is ----------------------------------------------------------------------------------------
+    @property
+    def shape(self):
+        """The size of each dimension."""
+        return Size(self.array.shape)
+
+    dtype = property(lambda self: dtypes.from_np(self.array.dtype), doc="The type of the elements.")
+    device = property(lambda self: self.backend.device, doc="Where the memory is.")
+    ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
+    itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
+    nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
+    is_sparse = is_quantized = is_mkldnn = is_meta = is_nested = False
+    layout = property(lambda self: strided, doc="Always `strided`.")
+
+    def size(self, dim=None):
+        """The shape, or the size of dimension `dim`."""
+        if dim is None:
+            return self.shape
+        return self.array.shape[self.checked_dim(dim)]
+
+    def dim(self):
+        """The number of dimensions."""
+        return self.array.ndim
+
+    ndimension = dim
+
+    def numel(self):
+        """The number of elements."""
+        return int(self.array.size)
+
+    nelement = numel
+
+    def checked_dim(self, dim):
+        """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension."""
+        n = max(self.array.ndim, 1)
+        if not -n <= dim < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        return dim % n
+
+    def element_size(self):
+        """The size of one element in bytes."""
+        return self.array.itemsize
+
+    def is_floating_point(self):
+        """Whether the dtype is a floating-point type."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self):
+        """Whether the dtype is complex."""
+        return self.array.dtype.kind == "c"
+
+    def is_signed(self):
+        """Whether the dtype has negative values."""
+        return self.dtype.is_signed
+
+    def is_inference(self):
+        """Whether it was made in `inference_mode`."""
+        return self.is_inference_tensor
+
+    def __len__(self):
+        if not self.array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self):
+        if not self.array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self):
+        return bool(self.item_of("Boolean value of Tensor with {} is ambiguous"))
+
+    def __float__(self):
+        return float(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element):
+        if isinstance(element, (Tensor, int, float, bool, complex)):
+            return bool((element == self).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __format__(self, spec):
+        if self.array.ndim == 0 and not isinstance(self, backends_parameter()):
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    # -- Python and NumPy ----------------------------------------------------------------------------------
+    def item(self):
+        """The one element as a Python number; RuntimeError if there is not exactly one."""
+        return self.item_of("a Tensor with {} cannot be converted to Scalar")
+
+    def item_of(self, message):
+        if self.array.size != 1:
+            raise RuntimeError(message.format(f"{self.array.size} elements" if self.array.size else "no values"))
+        return self.backend.to_host(self.array).item() if self.array.dtype.kind != "V" else float(self.array.reshape(()))
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers (a number for a 0-d tensor)."""
+        array = self.backend.to_host(self.array)
+        return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
+
+    def numpy(self, *, force=False):
+        """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
+        if force:
+            return self.backend.to_host(self.array)
+        if self.device.type == "cuda":
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                            f"tensor to host memory first.")
+        if self.needs_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self.backend.to_host(self.array)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and dtype != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options):
+        if self.needs_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    # -- memory --------------------------------------------------------------------------------------------
+    def stride(self, dim=None):
+        """How many elements apart neighbours are in memory, along each dimension or along `dim`."""
+        strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        return strides if dim is None else strides[self.checked_dim(dim)]
+
+    def storage_offset(self):
+        """Where in its memory the tensor begins, in elements."""
+        return self.storage_range()[0]
+
+    def storage_range(self):
+        memory = graph.owner(self.array)
+        return (pointer(self.array) - pointer(memory)) // self.array.itemsize, memory.nbytes // self.array.itemsize
+
+    def is_contiguous(self, memory_format=None):
+        """Whether the elements lie in memory in the order of the indices, without gaps."""
+        if memory_format is channels_last:
+            return self.array.ndim == 4 and self.array.transpose(0, 2, 3, 1).flags.c_contiguous
+        return self.array.flags.c_contiguous
+
+    def data_ptr(self):
+        """The address of the first element."""
+        return pointer(self.array) if self.array.size else 0
+
+    def untyped_storage(self):
+        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
+        return UntypedStorage(graph.owner(self.array))
+
+    def storage(self):
+        """The memory that the tensor looks at, as elements."""
+        return TypedStorage(graph.owner(self.array), self.array.dtype)
+
+    _version = property(lambda self: graph.version(self.array), doc="How often its memory was written to in place.")
+
+    # -- the graph -----------------------------------------------------------------------------------------
+    @property
+    def requires_grad(self):
+        """Whether gradients flow to this tensor."""
+        return self.needs_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Say whether gradients are wanted; the tensor must be a leaf of floating-point type."""
+        if self.node is not None and not requires_grad:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
+                               "computed variable in a subgraph that doesn't require differentiation use "
+                               "var_no_grad = var.detach().")
+        if requires_grad and self.array.dtype.kind not in "fV":
+            if self.array.dtype.kind == "c":
+                raise RuntimeError("minitorch differentiates real tensors only, this one is complex: keep real and "
+                                   "imaginary parts as tensors of their own")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self.is_inference_tensor and not grad_mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self.needs_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self):
+        """The node of the call that made this tensor; None for a leaf."""
+        return self.node
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+        engine.backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def detach(self):
+        """The same memory without the graph: a new tensor that does not require grad."""
+        return wrap(self.array, self.backend)
+
+    def detach_(self):
+        """Forget the call that made this tensor; it becomes a leaf that does not require grad."""
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self.node, self.needs_grad, self.hooks = None, False, None
+        return self
+
+    @property
+    def data(self):
+        """The same memory without the graph. Writes through it count as writes to this tensor."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other):
+        if not isinstance(other, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+        self.array, self.backend = other.array, other.backend
+
+    def retain_grad(self):
+        """Keep the gradient of this computed tensor in `grad` too."""
+        if not self.needs_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.node is not None and not self.retains_grad:
+            graph.Hooks.of(self.node).retain.append(weakref.ref(self))
+
+    @property
+    def retains_grad(self):
+        """Whether `retain_grad` was called on this computed tensor."""
+        hooks = self.node.hooks if self.node is not None else None
+        return hooks is not None and any(ref() is self for ref in hooks.retain)
+
+    def register_hook(self, hook):
+        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+        if not self.needs_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return graph.Hooks.of(self.node or self).add("pre", hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
+        if not self.needs_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.node is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return graph.Hooks.of(self).add("accumulated", hook)
+
+    def edge(self):
+        return graph.AccumulateGrad(self), 0
+
+    # -- text ----------------------------------------------------------------------------------------------
+    def __repr__(self, *, tensor_contents=None):
+        from .printing import tensor_repr
+        return tensor_repr(self)
+
+    def _repr_html_(self):
+        from .printing import tensor_html
+        return tensor_html(self)
+
+    # -- copies --------------------------------------------------------------------------------------------
+    def __deepcopy__(self, memo):
+        from .serialization import deepcopy_tensor
+        return deepcopy_tensor(self, memo)
+
+    def __reduce_ex__(self, protocol):
+        from .serialization import reduce_tensor
+        return reduce_tensor(self)
+
+
+def wrap(array, backend, new=object.__new__):
+    """A leaf tensor around a raw array, without a copy."""
+    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction
+        array = backend.asarray(array)
+    out = new(Tensor)
+    out.array, out.backend = array, backend
+    return out
+
+
+def pointer(array):
+    """The address of an array's first element."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def mark_view(view, source):
+    """Note that `view` looks at the memory of `source`, unless the op had to copy."""
+    base = view.array.base
+    if base is None or (base is not source.array and base is not source.array.base):
+        return
+    root = source._base
+    if root is None:
+        root = source
+    view._base = root
+    views = root._views
+    if views is None:
+        root._views = [weakref.ref(view)]
+    else:
+        views.append(weakref.ref(view))
+        n = len(views)
+        if n >= 16 and n & (n - 1) == 0:                   # now and then, forget the ones that are gone
+            views[:] = [ref for ref in views if ref() is not None]
+
+
+def backends_parameter():
+    from .nn.parameter import Parameter
+    return Parameter
+
+
+class UntypedStorage:
+    """The memory behind one or more tensors, as PyTorch shows it: a row of bytes."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self.memory.nbytes
+
+    size = __len__ = nbytes
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return pointer(self.memory)
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.memory is other.memory
+
+    def __hash__(self):
+        return id(self.memory)
+
+    def elements(self):
+        return self.memory.reshape(-1, order="A").view(np.uint8)
+
+    def tolist(self):
+        """The bytes, or the elements of a typed storage, in the order of memory."""
+        return self.elements().tolist()
+
+    def __getitem__(self, index):
+        return self.elements()[index].tolist()
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __repr__(self):
+        return f"<{type(self).__name__} of {self.nbytes()} bytes>"
+
+
+class TypedStorage(UntypedStorage):
+    """The memory behind one or more tensors: a row of elements."""
+
+    def __init__(self, memory, dtype):
+        self.memory, self.dtype = memory, dtypes.from_np(dtype)
+
+    def elements(self):
+        return self.memory.reshape(-1, order="A").view(self.dtype.np)
+
+    def size(self):
+        """The number of elements."""
+        return self.memory.nbytes // self.dtype.itemsize
+
+    __len__ = size
+
+
+class layout:
+    """How a tensor lies in memory; this library knows `strided` only."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+
+class memory_format(layout):
+    """An order of the dimensions in memory."""
+
+
+strided = layout("strided")
+contiguous_format, channels_last, channels_last_3d, preserve_format = map(
+    memory_format, ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))
