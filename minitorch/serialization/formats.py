@@ -1,0 +1,95 @@
+"""Two other formats: safetensors, through the package of that name, and NumPy's ``.npz``, which is ours alone."""
+
+import os
+
+import numpy as np
+
+from .. import backends
+from ..tensor import Tensor, wrap
+from .archive import written_whole
+
+__all__ = ["save_file", "load_file", "save_npz", "load_npz"]
+
+
+def save_file(tensors, filename, metadata=None):
+    """Write a dict of tensors as a ``.safetensors`` file, as ``safetensors.torch.save_file`` does.
+
+    Args:
+        tensors: name -> tensor. Tensors that share memory are refused, since the format cannot say so.
+        filename: a path; it is written whole or not at all.
+        metadata: text -> text, kept in the file's head.
+    """
+    arrays = host_arrays(tensors)
+    memories = {}
+    for name, tensor in tensors.items():
+        first = memories.setdefault(tensor.untyped_storage().data_ptr(), name)
+        if first != name and tensor.numel():
+            raise RuntimeError(f"Some tensors share memory, which this format cannot express: {first!r} and {name!r}. "
+                               f"Save a clone() of one of them, or use minitorch.save")
+    content = needed().save(arrays, metadata)
+    with written_whole(filename) as file:
+        file.write(content)
+
+
+def load_file(filename, device="cpu"):
+    """The dict of tensors in a ``.safetensors`` file, on `device`."""
+    backend, package = backends.get(device), needed()
+    try:
+        arrays = package.load_file(filename)
+    except OSError:
+        raise
+    except Exception as error:                             # the package has an exception class of its own
+        raise RuntimeError(f"{os.fspath(filename)!r} is not a whole safetensors file: {error}") from error
+    return {name: wrap(backend.from_host(array), backend) for name, array in arrays.items()}
+
+
+def needed():
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise RuntimeError("this needs the package safetensors, which is not installed: "
+                           "`pip install safetensors`") from None
+    return safetensors.numpy
+
+
+def save_npz(file, tensors):
+    """Write a dict of tensors as NumPy's ``.npz``, readable by ``numpy.load``. Not in PyTorch.
+
+    Args:
+        file: a path (nothing is appended to it; written whole or not at all) or a file open for writing bytes.
+        tensors: name -> tensor. bfloat16, which the format does not have, is refused.
+    """
+    arrays = host_arrays(tensors)
+    for name, array in arrays.items():
+        if array.dtype.kind == "V" or array.dtype.name == "bfloat16":
+            raise TypeError(f"{name!r} is bfloat16, which .npz files do not have: save {name}.float()")
+    if hasattr(file, "write"):
+        np.savez(file, **arrays)
+    else:
+        with written_whole(file) as target:
+            np.savez(target, **arrays)
+
+
+def load_npz(file, device="cpu"):
+    """The dict of tensors in an ``.npz`` file, on `device`; pickled objects in it are refused. Not in PyTorch."""
+    import zipfile
+    backend = backends.get(device)
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            if not hasattr(arrays, "files"):
+                raise ValueError("it holds one array, not a dict")
+            return {name: wrap(backend.from_host(native(arrays[name])), backend) for name in arrays.files}
+    except (ValueError, zipfile.BadZipFile, EOFError, AttributeError, NotImplementedError) as error:
+        raise RuntimeError(f"this is not a whole .npz file of tensors: {error}") from error
+
+
+def native(array):
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def host_arrays(tensors):
+    """The values of a dict of tensors as contiguous NumPy arrays; TypeError for anything else."""
+    for name, value in tensors.items():
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise TypeError(f"expected a dict from names to tensors, got {name!r}: {type(value).__name__}")
+    return {name: np.asarray(t.backend.to_host(t.array), order="C") for name, t in tensors.items()}

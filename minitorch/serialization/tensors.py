@@ -1,0 +1,306 @@
+"""Tensors taken apart and put together: what files, `pickle` and `copy.deepcopy` have in common.
+
+A tensor is its memory (the array that owns it), a dtype, and where it lies in that memory: offset, size and stride in
+elements. `reduce_tensor` takes it apart that way, so that views keep sharing memory; the ``rebuild_...`` functions,
+named after those in PyTorch's files, put it together again and check every number first, since it may come from a
+file that somebody damaged or forged.
+"""
+
+import copy
+import math
+import warnings
+import weakref
+from collections import OrderedDict
+
+import numpy as np
+
+from .. import backends, dtypes
+from ..autograd.graph import owner
+from ..tensor import Tensor, TypedStorage, UntypedStorage, pointer, wrap
+
+__all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
+
+NOT_A_LEAF = ("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+              "Copy a computed tensor with `x.detach().clone()`. If you were copying a module, one of its attributes is "
+              "a computed tensor, as with the old weight_norm.")
+
+
+class Memory(UntypedStorage):
+    """The memory that tensors share: the array that owns it, `memory`, on `backend`."""
+
+    known = weakref.WeakValueDictionary()                  # id of an owning array -> its Memory
+
+    def __init__(self, memory, backend=backends.cpu):
+        super().__init__(memory)
+        self.backend = backend
+
+    @classmethod
+    def of(cls, memory, backend):
+        """The same object for the same array while somebody holds it: pickle and deepcopy go by identity."""
+        found = cls.known.get(id(memory))
+        if found is None or found.memory is not memory:
+            found = cls.known[id(memory)] = cls(memory, backend)
+        return found
+
+    device = property(lambda self: self.backend.device, doc="Where the memory is.")
+
+    def bytes(self):
+        """The memory as a flat array of uint8, on its own backend; a copy only where it must be."""
+        return self.memory.ravel(order="K").view(np.uint8)
+
+    def host_bytes(self):
+        """The memory as a flat NumPy array of uint8."""
+        return self.backend.to_host(self.bytes())
+
+    def to(self, device):
+        """This memory on another device (itself if it is there already)."""
+        backend = backends.get(device)
+        return self if backend is self.backend else Memory(backend.from_host(self.host_bytes()), backend)
+
+    def cpu(self):
+        """This memory on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device=None):
+        """This memory on a CUDA device."""
+        return self.to("cuda" if device is None else device)
+
+    def negated(self, conj, neg, dtype):
+        """A copy for tensors that PyTorch saved as a lazy conjugate or negative; one copy for all of them."""
+        copies = self.__dict__.setdefault("copies", {})
+        key = conj, neg, dtype
+        if key not in copies:
+            values = self.host_bytes().view(dtype.np)
+            values = np.conj(values) if conj else values
+            copies[key] = Memory(self.backend.from_host((-values if neg else values).view(np.uint8)), self.backend)
+        return copies[key]
+
+    def __reduce__(self):
+        return restored, (self.host_bytes(), str(self.device))
+
+    def __deepcopy__(self, memo):
+        return Memory(self.bytes().copy(), self.backend)
+
+
+def restored(array, device):
+    """The Memory that was pickled."""
+    backend = backends.get(device)
+    return Memory(backend.from_host(array), backend)
+
+
+class Typed(TypedStorage):
+    """A Memory with the dtype of its elements, or None where only the tensor knows (PyTorch's UntypedStorage)."""
+
+    def __init__(self, storage, dtype):
+        self.storage, self.memory, self.untyped = storage, storage.memory, dtype is None
+        self.dtype = dtypes.uint8 if dtype is None else dtype
+
+    def __reduce__(self):
+        return Typed, (self.storage, None if self.untyped else self.dtype)
+
+
+# ------------------------------------------------------------------ taking apart
+def located(tensor):
+    """The Memory of a tensor, and its offset and stride in elements.
+
+    An array whose memory is not simply described (one with gaps, or negative or odd strides, such as NumPy can make)
+    is copied first.
+    """
+    array = tensor.array
+    memory, unit = owner(array), array.itemsize
+    start = pointer(array) - pointer(memory)
+    end = start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + unit
+    if not (is_dense(memory) and 0 <= start and not start % unit and (end <= memory.nbytes or not array.size)
+            and all(s >= 0 and s % unit == 0 for s in array.strides)):
+        array = memory = array.copy()
+        start = 0
+    stride = tuple(s // unit for s in array.strides)
+    return Memory.of(memory, tensor.backend), start // unit, stride
+
+
+def is_dense(array):
+    """Whether the elements of an array fill its memory from its first byte on, in whatever order."""
+    return all(s >= 0 for s in array.strides) and (array.size == 0 or array.nbytes == array.itemsize + sum(
+        (n - 1) * s for n, s in zip(array.shape, array.strides)))
+
+
+def attributes(tensor):
+    """What the user hung on a tensor: ``weight.name = "w"``."""
+    return {key: value for key, value in tensor.__dict__.items()
+            if key not in ("array", "backend") and not hasattr(type(tensor), key)}
+
+
+def reduce_tensor(tensor):
+    """``Tensor.__reduce_ex__``: a function and its arguments that make the tensor again, as PyTorch saves it.
+
+    A computed tensor is saved as a leaf. Hooks are not saved (with a warning), nor is ``grad``.
+    """
+    if tensor.hooks is not None and (tensor.hooks.pre or tensor.hooks.post or tensor.hooks.accumulated):
+        warnings.warn("the hooks of a tensor are not saved with it; register them again after loading", stacklevel=4)
+    state = attributes(tensor)
+    if isinstance(tensor, parameter_class()):
+        args = tensor.data, tensor.needs_grad, OrderedDict()
+        return (rebuild_parameter_with_state, (*args, state)) if state else (rebuild_parameter, args)
+    storage, offset, stride = located(tensor)
+    rebuild, dtype = rebuild_tensor_v2, tensor.dtype
+    args = Typed(storage, dtype), offset, tuple(tensor.array.shape), stride, tensor.needs_grad, OrderedDict()
+    if dtype.name in ("uint16", "uint32", "uint64"):       # PyTorch has no storage classes for these
+        rebuild, args = rebuild_tensor_v3, (Typed(storage, None), *args[1:], dtype)
+    if type(tensor) is Tensor and not state:
+        return rebuild, args
+    return rebuild_from_type_v2, (rebuild, type(tensor), args, state)
+
+
+def parameter_class():
+    from ..nn.parameter import Parameter
+    return Parameter
+
+
+# ------------------------------------------------------------------ putting together
+def array_view(memory, dtype, offset, size, stride):
+    """The array of NumPy type `dtype` that lies so in `memory`, a flat array of bytes; all is checked."""
+    unit, total = dtype.itemsize, memory.nbytes
+    check_geometry(offset, size, stride, unit, total)
+    if not math.prod(size) and offset * unit > total:
+        offset = 0                                         # nothing is there: the place does not matter
+    stride = [s * unit for s in stride]
+    if isinstance(memory, np.ndarray):
+        return np.ndarray(size, dtype, memory, offset * unit, stride)
+    return type(memory)(size, dtype, memory.data + offset * unit, stride)   # CuPy
+
+
+def check_geometry(offset, size, stride, unit, total):
+    """RuntimeError unless a tensor of this geometry lies inside `total` bytes."""
+    described = f"sizes {shown(size)}, strides {shown(stride)}, storage offset {shown(offset)} and itemsize {unit}"
+    if not all(type(x) is int for x in (offset, *size, *stride)):
+        raise RuntimeError(f"a tensor needs whole numbers for its geometry, got {described}")
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {described}")
+    if len(size) > 64:
+        raise RuntimeError(f"tensors have at most 64 dimensions, got {len(size)}")
+    if offset < 0 or any(n < 0 for n in size) or any(s < 0 for s in stride):
+        raise RuntimeError(f"negative numbers in the geometry of a tensor are not supported: {described}")
+    reach = max(math.prod(max(n, 1) for n in size), *stride, offset, 1)
+    if reach * unit >= 2**63:
+        raise RuntimeError(f"a tensor this large cannot be addressed: {described}")
+    if all(size):
+        needed = (offset + sum((n - 1) * s for n, s in zip(size, stride)) + 1) * unit
+        if needed > total:
+            raise RuntimeError(f"setStorage: {described} requiring a storage size of {needed} are out of bounds for "
+                               f"storage of size {total}")
+
+
+def shown(value):
+    """A short text for an error message; never the ``repr`` of something that a file made, which may be endless."""
+    if isinstance(value, (list, tuple)):
+        text = ", ".join(shown_item(x) for x in value[:8])
+        return f"[{text}{', ...' if len(value) > 8 else ''}]"
+    return shown_item(value)
+
+
+def shown_item(value):
+    if isinstance(value, (str, bytes)):
+        return repr(value[:60])
+    if isinstance(value, int):
+        return str(value) if value.bit_length() < 200 else f"an int of {value.bit_length()} bits"
+    if value is None or isinstance(value, (float, complex, dtypes.dtype)):
+        return repr(value)
+    return getattr(value, "__qualname__", None) or type(value).__name__
+
+
+def rebuild_tensor(storage, offset, size, stride, dtype=None):
+    """A tensor in `storage` (a `Typed`), of its dtype or the one given."""
+    if not isinstance(storage, Typed):
+        raise RuntimeError(f"a tensor needs a storage, got {type(storage).__name__}")
+    if not isinstance(size, (tuple, list)) or not isinstance(stride, (tuple, list)):
+        raise RuntimeError(f"the size and stride of a tensor are tuples, got {type(size).__name__} and "
+                           f"{type(stride).__name__}")
+    dtype = storage.dtype if dtype is None else dtype
+    if not isinstance(dtype, dtypes.dtype):
+        raise RuntimeError(f"a tensor needs a dtype such as minitorch.float32, got {shown(dtype)}")
+    return wrap(array_view(storage.memory, dtype.np, offset, tuple(size), stride), storage.storage.backend)
+
+
+def rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    """As PyTorch's files have it since 0.4: `metadata` says whether the values are to be conjugated or negated."""
+    return rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hooks, None, metadata)
+
+
+def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    """The same for dtypes without a storage class of their own, such as uint16."""
+    no_hooks(backward_hooks)
+    if metadata and isinstance(storage, Typed):
+        if not isinstance(metadata, dict) or set(metadata) - {"conj", "neg"}:
+            raise RuntimeError(f"a tensor's metadata says 'conj' or 'neg', got {shown(metadata)}")
+        flags = bool(metadata.get("conj")), bool(metadata.get("neg"))
+        storage = Typed(storage.storage.negated(*flags, dtype or storage.dtype), None if storage.untyped else storage.dtype)
+    tensor = rebuild_tensor(storage, offset, size, stride, dtype)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def no_hooks(hooks):
+    if hooks:
+        raise RuntimeError("this file has hooks on a tensor, which minitorch does not load")
+
+
+def rebuild_parameter(data, requires_grad, backward_hooks):
+    """An `nn.Parameter` around the tensor `data`."""
+    no_hooks(backward_hooks)
+    if type(data) is not Tensor:
+        raise RuntimeError(f"a Parameter is made of a Tensor, got {type(data).__name__}")
+    return parameter_class()(data, bool(requires_grad))
+
+
+def rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    """The same with the attributes that the user had set on it."""
+    return with_attributes(rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def rebuild_from_type_v2(rebuild, kind, args, state):
+    """A tensor of a subclass, or one with attributes: ``rebuild(*args)`` as `kind`, with `state` set on it."""
+    if rebuild not in (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter):
+        raise RuntimeError(f"a tensor is rebuilt by one of PyTorch's functions for it, got {shown(rebuild)}")
+    if not isinstance(kind, type) or not issubclass(kind, Tensor) or not isinstance(args, tuple):
+        raise RuntimeError(f"a tensor subclass was expected, got {shown(kind)}")
+    tensor = rebuild(*args)
+    if type(tensor) is not kind:
+        tensor.__class__ = kind
+    return with_attributes(tensor, state)
+
+
+def with_attributes(tensor, state):
+    if isinstance(state, tuple) and len(state) == 2:       # PyTorch: attributes and slots
+        state = {**(state[0] or {}), **(state[1] or {})}
+    if not isinstance(state or {}, dict):
+        raise RuntimeError(f"the attributes of a tensor are a dict, got {type(state).__name__}")
+    for key, value in (state or {}).items():
+        if not isinstance(key, str) or key in ("array", "backend") or hasattr(type(tensor), key):
+            raise RuntimeError(f"a file may not replace {key!r} of a tensor")
+        tensor.__dict__[key] = value
+    return tensor
+
+
+# ------------------------------------------------------------------ copies
+def deepcopy_tensor(tensor, memo):
+    """``Tensor.__deepcopy__``: a copy with memory of its own; tensors that shared memory share the copied memory.
+
+    As in PyTorch the copy of a view holds a copy of all the memory behind it, a Parameter is copied alone and
+    without its gradient, and a computed tensor cannot be copied: RuntimeError.
+    """
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    if tensor.node is not None:
+        raise RuntimeError(NOT_A_LEAF)
+    if isinstance(tensor, parameter_class()):
+        new = type(tensor)(tensor.detach().clone(), tensor.needs_grad)
+    else:
+        storage, offset, stride = located(tensor)
+        storage = copy.deepcopy(storage, memo)
+        new = object.__new__(type(tensor))
+        new.array = array_view(storage.memory, tensor.array.dtype, offset, tensor.array.shape, stride)
+        new.backend, new.needs_grad = tensor.backend, tensor.needs_grad
+        if tensor.grad is not None:
+            new.grad = copy.deepcopy(tensor.grad, memo)
+        new.__dict__.update(copy.deepcopy(attributes(tensor), memo))
+    memo[id(tensor)] = new
+    return new
