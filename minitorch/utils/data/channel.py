@@ -1,0 +1,193 @@
+"""Batches from a worker process to the main one: the arrays through shared memory, the rest through a pipe.
+
+A worker keeps a few blocks of shared memory and writes each batch into a free one; the main process copies the arrays
+out when the batch is wanted, and its next message to the worker says that the block is free again. So shared memory
+holds no more than the batches under way, whatever the program keeps of them, and blocks are mapped once, not per batch.
+
+The name of a block is taken away as soon as both processes have mapped it, so nothing is left behind however they end;
+until then Python's resource tracker knows of it. Where there is no shared memory to be had (a container may have as
+little as 64 MB of it), the arrays go through the pipe, slower, with a warning.
+"""
+
+import io
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import backends
+from ...tensor import Tensor, wrap
+
+_ALIGN = 64
+_SMALL = 1 << 14  # bytes below which a block of shared memory is not worth its while
+
+
+class Packed(NamedTuple):
+    """A batch on its way: a pickle, and the raw bytes of its arrays, in the block ``name`` or beside it."""
+
+    head: bytes
+    name: str | None
+    parts: list  # with a block the sizes of the arrays, without one their bytes
+
+
+class Sender:
+    """The worker's end: packs batches, and owns the blocks."""
+
+    def __init__(self) -> None:
+        self._free: list = []
+        self._lent: dict[str, Any] = {}
+
+    def pack(self, data: Any) -> Packed:
+        buffers: list[pickle.PickleBuffer] = []
+        file = io.BytesIO()
+        _Pickler(file, buffers.append).dump(data)
+        parts = [buffer.raw() for buffer in buffers]
+        total = sum(_aligned(len(part)) for part in parts)
+        block = self._block(total) if total > _SMALL else None
+        if block is None:
+            return Packed(file.getvalue(), None, [bytes(part) for part in parts])
+        start = 0
+        for part in parts:
+            block.buf[start : start + len(part)] = part
+            start += _aligned(len(part))
+        self._lent[block.name] = block
+        return Packed(file.getvalue(), block.name, [len(part) for part in parts])
+
+    def release(self, names: Sequence[str]) -> None:
+        """The main process has copied the batches in these blocks."""
+        self._free += [self._lent.pop(name) for name in names]
+
+    def _block(self, size: int):
+        """A free block of at least ``size`` bytes, or a new one, or None where the system has no more to give."""
+        for i, block in enumerate(self._free):
+            if block.size >= size:
+                return self._free.pop(i)
+        for block in self._free:
+            block.close()
+        self._free = []
+        try:
+            return _new_block(1 << (size - 1).bit_length())
+        except OSError:
+            return None
+
+
+class Receiver:
+    """The main process's end: maps the workers' blocks when it first hears of them, and copies batches out."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, Any] = {}
+        self._warned = False
+
+    def accept(self, packed: Packed) -> None:
+        """Map the block of a batch that has just come in, and take away its name."""
+        from multiprocessing.shared_memory import SharedMemory
+
+        if packed.name is not None and packed.name not in self._blocks:
+            block = self._blocks[packed.name] = SharedMemory(packed.name)
+            block.unlink()
+
+    def unpack(self, packed: Packed) -> Any:
+        """The batch, in memory of its own."""
+        if packed.name is None:
+            buffers = [np.array(memoryview(part)) for part in packed.parts]
+            self._warn_if_large(sum(map(len, packed.parts)))
+        else:
+            memory, start, buffers = self._blocks[packed.name].buf, 0, []
+            for size in packed.parts:
+                buffers.append(np.array(memory[start : start + size]))
+                start += _aligned(size)
+        return pickle.loads(packed.head, buffers=buffers)
+
+    def _warn_if_large(self, size: int) -> None:
+        if size > _SMALL and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"A DataLoader worker got no shared memory for a batch of {size} bytes and sent it through a pipe, which "
+                "is slower. Enlarge /dev/shm, or use smaller batches or fewer workers.",
+                stacklevel=2,
+            )
+
+    def close(self) -> None:
+        for block in self._blocks.values():
+            block.close()
+        self._blocks = {}
+
+
+def prepare() -> None:
+    """To be called before workers start: they must share one resource tracker with the main process."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
+
+
+def _new_block(size: int):
+    from multiprocessing.shared_memory import SharedMemory
+
+    block = SharedMemory(create=True, size=size)
+    if sys.platform == "linux":
+        # Linux hands out shared memory it does not have and kills with SIGBUS whoever then writes to it. Ask for it now.
+        try:
+            file = os.open(f"/dev/shm/{block.name}", os.O_RDWR)
+            try:
+                os.posix_fallocate(file, 0, size)
+            finally:
+                os.close(file)
+        except OSError:
+            block.close()
+            with suppress(OSError):
+                block.unlink()
+            raise
+    return block
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGN) * _ALIGN
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves the bytes of tensors and arrays out of the pickle and hands them to ``keep``."""
+
+    def __init__(self, file, keep: Callable[[pickle.PickleBuffer], None]) -> None:
+        super().__init__(file, protocol=5, buffer_callback=keep)
+
+    def reducer_override(self, obj: Any):
+        if type(obj) is Tensor:
+            return _to_tensor, (_plain(obj), obj.requires_grad)
+        if type(obj) is np.ndarray and not obj.dtype.hasobject:
+            return _to_array, _flatten(obj)
+        return NotImplemented
+
+
+def _plain(tensor: Tensor) -> np.ndarray:
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "A DataLoader worker cannot send a tensor that has a grad_fn: the graph behind it stays in the worker. "
+            "Call detach() on it in the dataset or in collate_fn."
+        )
+    if tensor.device.type != "cpu":
+        raise RuntimeError(
+            f"A DataLoader worker cannot send a tensor on {tensor.device}. Keep batches on the CPU in the workers "
+            "(pin_memory=True makes the copy to the GPU fast) and move them in the training loop."
+        )
+    return tensor.array
+
+
+def _flatten(array: np.ndarray) -> tuple:
+    """``array`` as its bytes in the order of memory, and what it takes to restore it with the same order of strides."""
+    axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    dense = np.ascontiguousarray(array.transpose(axes)).reshape([array.shape[axis] for axis in axes])
+    return pickle.PickleBuffer(dense.reshape(-1).view(np.uint8)), dense.dtype, dense.shape, axes
+
+
+def _to_array(data: np.ndarray, dtype: np.dtype, shape: tuple, axes: list[int]) -> np.ndarray:
+    return data.view(dtype).reshape(shape).transpose(np.argsort(axes))
+
+
+def _to_tensor(array: np.ndarray, requires_grad: bool) -> Tensor:
+    return wrap(array, backends.cpu).requires_grad_(requires_grad)

@@ -1,0 +1,72 @@
+"""`DistributedSampler`: which samples of a dataset one process of several is to read."""
+
+import math
+from collections.abc import Iterator
+
+import minitorch
+
+from .dataset import Dataset
+from .sampler import Sampler
+
+
+class DistributedSampler(Sampler[int]):
+    """Every ``num_replicas``-th index from ``rank`` on, of the dataset in order or shuffled.
+
+    All processes get equally many: the list of indices is extended by its own beginning, or cut short with
+    ``drop_last``, to a multiple of ``num_replicas``. The shuffle depends on ``seed`` and on the epoch alone, so the
+    processes agree; call ``set_epoch(epoch)`` before each epoch or every epoch has the same order.
+
+    num_replicas, rank: by default those of the process group (``minitorch.distributed``).
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            num_replicas, rank = _from_group(num_replicas, rank)
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        self.shuffle = shuffle
+        self.seed = seed
+        size = len(dataset)  # type: ignore[arg-type]
+        self.num_samples = size // num_replicas if drop_last else math.ceil(size / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        size = len(self.dataset)  # type: ignore[arg-type]
+        if self.shuffle:
+            generator = minitorch.Generator()
+            generator.manual_seed(self.seed + self.epoch)
+            indices = minitorch.randperm(size, generator=generator).tolist()
+        else:
+            indices = list(range(size))
+        if size:  # repeat from the start where there are too few, cut where there are too many
+            indices = (indices * math.ceil(self.total_size / size))[: self.total_size]
+        return iter(indices[self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of the next iteration."""
+        self.epoch = epoch
+
+
+def _from_group(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
+    from ... import distributed
+
+    if not distributed.is_available():
+        raise RuntimeError("Requires distributed package to be available, or num_replicas= and rank= to be given")
+    num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+    return num_replicas, distributed.get_rank() if rank is None else rank
