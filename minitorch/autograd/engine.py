@@ -9,7 +9,7 @@ import builtins
 
 from . import graph
 from .grad_mode import grad_mode
-from .graph import Several
+from .graph import Selected
 
 __all__ = ["run", "backward", "grad"]
 
@@ -59,7 +59,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
                 ready.append(parent)
             if gp is None:
                 continue
-            if parent.__class__ is Several:
+            if place.__class__ is Selected:
                 slots, i = grads.setdefault(parent, [None] * len(parent.shape)), place.op
                 slots[i] = gp if slots[i] is None else slots[i] + gp
                 continue

@@ -272,11 +272,12 @@ def calling_line():
 
 
 def raise_written(node, array, write):
+    saver = getattr(node.op, "name", None) or node.name()
     where = write.line if isinstance(write.line, str) else f"{write.line[0]}:{write.line[1]}"
     kind = f"{array.dtype} tensor of shape {list(array.shape)}"
     raise RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: a {kind}, "
-        f"saved by {node.op.name}() ({node.name()}), was written by {write.writer} at {where}. "
+        f"saved by {saver}() ({node.name()}), was written by {write.writer} at {where}. "
         f"Hint: write to a copy (`x = x.clone()` before the write, or the op without the trailing underscore).")
 
 

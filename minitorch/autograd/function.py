@@ -1,0 +1,261 @@
+"""`Function`: an op defined by the user, forward and backward, in PyTorch's spelling.
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return 3 * x * x * g
+
+    y = Cube.apply(x)
+
+`forward` runs unrecorded. `backward` is given a gradient for each output and returns one for each argument of
+`forward` (None where there is none); under ``create_graph`` it is recorded, so that it can be differentiated again.
+"""
+
+import functools
+
+from . import graph
+from .grad_mode import enable_grad, grad_mode, no_grad
+from .graph import Selected, Several
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What `forward` leaves for `backward`; any attribute may be set on it."""
+
+    needs_input_grad = ()
+    _saved = _dirty = _non_differentiable = ()
+    _materialize, _node = True, None
+
+    def save_for_backward(self, *tensors):
+        """Keep input or output tensors (or None) for `backward`; a write to them in between will be noticed."""
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self):
+        """The tensors that were saved; RuntimeError if they have been freed or written to since."""
+        if self._saved is None:
+            graph.raise_freed(self._node)
+        return tuple(s.unpack(self._node) if isinstance(s, Saved) else s for s in self._saved)
+
+    saved_variables = saved_tensors
+
+    def mark_dirty(self, *tensors):
+        """Say that `forward` has written to these inputs in place (and returns them)."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Say that these outputs have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value):
+        """Whether gradients of unused outputs arrive as zeros (the default) or as None."""
+        self._materialize = bool(value)
+
+
+class Saved:
+    """A tensor kept by a context: an input as it is; an output as its array, so that there is no reference cycle."""
+
+    def __init__(self, tensor, output):
+        self.value, self.output, self.backend = tensor if output is None else tensor.array, output, tensor.backend
+        self.time = graph.clock
+
+    def unpack(self, node):
+        from ..tensor import wrap
+        array = self.value if self.output is not None else self.value.array
+        found = graph.writes.get(id(graph.owner(array)))
+        if found is not None and found.time > self.time:
+            graph.raise_written(node, array, found)
+        if self.output is None:
+            return self.value
+        t = wrap(array, self.backend)
+        t.node, t.needs_grad = Selected(node, self.output), True
+        return t
+
+
+class Function:
+    """Base of user-defined ops: subclass it, define static `forward` and `backward`, call ``apply``.
+
+    `forward(ctx, *args)`, or ``forward(*args)`` with a separate ``setup_context(ctx, inputs, output)``.
+    """
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """The value. Must be overridden."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """The gradient of each argument of `forward`. Must be overridden for functions that are differentiated."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom "
+                                  "autograd.Function to use it with backward mode AD.")
+
+    setup_context = None
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Call the function, recording it if an argument requires grad."""
+        from ..tensor import Tensor
+        if kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(kwargs)}")
+        ctx = FunctionCtx()
+        needs = tuple(isinstance(a, Tensor) and a.needs_grad for a in args)
+        ctx.needs_input_grad = needs if grad_mode.enabled else (False,) * len(args)
+        record = grad_mode.enabled and any(needs)
+        places = tuple((a.node or a) if on else None for a, on in zip(args, needs))
+        with no_grad():
+            if cls.setup_context is None:
+                result = cls.forward(ctx, *args)
+            else:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+        if record:
+            result = attach(cls, ctx, args, places, result)
+        return result
+
+    vjp = backward
+
+
+class FunctionNode(Several):
+    """The node of one `apply`: `op` is the Function class, `saved` its context, `dtypes` those of the outputs."""
+
+    __slots__ = ("dtypes",)
+
+    def name(self):
+        return self.op.__name__ + "Backward"
+
+    def pull(self, g, create_graph):
+        ctx = self.saved
+        ctx._node = self                                   # only while it runs: the node already holds the context
+        try:
+            with enable_grad() if create_graph else no_grad():
+                grads = self.op.backward(ctx, *self.incoming(g, create_graph))
+        finally:
+            ctx._node = None
+        grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+        return [self.checked(i, gi, create_graph) for i, gi in enumerate(self.fit(grads))]
+
+    def incoming(self, grads, create_graph):
+        """The gradients of the outputs as tensors; zeros for unused ones, unless the function wants None."""
+        from ..tensor import wrap
+        for g, shape, dtype in zip(grads, self.shape, self.dtypes):
+            if g is None and self.saved._materialize and dtype is not None:
+                yield wrap(self.backend.xp.zeros(shape, dtype), self.backend)
+            else:
+                yield g if g is None or create_graph else wrap(g, self.backend)
+
+    def fit(self, grads):
+        n = len(self.parents)
+        if len(grads) > n and all(x is None for x in grads[n:]):
+            grads = grads[:n]
+        if len(grads) != n:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {n}, got "
+                               f"{len(grads)})")
+        return grads
+
+    def checked(self, i, g, create_graph):
+        from ..tensor import Tensor
+        parent = self.parents[i]
+        if g is None or parent is None:
+            return None
+        if not isinstance(g, Tensor):
+            raise TypeError(f"{self.name()}: expected Tensor or None (got {type(g).__name__}) as gradient {i}")
+        want, got = tuple(parent.shape), g.array.shape
+        if got != want and not sums_to(got, want):
+            raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
+                               f"but expected shape compatible with {list(want)}")
+        return g if create_graph else g.array
+
+    def release(self):
+        if self.saved._saved:
+            self.saved._saved = None
+
+
+def sums_to(shape, target):
+    """Whether `shape` is what `target` becomes by broadcasting."""
+    lead = len(shape) - len(target)
+    return lead >= 0 and all(t in (1, s) for s, t in zip(shape[lead:], target))
+
+
+def attach(cls, ctx, args, places, result):
+    """Record one call: a node with an edge to each argument, behind each differentiable output."""
+    from ..tensor import Tensor
+    several = isinstance(result, tuple)
+    outputs = list(result) if several else [result]
+    tensors = [o for o in outputs if isinstance(o, Tensor)]
+    if not tensors:
+        return result
+    node = FunctionNode()
+    node.op, node.parents, node.saved = cls, places, ctx
+    node.shape = tuple(o.array.shape if isinstance(o, Tensor) else () for o in outputs)
+    node.dtypes = [o.array.dtype if isinstance(o, Tensor) else None for o in outputs]
+    node.backend, node.time, node.hooks = tensors[0].backend, graph.clock, None
+    for i, out in enumerate(outputs):
+        if isinstance(out, Tensor) and out.array.dtype.kind in "fV" and not has(ctx._non_differentiable, out):
+            outputs[i] = attach_output(cls, ctx, args, node, i, out)
+    ctx._saved = tuple(t if t is None else Saved(t, index_of(outputs, t)) for t in ctx._saved)
+    if graph.watch is not None:
+        graph.watch(node)
+    return tuple(outputs) if several else outputs[0]
+
+
+def attach_output(cls, ctx, args, node, i, out):
+    """Put the node behind one output: written in place, returned as it came, or new."""
+    from ..inplace import adopt, check_is_no_leaf
+    if has(ctx._dirty, out):
+        with enable_grad():
+            check_is_no_leaf(out, cls.__name__)
+        made = out.detach()
+        made.node, made.needs_grad = Selected(node, i), True
+        graph.written(out, cls.__name__)
+        adopt(out, made)
+        return out
+    if has(args, out):
+        out = out.detach()                                 # an input returned as it is: another tensor, same memory
+    out.node, out.needs_grad = Selected(node, i), True
+    return out
+
+
+def has(tensors, t):
+    return index_of(tensors, t) is not None
+
+
+def index_of(tensors, t):
+    """Where `t` itself stands among `tensors`; None if it does not (== would compare elements)."""
+    return next((i for i, other in enumerate(tensors) if other is t), None)
+
+
+def once_differentiable(backward):
+    """Decorator of a `backward` that must not be differentiated again: doing so raises RuntimeError."""
+    @functools.wraps(backward)
+    def wrapped(ctx, *grad_outputs):
+        from ..tensor import Tensor
+        recorded = grad_mode.enabled and any(isinstance(g, Tensor) and g.needs_grad for g in grad_outputs)
+        with no_grad():
+            grads = backward(ctx, *grad_outputs)
+        if not recorded:
+            return grads
+        several = isinstance(grads, tuple)
+        blocked = tuple(_Once.apply(*[g for g in grad_outputs if isinstance(g, Tensor)], g)
+                        if isinstance(g, Tensor) else g for g in (grads if several else (grads,)))
+        return blocked if several else blocked[0]
+    return wrapped
+
+
+class _Once(Function):
+    """Passes its last argument on and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        return tensors[-1].clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
