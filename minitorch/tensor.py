@@ -336,7 +336,7 @@ class Tensor:
     # -- text ----------------------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents=None):
         from .printing import tensor_repr
-        return tensor_repr(self)
+        return tensor_repr(self, contents=tensor_contents)
 
     def _repr_html_(self):
         from .printing import tensor_html

@@ -1,0 +1,514 @@
+"""How a tensor is written out: the text PyTorch prints, and an HTML table for notebooks.
+
+The text goes through four steps, each a small function on NumPy arrays:
+
+1. `edges` keeps the values that will be shown, so that a large tensor is never read as a whole;
+2. `cells` writes each of them, in one style and one width for the whole tensor;
+3. `_brackets` nests the cells, breaks long rows and puts ``...`` where something was left out;
+4. `_close` adds ``dtype=``, ``device=`` and the like, each only where it is not what a reader would assume.
+
+The format is the one of PyTorch 2.13 to the letter; the parity tests compare the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "format_array",
+    "format_tensor",
+    "get_printoptions",
+    "printoptions",
+    "set_printoptions",
+    "tensor_html",
+    "tensor_repr",
+]
+
+
+# ---------------------------------------------------------------- options
+
+
+@dataclass(frozen=True)
+class PrintOptions:
+    """What `set_printoptions` sets. Never changed in place: a running print keeps the options it started with."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: float = 80
+    sci_mode: bool | None = None
+    html: bool = True
+
+
+_PROFILES = {
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
+}
+_options = PrintOptions()
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: float | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+    *,
+    html: bool | None = None,
+) -> None:
+    """Set how tensors are printed from now on.
+
+    An argument left out (or None) leaves its option as it is, with one exception that comes from PyTorch:
+    ``sci_mode`` goes back to None, the automatic choice, in every call that does not give it.
+
+    Args:
+        precision: digits after the point, 4 at first.
+        threshold: tensors with more elements than this are summarised, 1000 at first; ``math.inf`` for never.
+        edgeitems: how many items a summary shows at each end of a dimension, 3 at first.
+        linewidth: characters after which a row is broken, 80 at first.
+        profile: ``"default"``, ``"short"`` (2 digits, 2 items) or ``"full"`` (no summary), applied before the others.
+        sci_mode: True for ``1.0000e+00``, False for ``1.0000``, None to choose by the values of each tensor.
+        html: not in PyTorch. Whether notebooks show tensors as HTML tables, True at first.
+
+    Raises:
+        ValueError, TypeError: at once, for an option that could not be printed with. (PyTorch ignores an unknown
+            profile, and fails at the next print for the others.)
+    """
+    global _options
+    if profile is None:
+        base = _options
+    elif profile in _PROFILES:
+        base = replace(_PROFILES[profile], html=_options.html)
+    else:
+        raise ValueError(f"profile must be one of {', '.join(map(repr, _PROFILES))}, got {profile!r}")
+    given = {
+        "precision": _count("precision", precision),
+        "threshold": _size("threshold", threshold),
+        "edgeitems": _count("edgeitems", edgeitems),
+        "linewidth": _size("linewidth", linewidth),
+        "html": html,
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    _options = replace(base, **changes, sci_mode=sci_mode)
+
+
+def _count(name: str, value: int | None) -> int | None:
+    """`value` as a whole number that is not negative."""
+    if value is None:
+        return None
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})") from None
+    if whole < 0:
+        raise ValueError(f"{name} must be 0 or more, got {whole}")
+    return whole
+
+
+def _size(name: str, value: float | None) -> float | None:
+    """`value` as a number that can be compared with a length; infinity is one."""
+    if value is None:
+        return None
+    try:
+        undefined = math.isnan(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, got {value!r} ({type(value).__name__})") from None
+    if undefined:
+        raise ValueError(f"{name} must be a number, got {value!r}; math.inf stands for no limit")
+    return value
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The present options as a dict whose keys are PyTorch's, fit for ``set_printoptions(**options)``."""
+    options = asdict(_options)
+    del options["html"]
+    return options
+
+
+@contextlib.contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """Print with other options inside a ``with`` block; takes what `set_printoptions` takes."""
+    global _options
+    before = _options
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        _options = before
+
+
+# ---------------------------------------------------------------- which values are shown
+
+
+def edges(array: Any, n: int, cut: Sequence[bool]) -> np.ndarray:
+    """The first and last `n` items along each dimension marked in `cut`, all items along the others.
+
+    Reads only what it keeps, and brings that to the host.
+    """
+    if any(cut):
+        kept = [np.r_[:n, size - n : size] if c else np.arange(size) for size, c in zip(array.shape, cut, strict=True)]
+        array = array[np.ix_(*kept)]
+    return _host(array)
+
+
+def _host(array: Any) -> np.ndarray:
+    """A NumPy or CuPy array as a NumPy array."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def _cut(shape: Sequence[int], n: int) -> list[bool]:
+    """For each dimension, whether showing `n` items at each end leaves some out."""
+    return [size > 2 * n for size in shape]
+
+
+# ---------------------------------------------------------------- how one value is written
+
+
+def cells(values: np.ndarray, options: PrintOptions) -> tuple[list[str], int]:
+    """The text of each of the `values` (1-D, any dtype), padded so that they align, and the width of one cell.
+
+    The width decides how many cells fit on a line. As in PyTorch it is not always the length of the longest
+    text: see `_real_cells`; and a complex cell counts its two parts and the ``j``, but not the sign between them.
+    """
+    if values.dtype.kind != "c":
+        texts, width = _real_cells(values, options)
+        return [text.rjust(width) for text in texts], width
+    real, real_width = _real_cells(values.real, options)
+    imag, imag_width = _real_cells(values.imag, options)
+    texts = [f"{re.rjust(real_width)}{_signed(im)}j" for re, im in zip(real, imag, strict=True)]
+    return texts, real_width + imag_width + 1
+
+
+def _signed(text: str) -> str:
+    return text if text.startswith("-") else "+" + text
+
+
+def _real_cells(values: np.ndarray, options: PrintOptions) -> tuple[list[str], int]:
+    """The unpadded texts of real `values` and the width to pad them to.
+
+    Among floats, zeros, infinities and NaN have no say in the width: they are written as they come, even where
+    that is longer (``-inf`` among one-digit numbers).
+    """
+    if values.dtype.kind in "biu":
+        texts = [str(value) for value in values.tolist()]
+        return texts, max(map(len, texts), default=1)
+    values = values.astype(np.float64)  # exact for every float dtype, bfloat16 and the 8-bit ones included
+    counted = np.isfinite(values) & (values != 0)
+    spec, point = _float_style(np.abs(values[counted]), options)
+    texts = [format(value, spec) + (point if math.isfinite(value) else "") for value in values.tolist()]
+    width = max((len(text) for text, counts in zip(texts, counted.tolist(), strict=True) if counts), default=1)
+    return texts, width
+
+
+def _float_style(magnitudes: np.ndarray, options: PrintOptions) -> tuple[str, str]:
+    """The format specification for a tensor of floats, and what follows each finite number.
+
+    `magnitudes` are the absolute values of its finite, nonzero elements. Unless ``sci_mode`` says otherwise the
+    exponent is written when plain digits would lose values (below 1e-4) or run long (above 1e8, or a range of
+    more than a factor of 1000). Otherwise whole numbers are written as ``2.``.
+    """
+    if not magnitudes.size:
+        return ".0f", "."
+    small, large = float(magnitudes.min()), float(magnitudes.max())
+    scientific = options.sci_mode
+    if scientific is None:
+        scientific = large / small > 1000 or large > 1e8 or small < 1e-4
+    if scientific:
+        return f".{options.precision}e", ""
+    if np.array_equal(magnitudes, np.floor(magnitudes)):
+        return ".0f", "."
+    return f".{options.precision}f", ""
+
+
+# ---------------------------------------------------------------- how the values are laid out
+
+
+def format_array(array: Any, indent: int = 0, options: PrintOptions | None = None) -> str:
+    """The values of `array` in nested brackets, for text that begins in column `indent`.
+
+    >>> print("tensor(" + format_array(np.array([[1.5, -2], [0, np.inf]]), indent=7))
+    tensor([[ 1.5000, -2.0000],
+            [ 0.0000,     inf]]
+    """
+    options = options or _options
+    if not array.size:
+        return "[]"
+    n = options.edgeitems
+    cut = _cut(array.shape, n) if array.size > options.threshold else [False] * array.ndim
+    shown = edges(array, n, cut)
+    texts, width = cells(shown.reshape(-1), options)
+    return _brackets(_nested(texts, shown.shape), cut, indent, width, options)
+
+
+def _nested(texts: list[str], shape: tuple[int, ...]) -> Any:
+    """`texts` as lists of lists of this shape; the one text itself for shape ``()``."""
+    return np.array(texts, dtype=object).reshape(shape).tolist()
+
+
+def _brackets(nested: Any, cut: Sequence[bool], indent: int, width: int, options: PrintOptions) -> str:
+    """Join nested lists of cells; `cut` says for each dimension whether its middle was left out."""
+    if not cut:
+        return nested
+    if len(cut) == 1:
+        return _row(nested, cut[0], indent, width, options)
+    blocks = [_brackets(part, cut[1:], indent + 1, width, options) for part in nested]
+    if cut[0]:
+        blocks.insert(options.edgeitems, "...")
+    # One line break between rows, two between matrices, three between stacks of matrices.
+    return "[" + ("," + "\n" * (len(cut) - 1) + " " * (indent + 1)).join(blocks) + "]"
+
+
+def _row(items: list[str], cut: bool, indent: int, width: int, options: PrintOptions) -> str:
+    """One row of cells in brackets, broken where it would pass the line width."""
+    if cut:
+        n = options.edgeitems
+        items = [*items[:n], " ..." if n else "...", *items[n:]]
+    fit = (options.linewidth - indent) / (width + 2)  # 2 for the comma and the space
+    per_line = max(1, int(min(fit, len(items))))
+    lines = [", ".join(items[i : i + per_line]) for i in range(0, len(items), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _close(text: str, suffixes: Sequence[str], indent: int, options: PrintOptions) -> str:
+    """Append `suffixes` and the closing parenthesis; a suffix that would pass the line width starts a new line."""
+    column = len(text) - text.rfind("\n") + 1  # PyTorch's count, a little beyond the true column
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > options.linewidth:
+            text += ",\n" + " " * indent + suffix
+            column = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            column += len(suffix) + 2
+    return text + ")"
+
+
+def format_tensor(
+    array: Any,
+    *,
+    suffixes: Sequence[str] = (),
+    prefix: str = "tensor(",
+    contents: str | None = None,
+    options: PrintOptions | None = None,
+) -> str:
+    """``prefix``, the values (or `contents` in their place), the `suffixes`, and ``)``.
+
+    Rows are indented by the length of `prefix`.
+
+    >>> format_tensor(np.array([1, 2]), suffixes=["dtype=torch.int32"])
+    'tensor([1, 2], dtype=torch.int32)'
+    """
+    options = options or _options
+    indent = len(prefix)
+    if contents is None:
+        contents = format_array(array, indent, options)
+    return _close(prefix + contents, suffixes, indent, options)
+
+
+# ---------------------------------------------------------------- a tensor's text
+
+
+def tensor_repr(
+    tensor: Any, *, contents: str | None = None, default_dtype: Any = None, options: PrintOptions | None = None
+) -> str:
+    """The text of a tensor, as PyTorch 2.13 prints it.
+
+    Args:
+        tensor: has ``array``, ``dtype``, ``device``, ``requires_grad`` and ``grad_fn``. Its class gives the word in
+            front: ``tensor`` for Tensor, the class's own name for a subclass; a Parameter is announced as one.
+        contents: written in place of the values (the argument ``tensor_contents`` of ``Tensor.__repr__``).
+        default_dtype: the dtype that goes without saying; ``minitorch.get_default_dtype()`` by default.
+        options: those of `set_printoptions` by default.
+    """
+    options = options or _options
+    family = [cls.__name__ for cls in type(tensor).__mro__]
+    plain = family[0] in ("Tensor", "Parameter")
+    prefix = "tensor(" if plain else family[0] + "("
+    suffixes = _suffixes(tensor, default_dtype, options)
+    text = format_tensor(tensor.array, suffixes=suffixes, prefix=prefix, contents=contents, options=options)
+    if "Parameter" not in family:
+        return text
+    return "Parameter containing:\n" + (text if plain else f"Parameter({text})")
+
+
+def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[str]:
+    """What is said after the values, in PyTorch's order: device, size, dtype, then how it takes part in autograd."""
+    suffixes = []
+    if tensor.device.type != "cpu":
+        suffixes.append(f"device='{tensor.device}'")
+    shape = tensor.array.shape
+    empty = 0 in shape
+    # "[]" is the text of every empty shape and is taken for (0,); without edge items "[...]" is that of many.
+    ambiguous = len(shape) != 1 if empty else options.edgeitems == 0
+    if ambiguous:
+        suffixes.append(f"size={tuple(shape)}")
+    if not _dtype_is_evident(str(tensor.dtype), str(default_dtype or _default_dtype()), empty):
+        suffixes.append(f"dtype={tensor.dtype}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{_grad_fn_name(tensor)}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    return suffixes
+
+
+def _dtype_is_evident(dtype: str, default: str, empty: bool) -> bool:
+    """Whether the values alone, given the default dtype, tell a reader the dtype."""
+    if empty:
+        return dtype == default
+    default_complex = "torch.complex128" if default == "torch.float64" else "torch.complex64"
+    return dtype in (default, default_complex, "torch.int64", "torch.bool")
+
+
+def _default_dtype() -> Any:
+    from minitorch.dtypes import get_default_dtype  # late: dtypes needs nothing of this file, tests of it no dtypes
+
+    return get_default_dtype()
+
+
+def _grad_fn_name(tensor: Any) -> str:
+    return tensor.grad_fn.name().rsplit("::", 1)[-1]
+
+
+# ---------------------------------------------------------------- a tensor as HTML
+
+SIDE = 10  # of a dimension of more than 2 * SIDE items, this many are shown at each end
+SLICES = 2  # of more than 2 * SLICES matrices, this many are shown at each end
+COUNTED = 1 << 20  # tensors with more elements are shown without minimum, mean and maximum
+# Ends of the two colour ramps, told apart with every kind of colour blindness; black on them has a contrast above 7:1.
+BELOW_ZERO, ABOVE_ZERO = (253, 174, 97), (107, 174, 214)
+
+
+def tensor_html(tensor: Any, *, default_dtype: Any = None) -> str | None:
+    """A tensor as a small self-contained HTML fragment for notebooks, or None after ``set_printoptions(html=False)``.
+
+    A line that says what the tensor is, a line of statistics, its values as a table (one for each matrix where there
+    are more than two dimensions), and the ordinary text, folded away, for readers and programs that take no tables.
+    Cells of floating-point matrices are shaded by value: blue above zero, orange below, stronger away from zero.
+    """
+    options = _options
+    if not options.html:
+        return None
+    array = tensor.array
+    folded = replace(options, threshold=min(options.threshold, 1000))
+    text = tensor_repr(tensor, default_dtype=default_dtype, options=folded)
+    parts = [
+        f"<div><b>{escape(type(tensor).__name__)}</b> {escape(_headline(tensor))}</div>",
+        f'<div style="opacity:.75">{escape(_statistics(array))}</div>',
+        *_tables(array, options),
+        f"<details><summary>as text</summary><pre>{escape(text)}</pre></details>",
+    ]
+    return '<div style="font-family:monospace;overflow-x:auto">' + "\n".join(parts) + "</div>"
+
+
+def _headline(tensor: Any) -> str:
+    words = [f"shape={tuple(tensor.array.shape)}", f"dtype={tensor.dtype}", f"device={tensor.device}"]
+    words.append(f"requires_grad={tensor.requires_grad}")
+    if tensor.grad_fn is not None:
+        words.append(f"grad_fn=<{_grad_fn_name(tensor)}>")
+    return ", ".join(words)
+
+
+def _statistics(array: Any) -> str:
+    """Minimum, mean and maximum of the finite elements, and how many are not finite; as words."""
+    if array.size < 2:
+        return "1 element" if array.size else "no elements"
+    if array.size > COUNTED:
+        return f"{array.size:,} elements, too many to read for minimum, mean and maximum"
+    values = _host(array)
+    if values.dtype.kind == "b":
+        return f"{np.count_nonzero(values):,} of {values.size:,} True"
+    if values.dtype.kind != "c":
+        values = values.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    words = []
+    if finite.size and values.dtype.kind != "c":
+        scale = np.abs(finite).max() or 1.0  # the sum of huge values must not overflow
+        mean = (finite / scale).mean() * scale
+        words += [f"min {finite.min():.4g}", f"mean {mean:.4g}", f"max {finite.max():.4g}"]
+    nan = np.count_nonzero(np.isnan(values))
+    words += [f"{nan:,} NaN"] if nan else []
+    infinite = values.size - finite.size - nan
+    words += [f"{infinite:,} infinite"] if infinite else []
+    return ", ".join(words) or f"{values.size:,} elements"
+
+
+def _tables(array: Any, options: PrintOptions) -> list[str]:
+    """One table for each matrix of the last two dimensions, at most ``2 * SLICES`` of them, in one style."""
+    if not array.size:
+        return []
+    lead, (rows, columns) = array.shape[:-2], (1, 1, *array.shape)[-2:]  # a vector is one row, a number one cell
+    total = math.prod(lead)
+    numbers = range(total) if total <= 2 * SLICES else [*range(SLICES), *range(total - SLICES, total)]
+    places = [tuple(map(int, np.unravel_index(number, lead))) for number in numbers] if lead else [()]
+
+    cut = _cut((rows, columns), SIDE)
+    shown = np.stack([edges(array[place + (...,)].reshape(rows, columns), SIDE, cut) for place in places])
+    texts, _ = cells(shown.reshape(-1), options)
+    shaded = array.ndim > 1 and shown.dtype.kind not in "biuc"
+    styles, legend = _shading(shown.reshape(-1)) if shaded else ([""] * len(texts), "")
+    values = [f"<td{style}>{escape(text.strip())}</td>" for text, style in zip(texts, styles, strict=True)]
+
+    row_heads = _heads(rows, "row") if array.ndim > 1 else None
+    column_heads = _heads(columns, "col") if array.ndim else None
+    matrices = _nested(values, shown.shape)
+    tables = [_table(*found, cut, row_heads, column_heads) for found in zip(matrices, places, strict=True)]
+    if len(places) < total:
+        tables.insert(SLICES, f"<div>... {total - len(places):,} more matrices ...</div>")
+    return [*tables, legend]
+
+
+def _table(
+    matrix: list[list[str]],
+    place: tuple[int, ...],
+    cut: Sequence[bool],
+    row_heads: list[str] | None,
+    column_heads: list[str] | None,
+) -> str:
+    """The table of one matrix of ``<td>`` cells, which is ``[*place, :, :]`` of the whole tensor."""
+    lines = [_with_gap(row, cut[1], "<td>...</td>") for row in matrix]
+    lines = _with_gap(lines, cut[0], ["<td>...</td>"] * len(lines[0]))
+    if column_heads:
+        lines.insert(0, column_heads)
+    if row_heads:
+        lines = [[head, *line] for head, line in zip(["<td></td>", *row_heads], lines, strict=True)]
+    caption = f"<caption>[{', '.join(map(str, place))}, :, :]</caption>\n" if place else ""
+    body = "\n".join("<tr>" + "".join(line) + "</tr>" for line in lines)
+    style = "border-spacing:1px;margin:.4em 0;text-align:right"
+    return f'<table cellpadding="4" style="{style}">\n{caption}{body}\n</table>'
+
+
+def _with_gap(items: list[Any], cut: bool, gap: Any) -> list[Any]:
+    return [*items[:SIDE], gap, *items[SIDE:]] if cut else items
+
+
+def _heads(size: int, scope: str) -> list[str]:
+    """Header cells with the indices shown along a dimension of this size."""
+    cut = size > 2 * SIDE
+    numbers = [*range(SIDE), *range(size - SIDE, size)] if cut else range(size)
+    return _with_gap([f'<th scope="{scope}">{i}</th>' for i in numbers], cut, "<th>...</th>")
+
+
+def _shading(values: np.ndarray) -> tuple[list[str], str]:
+    """The style of each cell and a line that explains the colours.
+
+    White at zero, the full colour at the greatest finite magnitude shown, grey where not finite.
+    """
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    largest = np.abs(values[finite]).max(initial=0.0)
+    strength = np.where(finite, values, 0.0) / (largest or 1.0)
+    ends = np.where(strength[:, None] < 0, BELOW_ZERO, ABOVE_ZERO)
+    colours = np.rint(255 + (ends - 255) * np.abs(strength)[:, None]).astype(int)
+    colours[~finite] = 0xDD
+    styles = [f' style="color:#111;background:#{r:02x}{g:02x}{b:02x}"' for r, g, b in colours.tolist()]
+    words = f"shading: blue above 0, orange below, full at {largest:.4g} from 0; grey: not finite"
+    return styles, f"<div><small>{words}</small></div>"

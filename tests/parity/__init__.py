@@ -1,0 +1,1 @@
+"""Tests that compare minitorch with PyTorch; skipped where PyTorch is not installed."""
