@@ -18,7 +18,7 @@ from .boxmuller import box_muller, multiply_add
 from .generator import unit_double, unit_float
 
 __all__ = ["uniform", "normal", "bernoulli", "bernoulli_each", "exponential", "geometric", "cauchy", "log_normal",
-           "integers", "random_bits", "permutation", "memory_order"]
+           "integers", "random_bits", "permutation", "multinomial", "memory_order"]
 
 f32, f64 = np.dtype("float32"), np.dtype("float64")
 
@@ -325,3 +325,34 @@ def long_permutation(gen, n):
             order[i] = order[j]
             order[j] = i
     return order
+
+
+# ------------------------------------------------------------------ a choice by weight
+def multinomial(gen, weights, n, replacement):
+    """Indices along the last axis, drawn with probabilities proportional to `weights`: int64, the last axis `n`.
+
+    One of each row, and several different ones, are those with the largest ``weight / e``, `e` exponential numbers.
+    With replacement, each is where a uniform number falls among the cumulated weights.
+    """
+    if n > 1 and replacement:
+        return multinomial_with_replacement(gen, weights, n)
+    wide = f32 if weights.itemsize == 2 else weights.dtype
+    e = exponential(gen, np.empty_like(weights))
+    with np.errstate(all="ignore"):
+        score = (weights.astype(wide) / e.astype(wide)).astype(weights.dtype).astype(wide)
+    if n == 1:
+        return score.argmax(-1, keepdims=True)
+    return np.argsort(-score, axis=-1, kind="stable")[..., :n]
+
+
+def multinomial_with_replacement(gen, weights, n):
+    wide = f32 if weights.itemsize == 2 else weights.dtype
+    rows = weights.reshape(-1, weights.shape[-1])
+    total = np.add.accumulate(rows, axis=-1, dtype=wide)
+    total /= total[:, -1:]
+    total[:, -1] = 1
+    found = np.empty((len(rows), n), np.int64)
+    u = gen.doubles(found.size).reshape(found.shape)
+    for row, cumulated, numbers in zip(found, total.astype(f64), u, strict=True):
+        row[:] = np.searchsorted(cumulated, numbers)
+    return found.reshape(*weights.shape[:-1], n)
