@@ -102,8 +102,25 @@ def promote_numbers(op, inputs, kinds, attrs):
     return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds) if hasattr(x, "dtype")]))
 
 
+def promote_floating(op, inputs, kinds, attrs):
+    """No promotion: the tensors must agree, and integers are refused."""
+    inputs = promote_same(op, inputs, kinds, attrs)
+    for x in participants(inputs, kinds):
+        require_floating(op.name, x)
+    return inputs
+
+
+def require_floating(name, x):
+    """RuntimeError, in PyTorch's words, if a raw array is not of a floating-point type."""
+    d = dtypes.from_np(x.dtype)
+    if not d.is_floating_point:
+        names = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+        raise RuntimeError(f'"{name}" not implemented for \'{names.get(d.name, d.name)}\': convert the {d.name} tensor '
+                           f"first, as in x.float()")
+
+
 PROMOTIONS = {"common": promote_common, "any": lambda op, inputs, kinds, attrs: inputs, "float": promote_float, "same": promote_same,
-              "numbers": promote_numbers}
+              "numbers": promote_numbers, "floating": promote_floating}
 
 
 # ------------------------------------------------------------------ writing results

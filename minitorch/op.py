@@ -18,6 +18,9 @@ methods, `out=`, gradient checks, parity tests, reference pages.
 - ``joint=rule(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
   says which of them are asked for.
 - An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
+- ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``, of which callers get the result and
+  rules, by these names, the rest. What is kept is a constant to a recorded backward pass: a rule hands it to a
+  backward op, whose own rules know what it stands for.
 """
 
 import inspect
@@ -70,7 +73,7 @@ class Op:
 
     `promotion` says what dtype the inputs are brought to first: "common" (PyTorch's promotion), "float" (the same,
     and integers become the default float), "same" (they must agree), "numbers" (they must agree, and numbers are cast
-    to them), "any" (as they come, but 16-bit floats are computed in float32) or None (the forward pass takes any).
+    to them), "floating" (they must agree and be floats), "any" (as they come, but 16-bit floats are computed in float32) or None (the forward pass takes any).
     `view` says that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says
     which outputs have a gradient, or "list" for any number that all have one.
 
@@ -82,9 +85,9 @@ class Op:
     recorded = recorded
 
     def __init__(self, name, forward, inputs, attrs, rules, doc, promotion=None, view=False, joint=None,
-                 outputs=1, shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None):
+                 outputs=1, keeps=(), shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None):
         self.name, self.forward, self.inputs, self.attrs, self.__doc__ = name, forward, inputs, attrs, doc
-        self.promotion, self.view, self.outputs = promotion, view, outputs
+        self.promotion, self.view, self.outputs, self.keeps = promotion, view, outputs, keeps
         self.shapes, self.domain, self.sample, self.kinks = shapes, domain or {}, sample, kinks
         self.xp_name = xp_name
         self.node_name = node_name or camel_case(name) + "Backward0"
@@ -102,18 +105,18 @@ class Op:
         rules = {None: self.joint} if self.joint else self.rules
         self.reads = {x: list(inspect.signature(r).parameters)[skip:] for x, r in rules.items() if r}
         self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
-        known = {*names, "out", *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
+        known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         unknown = set(self.saved_fields) - known
         if unknown:
             raise TypeError(f"op {self.name}: a rule asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
         self.saved_places = [places.get(f) for f in self.saved_fields]
-        self.saves_arrays = any(p is not None for p in self.saved_places)
+        self.saves_arrays = any(p is not None for p in self.saved_places) or bool(self.keeps)
         self.differentiable = bool(self.reads)
 
     def bind(self, backend):
-        """The forward pass as a function on `backend`'s arrays."""
+        """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
         if self.forward is None:                           # the array module's own function
             return getattr(backend.xp, self.xp_name)
         return MethodType(self.forward, backend)
@@ -160,7 +163,7 @@ def composite(function=None, **public):
     return publish(function, function.__name__, **public)
 
 
-OPTIONS = {"promotion", "view", "joint", "outputs", "shapes", "domain", "sample", "kinks", "node_name"}
+OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name"}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 
 

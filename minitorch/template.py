@@ -118,7 +118,12 @@ def unpack_pair(a, b, bare):
 # ------------------------------------------------------------------ the forward pass and its result
 def run_forward(op):
     attrs = [f"{k}={k}" for k, _ in op.attrs]
-    return [f"y = F.{op.name}({', '.join([f'x{i}' for i in range(len(op.inputs))] + attrs)})"]
+    result, name = (", ".join(["y", *kept(op)]), "full_" + op.name) if op.keeps else ("y", op.name)
+    return [f"{result} = F.{name}({', '.join([f'x{i}' for i in range(len(op.inputs))] + attrs)})"]
+
+
+def kept(op):
+    return ["kept_" + k for k in op.keeps]
 
 
 def wrap_result(op, source, bare):
@@ -167,7 +172,7 @@ def saved_value(op, field, live):
     value = None
     for i, x in enumerate(op.inputs):
         value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
-    value = value or {"out": "y"}.get(field, field)
+    value = value or {"out": "y", **dict(zip(op.keeps, kept(op)))}.get(field, field)
     if op.joint:
         return value
     readers = [i for i in live if field in op.reads.get(op.inputs[i].name, ())]

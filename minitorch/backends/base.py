@@ -34,14 +34,17 @@ class Backend:
         from ..op import OPS
         if name.startswith("__"):
             raise AttributeError(name)
+        op_name = name.removeprefix("full_")               # full_x: x with what it keeps for the backward pass
         if name == "wide":                                 # this backend, computing on 16-bit floats in float32
             found = Wide(self)
-        elif name in self.kernels:
-            found = MethodType(self.kernels[name], self)
-        elif name in OPS:
-            found = OPS[name].bind(self)
+        elif op_name in self.kernels:
+            found = MethodType(self.kernels[op_name], self)
+        elif op_name in OPS:
+            found = OPS[op_name].bind(self)
         else:
             found = getattr(self.xp, name)
+        if name in OPS and OPS[name].keeps:
+            found = result_only(found)
         setattr(self, name, found)
         return found
 
@@ -66,6 +69,10 @@ class Backend:
         return array
 
 
+def result_only(function):
+    """The forward pass of an op without what it keeps for the backward pass."""
+    return lambda *arrays, **attrs: function(*arrays, **attrs)[0]
+
 
 class Wide:
     """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as PyTorch's do.
@@ -79,7 +86,7 @@ class Wide:
     def __getattr__(self, name):
         from ..op import OPS
         found = getattr(self.backend, name)
-        if name in OPS:
+        if name.removeprefix("full_") in OPS:
             found = self.widened(found)
         setattr(self, name, found)
         return found
