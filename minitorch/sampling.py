@@ -37,10 +37,10 @@ def filler(draw):
     @wraps(draw)
     def fill(gen, array, *args):
         if array.size:
-            ordered = memory_order(array)
+            ordered = memory_order(array if array.dtype.kind != "c" else real_view(array))
             direct = ordered.flags.c_contiguous
-            flat = ordered.reshape(-1) if direct else np.empty(array.size, array.dtype)
-            for part, values in draw(gen, array.size, array.dtype, *args):
+            flat = ordered.reshape(-1) if direct else np.empty(ordered.size, ordered.dtype)
+            for part, values in draw(gen, flat.size, flat.dtype, *args):
                 store(flat, part, values)
             if not direct:
                 ordered[...] = flat.reshape(ordered.shape)

@@ -3,9 +3,9 @@
 from ..inplace import inplace
 from ..op import FUNCTIONS, METHODS
 from ..tensor import Tensor
-from . import arithmetic, convert, create, index, matmul, operators, pointwise, reduce, shape
+from . import arithmetic, convert, create, index, matmul, operators, pointwise, random, reduce, shape
 
-__all__ = ["arithmetic", "convert", "create", "index", "matmul", "operators", "pointwise", "reduce", "shape"]
+__all__ = ["arithmetic", "convert", "create", "index", "matmul", "operators", "pointwise", "random", "reduce", "shape"]
 
 
 def bind_methods():

@@ -1,0 +1,57 @@
+"""The default random generator: seeding it, saving and restoring its state.
+
+The functions that draw from it are in `minitorch.ops.random`; docs/randomness.md says what a seed reproduces.
+"""
+
+import contextlib
+
+from .generator import Generator, default_generator
+from .op import composite
+
+__all__ = ["Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state",
+           "fork_rng"]
+
+
+@composite(method=False)
+def manual_seed(seed):
+    """Start the default generator's stream of `seed`, an integer from -2**63 to 2**64 - 1; returns the generator."""
+    return default_generator.manual_seed(int(seed))
+
+
+@composite(method=False)
+def seed():
+    """Seed the default generator from the operating system's randomness; returns the seed."""
+    return default_generator.seed()
+
+
+@composite(method=False)
+def initial_seed():
+    """The seed that the default generator's stream started from."""
+    return default_generator.initial_seed()
+
+
+@composite(method=False)
+def get_rng_state():
+    """The default generator's state, as a uint8 tensor."""
+    return default_generator.get_state()
+
+
+@composite(method=False)
+def set_rng_state(new_state):
+    """Continue from a state that `get_rng_state`, here or in PyTorch, has returned."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type=None):
+    """A context at whose end the default generator is again where it was at the beginning.
+
+    All devices draw from that one generator, so that `devices` and `device_type` make no difference. Without
+    `enabled` nothing is restored.
+    """
+    state = default_generator.state_bytes() if enabled else None
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.load_bytes(state)
