@@ -3,9 +3,10 @@
 from ..inplace import inplace
 from ..op import FUNCTIONS, METHODS
 from ..tensor import Tensor
-from . import arithmetic, convert, create, index, matmul, operators, pointwise, random, reduce, shape
+from . import arithmetic, conv, convert, create, index, matmul, operators, pad, pointwise, pool, random, reduce, resize, shape
 
-__all__ = ["arithmetic", "convert", "create", "index", "matmul", "operators", "pointwise", "random", "reduce", "shape"]
+__all__ = ["arithmetic", "conv", "convert", "create", "index", "matmul", "operators", "pad", "pointwise", "pool", "random",
+           "reduce", "resize", "shape"]
 
 
 def bind_methods():

@@ -1,0 +1,7 @@
+"""Functions of neural networks, as ``torch.nn.functional``: what the op table publishes under that name."""
+
+from ..op import FUNCTIONS
+
+globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items()
+                  if namespace == "nn.functional"})
+__all__ = [name for namespace, name in FUNCTIONS if namespace == "nn.functional"]

@@ -1,0 +1,71 @@
+"""Windows that slide over the last n dimensions of an array: what convolution, pooling and folding share.
+
+A window covers ``kernel`` places that lie ``dilation`` apart; it moves by ``stride``. Everything works for any number
+of dimensions; the functions here take raw arrays and tuples of n ints.
+"""
+
+from itertools import product
+
+
+def spread(value, n, name, op):
+    """An int or a sequence of 1 or n ints as a tuple of n ints; RuntimeError for another length."""
+    if value.__class__ is int:
+        return (value,) * n
+    if isinstance(value, (tuple, list)):
+        values = tuple([v.__index__() for v in value])
+    else:
+        values = (value.__index__(),)
+    if len(values) not in (1, n):
+        raise RuntimeError(f"{op}: {name} must be an int or {n} ints, got {list(values)}: write {name}={values[0]} or "
+                           f"{name}={(values[0],) * n}")
+    return values * n if len(values) == 1 else values
+
+
+def reach(kernel, dilation):
+    """How far a window reaches from its first place to behind its last one."""
+    return dilation * (kernel - 1) + 1
+
+
+def pad_sides(xp, x, sides, value=0):
+    """A copy of `x` with ``(before, after)`` places of `value` around each of the last dimensions; `x` if none.
+
+    Negative numbers cut places off.
+    """
+    if not any(b or a for b, a in sides):
+        return x
+    lead = x.ndim - len(sides)
+    shape = [n + b + a for n, (b, a) in zip(x.shape[lead:], sides)]
+    out = xp.empty((*x.shape[:lead], *shape), x.dtype)
+    inner, source = [], []
+    for (b, a), size in zip(sides, shape):
+        inner.append(slice(max(b, 0), size - max(a, 0)))
+        source.append(slice(max(-b, 0), size - b - max(a, 0)))
+    # Only the frame is filled: first whole slabs, then what they leave of each further dimension.
+    done = [Ellipsis]
+    for i, ((b, a), size) in enumerate(zip(sides, shape)):
+        rest = (slice(None),) * (len(sides) - i - 1)
+        if b > 0:
+            out[(*done, slice(0, b), *rest)] = value
+        if a > 0:
+            out[(*done, slice(size - a, None), *rest)] = value
+        done.append(inner[i])
+    out[(Ellipsis, *inner)] = x[(Ellipsis, *source)]
+    return out
+
+
+def offsets(kernel, dilation):
+    """Where in a window its places lie, in the order of memory."""
+    return product(*[range(0, k * d, d) for k, d in zip(kernel, dilation)])
+
+
+def shifted(x, offset, stride, out):
+    """The view of `x` that holds, for each of the `out` windows, its place at `offset`."""
+    return x[(Ellipsis, *[slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offset, stride, out)])]
+
+
+def window_view(F, x, kernel, stride, dilation, out):
+    """All windows of `x` as a view of shape (..., *kernel, *out)."""
+    lead = x.ndim - len(kernel)
+    steps = x.strides[lead:]
+    strides = (*x.strides[:lead], *[t * d for t, d in zip(steps, dilation)], *[t * s for t, s in zip(steps, stride)])
+    return F.strided(x, (*x.shape[:lead], *kernel, *out), strides)
