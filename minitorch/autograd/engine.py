@@ -73,6 +73,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
                     owned.add(parent)
             elif parent in owned and not create_graph and held.dtype == gp.dtype:
                 held += gp                                 # the sum below is ours: add into it
+                grads[parent] = held                       # (a NumPy scalar is not changed but replaced)
             else:
                 grads[parent] = held + gp
                 if not create_graph and isinstance(grads[parent], place.backend.ndarray):

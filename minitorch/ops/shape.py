@@ -3,6 +3,7 @@
 A view's rule is its transpose: the op that puts the gradient back where the view took the value from.
 """
 
+from ..dtypes import float64
 from ..op import composite, method, op
 
 
@@ -120,7 +121,7 @@ def copy_contiguous(F, input):
 
 
 @op(namespace=None, input=lambda F, g, input_dtype: F.to_dtype(g, dtype=input_dtype), node_name="ToCopyBackward0",
-    sample=lambda d: ([d.array()], dict(dtype="float64")))
+    sample=lambda d: ([d.array()], dict(dtype=float64)))
 def to_dtype(F, input, *, dtype):
     """`input` cast to another dtype."""
     return input.astype(dtype)

@@ -1,0 +1,200 @@
+"""`gradcheck` and `gradgradcheck`: gradients against central finite differences, with PyTorch's signatures.
+
+Formula: ``(f(x + eps) - f(x - eps)) / (2 eps)``, for each element of each input, in float64. When a gradient is
+wrong the error shows both Jacobians and names the mistake that it looks like (`minitorch/testing/diagnose.py`).
+"""
+
+import numpy as np
+
+from ..autograd import engine
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..tensor import Tensor, wrap
+from .diagnose import diagnose
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_jacobian"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient that does not agree with finite differences."""
+
+
+def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=True, nondet_tol=0.0,
+              check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+              check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
+              masked=None):
+    """Whether the gradients of ``func(*inputs)`` agree with finite differences: True, or GradcheckError.
+
+    Inputs that require grad must be float64. With `raise_exception` False a failure returns False. Of the further
+    arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning; forward
+    mode and batched gradients cannot be checked here (NotImplementedError); `fast_mode` is accepted and ignored, the
+    slow mode always runs.
+    """
+    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
+        raise NotImplementedError("gradcheck checks backward mode only: pass check_forward_ad=False, "
+                                  "check_batched_grad=False")
+    try:
+        return _gradcheck(func, as_inputs(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad,
+                          check_grad_dtypes)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+
+
+def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined, check_dtypes):
+    live = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.needs_grad]
+    if not live:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
+                         "requires_grad=True.")
+    for i in live:
+        if inputs[i].array.dtype != np.float64:
+            raise GradcheckError(f"gradcheck needs float64 inputs, input {i} is {inputs[i].dtype}: finite differences "
+                                 f"are too coarse in less; use x.double()")
+        if inputs[i].retains_grad is False and inputs[i].node is not None:
+            inputs[i].retain_grad()
+    outputs = as_outputs(func(*inputs))
+    found_one = False
+    for k, out in enumerate(outputs):
+        if not out.needs_grad:
+            check_is_constant(func, inputs, live, k, eps)
+            continue
+        found_one = True
+        check_output(func, inputs, live, k, out, eps, atol, rtol, nondet_tol, check_dtypes)
+    if found_one and check_undefined:
+        check_undefined_grads(func, inputs, live)
+    return True
+
+
+def check_output(func, inputs, live, k, out, eps, atol, rtol, nondet_tol, check_dtypes):
+    """Compare the whole Jacobian of output `k` with respect to every live input."""
+    analytic = analytic_jacobians(func, inputs, live, k, check_dtypes)
+    if nondet_tol is not None:
+        again = analytic_jacobians(func, inputs, live, k, False)
+        for a, b in zip(analytic, again):
+            if np.abs(a - b).max(initial=0.0) > nondet_tol:
+                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output "
+                                     "multiple times gives different values, although analytical gradient matches "
+                                     "numerical gradient.")
+    for i, found in zip(live, analytic):
+        true = numerical_jacobian(func, inputs, i, k, eps)
+        if not np.allclose(found, true, rtol=rtol, atol=atol, equal_nan=True):
+            raise GradcheckError(mismatch(k, i, true, found, inputs[i], out))
+
+
+def mismatch(k, i, true, found, x, out):
+    """The text of an error: PyTorch's, and what the mistake looks like."""
+    text = (f"Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{true.T}\n"
+            f"analytical:{found.T}\n")
+    weights = np.linspace(1.0, 2.0, out.array.size).reshape(out.array.shape)
+    wrong = (weights.ravel() @ found).reshape(x.array.shape)
+    likely = diagnose(wrong, true, weights, x.array, out.array.shape)
+    return text + "".join(f"This looks like: {words}.\n" for words in likely)
+
+
+def analytic_jacobians(func, inputs, live, k, check_dtypes):
+    """One row for each element of output `k`: its gradient with respect to each live input."""
+    with enable_grad():
+        out = as_outputs(func(*inputs))[k]
+    rows = [np.zeros((out.array.size, inputs[i].array.size)) for i in live]
+    for r in range(out.array.size):
+        seed = np.zeros(out.array.size)
+        seed[r] = 1.0
+        seed = wrap(seed.reshape(out.array.shape).astype(out.array.dtype), out.backend)
+        grads = engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
+        for row, g, i in zip(rows, grads, live):
+            if g is None:
+                continue
+            if g.array.shape != inputs[i].array.shape:
+                raise GradcheckError(f"Analytical gradient has incorrect size: {list(g.shape)} for an input of size "
+                                     f"{list(inputs[i].shape)}")
+            if check_dtypes and g.array.dtype != inputs[i].array.dtype:
+                raise GradcheckError(f"Analytical gradient has incorrect type: {g.dtype} for {inputs[i].dtype}")
+            row[r] = g.array.ravel()
+    return rows
+
+
+def numerical_jacobian(func, inputs, i, k, eps=1e-6):
+    """Central differences of output `k` with respect to input `i`: an array (elements of out, elements of input)."""
+    base = inputs[i].array
+    columns = []
+    with no_grad():
+        for place in np.ndindex(base.shape):
+            ends = []
+            for step in (eps, -eps):
+                moved = base.copy()
+                moved[place] += step
+                trial = list(inputs)
+                trial[i] = wrap(moved, inputs[i].backend)
+                ends.append(as_outputs(func(*trial))[k].array.astype(float).ravel())
+            columns.append((ends[0] - ends[1]) / (2 * eps))
+        size = as_outputs(func(*inputs))[k].array.size
+    return np.stack(columns, 1) if columns else np.zeros((size, 0))
+
+
+def check_is_constant(func, inputs, live, k, eps):
+    """An output that does not require grad must not depend on the inputs."""
+    if as_outputs(func(*inputs))[k].array.dtype.kind != "f":
+        return
+    for i in live:
+        if np.abs(numerical_jacobian(func, inputs, i, k, eps)).max(initial=0.0) > 1e-6:
+            raise GradcheckError(f"output {k} does not require grad, but finite differences say that it depends on "
+                                 f"input {i}: was the graph cut (detach, data, numpy)?")
+
+
+def check_undefined_grads(func, inputs, live):
+    """Outputs without a gradient must be taken as zeros."""
+    with enable_grad():
+        outputs = [o for o in as_outputs(func(*inputs)) if o.needs_grad]
+    if len(outputs) < 2:
+        return
+    for out in outputs:
+        seed = wrap(np.ones_like(out.array), out.backend)
+        engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
+
+
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=0.001, gen_non_contig_grad_outputs=False,
+                  raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
+                  check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
+                  masked=False):
+    """`gradcheck` of the gradients of ``func(*inputs)``: the second derivatives.
+
+    `grad_outputs` weight the outputs; random ones are made if none are given, transposed in memory with
+    `gen_non_contig_grad_outputs`.
+    """
+    inputs = as_inputs(inputs)
+    outputs = [o for o in as_outputs(func(*inputs)) if o.needs_grad]
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        weights = [rng.uniform(0.5, 1.5, o.array.shape) for o in outputs]
+        if gen_non_contig_grad_outputs:
+            weights = [np.ascontiguousarray(w.T).T for w in weights]
+        grad_outputs = [wrap(w, o.backend).requires_grad_() for w, o in zip(weights, outputs)]
+    grad_outputs = list(as_inputs(grad_outputs))
+    live = [x for x in inputs if isinstance(x, Tensor) and x.needs_grad]
+    n = len(grad_outputs)
+
+    def gradient(*args):
+        values, weights = args[:-n], args[-n:]
+        places = [v if v.needs_grad else v.detach().requires_grad_() for v in values
+                  if isinstance(v, Tensor) and v.array.dtype.kind == "f"]
+        it = iter(places)
+        values = [next(it) if isinstance(v, Tensor) and v.array.dtype.kind == "f" else v for v in values]
+        with enable_grad():
+            outs = [o for o in as_outputs(func(*values)) if o.needs_grad]
+            wanted = [v for v, x in zip(values, inputs) if isinstance(x, Tensor) and x.needs_grad]
+            grads = engine.grad(outs, wanted, list(weights), create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    if not live:
+        raise ValueError("gradgradcheck expects at least one input tensor to require gradient")
+    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol,
+                     raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes)
+
+
+def as_inputs(inputs):
+    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
+def as_outputs(outputs):
+    return [o for o in (outputs if isinstance(outputs, (tuple, list)) else [outputs]) if isinstance(o, Tensor)]
