@@ -4,7 +4,20 @@ from ..inplace import inplace
 from ..op import FUNCTIONS, METHODS
 from ..tensor import Tensor
 from . import (
-    arithmetic, conv, convert, create, index, matmul, operators, pad, pointwise, pool, random, reduce, resize, shape,
+    arithmetic,
+    conv,
+    convert,
+    create,
+    index,
+    matmul,
+    operators,
+    pad,
+    pointwise,
+    pool,
+    random,
+    reduce,
+    resize,
+    shape,
 )
 
 __all__ = ["arithmetic", "conv", "convert", "create", "index", "matmul", "operators", "pad", "pointwise", "pool",
