@@ -25,7 +25,7 @@ methods, `out=`, gradient checks, parity tests, reference pages.
 
 import inspect
 import linecache
-from types import MethodType
+from types import FunctionType, MethodType
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from . import backends
 from .autograd import graph
 from .autograd.grad_mode import grad_mode
 from .autograd.graph import Node, Selected, Several
-from .template import write_call, write_pull
+from .template import takes_out, write_call, write_pull
 
 __all__ = ["OPS", "Op", "op", "ufunc", "composite", "method", "recorded", "FUNCTIONS", "METHODS", "Number",
            "Other"]
@@ -103,7 +103,7 @@ class Op:
         names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
         rules = {None: self.joint} if self.joint else self.rules
-        self.reads = {x: list(inspect.signature(r).parameters)[skip:] for x, r in rules.items() if r}
+        self.reads = {x: parameters_of(r)[skip:] for x, r in rules.items() if r}
         self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         unknown = set(self.saved_fields) - known
@@ -123,6 +123,12 @@ class Op:
 
     def __repr__(self):
         return f"<op {self.name}>"
+
+
+def parameters_of(function):
+    """The names of a function's parameters (`inspect.signature` would take most of the package's import time)."""
+    code = function.__code__
+    return list(code.co_varnames[:code.co_argcount])
 
 
 def camel_case(name):
@@ -211,33 +217,70 @@ def compile_call(row):
     """Write the function that users call, as `dataclasses` writes an ``__init__``.
 
     Written out, not looped over ``*inputs``, for a real signature and half the cost; ``print(op.source)`` shows
-    it. Two are made from one template: the one users call, for float32 and float64 on one device, and
-    ``row.general``, to which it turns over everything else.
+    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``row.bare``,
+    for which `minitorch/call.py` prepares everything else. Each is compiled when it is first called.
     """
-    row.pull = compile_source(write_pull(row), "pull", f"<minitorch rule of {row.name}>", {
-        **{f"rule_{x}": r for x, r in row.rules.items()}, "joint": row.joint})
-    scope = {"op": row}
-    row.bare = compile_source(write_call(row, bare=True), row.name, f"<minitorch op {row.name}, any dtype>", scope)
-    row.source = write_call(row, bare=False)
-    call = row.call = compile_source(row.source, row.name, f"<minitorch op {row.name}>", scope)
-    call.__doc__, call.op, call.source = row.__doc__, row, row.source
-    call.__qualname__ = row.name
+    rules = {f"rule_{x}": r for x, r in row.rules.items()}
+    row.pull = deferred("pull", f"<minitorch rule of {row.name}>", lambda: write_pull(row), rules | {"joint": row.joint})
+    row.bare = deferred(row.name, f"<minitorch op {row.name}, any dtype>", lambda: write_call(row, bare=True),
+                        {"op": row})
+    call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
+    call.__doc__, call.op, call.source = row.__doc__, row, Source(row)
+    call.__signature__ = public_signature(row)
     setattr(recorded, row.name, staticmethod(call))
     return call
 
 
-def compile_source(source, name, filename, scope):
-    """Run a ``def`` with this module's globals and `scope` in reach; tracebacks will show its lines."""
-    lines = ["    " + line for line in source.splitlines()]
-    factory = "\n".join([f"def make({', '.join(scope)}):", *lines, f"    return {name}"])
-    local = {}
-    exec(compile(factory, filename, "exec"), NAMES, local)
-    linecache.cache[filename] = (len(factory), None, [line + "\n" for line in factory.splitlines()], filename)
-    return local["make"](**scope)
+def public_signature(row):
+    P = inspect.Parameter
+    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in row.inputs]
+    parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in row.attrs]
+    if takes_out(row):
+        parameters.append(P("out", P.KEYWORD_ONLY, default=None))
+    return inspect.Signature(parameters, __validate_parameters__=False)
+
+
+class Source:
+    """The text of a generated call: ``print(minitorch.mul.source)``."""
+
+    def __init__(self, row):
+        self.row = row
+
+    def __str__(self):
+        return write_call(self.row, bare=False)
+
+    __repr__ = __str__
+
+
+def stub(*args, **kwargs):
+    return load()(*args, **kwargs)                         # noqa: F821  (see `deferred`)
+
+
+def deferred(name, filename, write, scope):
+    """A function whose source is written and compiled when it is first called.
+
+    Importing the package would otherwise take most of its time compiling ops that the program never calls. The
+    function stays the same object: its code is exchanged, so whoever holds it sees the change.
+    """
+    namespace = {"__name__": "minitorch.generated"}
+    function = FunctionType(stub.__code__, namespace, name)
+
+    def load():
+        source = write()
+        namespace.update(NAMES, **scope)
+        exec(compile(source, filename, "exec"), namespace)
+        made = namespace.pop(name)
+        linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
+        function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        function.__code__ = made.__code__
+        return function
+
+    namespace["load"] = load
+    return function
 
 
 # What generated code may name. `graph` is the module, because its clock moves.
-NAMES = {"__name__": "minitorch.generated", "graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
+NAMES = {"graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
          "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "as_np": None, "Tensor": None,
          "general": None, "explain": None, "mark_view": None, "asarray": np.asarray}
 
