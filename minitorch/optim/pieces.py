@@ -1,0 +1,218 @@
+"""The plan of a step: how the elements of many parameters are cut and gathered into pieces of some 32,768.
+
+A `Plan` is made for the arrays of one parameter group and kept as long as they are the same ones. It sorts the
+parameters into `Cohort`s, which share dtype, backend and step count, and each cohort into `Piece`s: slices of large
+parameters, and runs of small ones.
+"""
+
+from operator import is_
+
+import numpy as np
+
+from ..tensor import pointer
+
+BLOCK = 32768          # elements of a piece: 128 KiB of float32, of which some six arrays fit in a level-2 cache
+SMALL = 8192           # parameters up to this size are gathered; beyond it the copies cost more than they save
+
+
+def is_small(array):
+    return array.size <= SMALL
+
+
+class Workspace:
+    """Scratch arrays by name and dtype, shared by all pieces of an optimiser so that they stay in the cache."""
+
+    def __init__(self):
+        self.arrays = {}
+
+    def get(self, xp, dtype, name, n):
+        """An array of `n` elements with undefined values; the same memory for the same name."""
+        key = xp, dtype, name
+        found = self.arrays.get(key)
+        if found is None or found.size < n:
+            found = self.arrays[key] = xp.empty(max(n, BLOCK), dtype)
+        return found[:n]
+
+
+class Plan:
+    """The pieces of one step of a group.
+
+    `arrays` holds the parameters' arrays and then those of their states by name; `counts` the values of the states
+    that are counters, one list for each; `fresh` the parameters whose state is new in this step; `scratch` is the
+    number of scratch arrays that the rule wants.
+    """
+
+    def __init__(self, params, arrays, counts, fresh, names, scratch, workspace):
+        n = len(params)
+        self.arrays, self.shapes, self.repeated = arrays, [a.shape for a in arrays[:n]], []
+        columns = [arrays[k * n:(k + 1) * n] for k in range(1 + len(names))]
+        slots = dict(zip(names[len(counts):], columns[1 + len(counts):]))
+        self.check_shapes(slots)
+        self.leaders, seen, cohorts = list(range(n)), set(), {}
+        for i, p in enumerate(params):
+            if p in seen:
+                self.repeated.append(p)
+                continue
+            seen.add(p)
+            key = p.backend, working_dtype(p.array.dtype), p in fresh, *(column[i] for column in counts)
+            members = cohorts.setdefault(key, [])
+            members.append(i)
+            self.leaders[i] = members[0]
+        self.cohorts = [Cohort(backend.xp, dtype, members, columns[0], list(slots.values()), scratch, workspace)
+                        for (backend, dtype, *_), members in cohorts.items()]
+
+    def check_shapes(self, slots):
+        for name, column in slots.items():
+            for shape, array in zip(self.shapes, column):
+                if array.shape != shape:
+                    raise RuntimeError(f"the optimizer's state {name!r} has shape {list(array.shape)}, but its "
+                                       f"parameter {list(shape)}: delete optimizer.state[p] after replacing the data "
+                                       f"of p by data of another shape")
+
+    def fits(self, arrays, counts):
+        """Whether the arrays are still the same ones, and counters that were equal still are."""
+        return (len(arrays) == len(self.arrays) and all(map(is_, arrays, self.arrays))
+                and all([column[i] for i in self.leaders] == column for column in counts))
+
+    def gradients(self, params):
+        """The gradients' arrays; flat and of the dtype of the computation where pieces take slices of them."""
+        grads = [p.grad.array for p in params]
+        if [g.shape for g in grads] != self.shapes:
+            p, g = next((p, g) for p, g in zip(params, grads) if p.array.shape != g.shape)
+            raise RuntimeError(f"a gradient has shape {list(g.shape)}, but its parameter {list(p.array.shape)}: was "
+                               f"the parameter's data replaced after backward()?")
+        for cohort in self.cohorts:
+            for i in cohort.sliced:
+                grads[i] = grads[i].reshape(-1).astype(cohort.dtype, copy=False)
+        return grads
+
+
+def working_dtype(dtype):
+    """What an update computes in: the parameter's dtype, float32 for the 16-bit ones."""
+    if dtype.kind == "f" and dtype.itemsize > 2:
+        return dtype
+    if dtype.itemsize == 2 and dtype.kind in "fV":
+        return np.dtype(np.float32)
+    raise RuntimeError(f"optimizers update real floating-point parameters, got one of dtype {dtype}; keep the real and "
+                       f"imaginary parts of a complex parameter as tensors of their own")
+
+
+class Cohort:
+    """Parameters of one backend and dtype whose counters are equal, so that all numbers in the rule are equal too.
+
+    `members` are their indices, `sliced` those of them whose pieces take slices of the gradient.
+    """
+
+    def __init__(self, xp, dtype, members, params, slots, scratch, workspace):
+        self.xp, self.dtype, self.members, self.params, self.slots = xp, dtype, members, params, slots
+        self.sliced, self.pieces = [], []
+        self.work = lambda name, n: workspace.get(xp, dtype, name, n)
+        self.scratch = scratch
+        run, size = [], 0
+        for i in members:
+            n = params[i].size
+            flat = all(a[i].flags.c_contiguous for a in (params, *slots))
+            if n > SMALL and flat:
+                self.cut(i)
+                continue
+            if run and size + n > BLOCK:
+                self.gather(run, size)
+                run, size = [], 0
+            run.append(i)
+            size += n
+        if len(run) == 1 and all(a[run[0]].flags.c_contiguous for a in (params, *slots)):
+            self.cut(run[0])
+        elif run:
+            self.gather(run, size)
+
+    def operand(self, x):
+        """A number as the rule gets it. NumPy takes 0-d arrays faster than Python floats, and in their dtype."""
+        return np.array(x, self.dtype) if self.xp is np and isinstance(x, (float, np.floating)) else x
+
+    def cut(self, i):
+        """Pieces of one contiguous parameter, in its own memory where the dtype is that of the computation."""
+        self.sliced.append(i)
+        memory = [a[i].reshape(-1) for a in (self.params, *self.slots)]
+        for start in range(0, memory[0].size, BLOCK):
+            part, moves = slice(start, start + BLOCK), []
+            p, *states = [self.held(k, a[part], moves) for k, a in enumerate(memory)]
+            self.pieces.append(Piece(self, p, states, moves, i, part))
+
+    def held(self, name, memory, moves):
+        """`memory` itself, or scratch of the right dtype that is to be filled from it and copied back."""
+        if memory.dtype == self.dtype:
+            return memory
+        scratch = self.work(name, memory.size)
+        moves.append((scratch, memory))
+        return scratch
+
+    def gather(self, run, n):
+        """A piece of several whole parameters, or of one that is not contiguous, side by side in scratch memory."""
+        moves = []
+        p = self.work(0, n)
+        moves += zip(self.views(p, run), [self.params[i] for i in run])
+        states = []
+        for k, column in enumerate(self.slots, 1):
+            column = [column[i] for i in run]
+            state = adjacent(column)
+            if state is not None:
+                state = self.held(k, state, moves)
+            else:
+                state = self.work(k, n)
+                moves += zip(self.views(state, run), column)
+            states.append(state)
+        sources = list(zip(self.views(self.work("g", n), run), run))
+        self.pieces.append(Piece(self, p, states, moves, sources=sources))
+
+    def views(self, flat, run):
+        """Parts of `flat` in the shapes of the parameters of `run`."""
+        start = 0
+        for i in run:
+            stop = start + self.params[i].size
+            yield flat[start:stop].reshape(self.params[i].shape)
+            start = stop
+
+
+def adjacent(arrays):
+    """One flat view of arrays that follow each other in a common buffer; None if they do not."""
+    base, start = arrays[0].base, pointer(arrays[0])
+    if getattr(base, "ndim", None) != 1 or not base.flags.c_contiguous or base.dtype != arrays[0].dtype:
+        return None
+    stop = start
+    for a in arrays:
+        if a.base is not base or not a.flags.c_contiguous or (a.size and pointer(a) != stop):
+            return None
+        stop += a.nbytes
+    origin = pointer(base)
+    return base[(start - origin) // base.itemsize:(stop - origin) // base.itemsize]
+
+
+class Piece:
+    """Elements that one call of a rule updates: `p`, the `states` and the gradient as flat arrays of equal length.
+
+    What is not a tensor's own memory is scratch: `moves` are pairs (scratch, memory), copied in by `load` and out by
+    `store`. The gradient is either slice `part` of the one with index `index`, or gathered into `g` from `sources`,
+    pairs (view of `g`, index).
+    """
+
+    __slots__ = ("p", "g", "states", "scratch", "moves", "sources", "index", "part")
+
+    def __init__(self, cohort, p, states, moves, index=None, part=None, sources=()):
+        self.p, self.states, self.moves, self.sources, self.index, self.part = p, states, moves, sources, index, part
+        self.g = cohort.work("g", p.size)
+        self.scratch = [cohort.work(f"scratch {k}", p.size) for k in range(cohort.scratch)]
+
+    def load(self, grads):
+        """Fill the scratch; returns the gradient, which the caller must not write to."""
+        for scratch, memory in self.moves:
+            scratch[...] = memory
+        if self.index is not None:
+            return grads[self.index][self.part]
+        for scratch, i in self.sources:
+            scratch[...] = grads[i]
+        return self.g
+
+    def store(self):
+        """Write back what was computed in scratch."""
+        for scratch, memory in self.moves:
+            memory[...] = scratch
