@@ -242,8 +242,11 @@ def owner(array):
     return array
 
 
-def written(tensor, writer):
-    """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
+def written(tensor, writer, line=None):
+    """Count a write in place to `tensor`: graphs that saved the old values will refuse to run.
+
+    Who writes to many tensors at once gives the `calling_line`, so that it is looked for only once.
+    """
     global clock
     clock += 1
     memory = owner(tensor.array)
@@ -254,7 +257,7 @@ def written(tensor, writer):
         found.count = 0
         found.ref = weakref.ref(memory, lambda _: writes.pop(key, None))
     found.count += 1
-    found.time, found.writer, found.line = clock, writer, calling_line()
+    found.time, found.writer, found.line = clock, writer, line or calling_line()
 
 
 def version(array):

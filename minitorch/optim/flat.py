@@ -14,7 +14,7 @@ comparing the arrays with those that the plan of the last step was made for; whe
 import numpy as np
 
 from .. import backends
-from ..autograd.graph import written
+from ..autograd.graph import calling_line, written
 from ..tensor import Tensor, wrap
 from .optimizer import Optimizer, counter_type, loss_of, number
 from .pieces import Plan, Workspace, is_small
@@ -91,9 +91,9 @@ class Elementwise(Optimizer):
             for k, value in enumerate(after, 1):
                 for i in cohort.members:
                     arrays[k * n + i][()] = value
-        written_by = f"{type(self).__name__}.step"
+        writer, line = f"{type(self).__name__}.step", calling_line()
         for p in params:
-            written(p, written_by)
+            written(p, writer, line)
         if plan.repeated:                                  # parameters that the group lists twice move twice
             self.update((key, "repeated"), group, plan.repeated)
 
