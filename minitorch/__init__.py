@@ -1,5 +1,17 @@
-"""minitorch: PyTorch's eager API in pure Python over NumPy and CuPy, small enough to read in a weekend."""
+"""minitorch: PyTorch's eager API in pure Python over NumPy and CuPy, small enough to read in a weekend.
 
+>>> import minitorch as torch
+>>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+
+The public names, in PyTorch's spelling, and nothing else: functions come from the op table (`minitorch/ops`), parts
+that not every program needs are imported when first asked for.
+"""
+
+import importlib
+import importlib.util
 import warnings
 
 # Division by zero, overflow and the like give inf and NaN, silently, as in PyTorch; NumPy warns of them, and the
@@ -20,3 +32,24 @@ __version__ = "0.1.0"
 
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
+
+# Parts that are imported when first asked for, and names that live in them.
+PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "distributed",
+         "special", "fft", "linalg", "return_types", "cuda", "amp", "version", "types", "profiler", "jit", "hub")
+ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
+             "autocast": "amp", "GradScaler": "amp"}
+
+
+def __getattr__(name):
+    if name in ELSEWHERE:
+        found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+    elif name in PARTS and importlib.util.find_spec(f"minitorch.{name}") is not None:
+        found = importlib.import_module(f"minitorch.{name}")
+    else:
+        raise AttributeError(f"module 'minitorch' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *PARTS, *ELSEWHERE})
