@@ -1,4 +1,7 @@
-"""Functions of neural networks, as ``torch.nn.functional``: what the op table publishes under that name."""
+"""The functions of neural networks, as ``torch.nn.functional``: what the op table publishes under that name.
+
+Each is defined, with its derivative, in one file of `minitorch/ops`: activation, softmax, loss, norm, conv, pool ...
+"""
 
 from ..op import FUNCTIONS
 

@@ -1,0 +1,159 @@
+"""``Parameter`` and ``Buffer``: tensors that a module knows as its own; and their kinds without a shape yet."""
+
+from .. import backends, dtypes
+from ..tensor import Tensor
+
+__all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "is_lazy"]
+
+
+class Parameter(Tensor):
+    """A tensor that is a parameter: assigned to a module's attribute, it appears in ``parameters()``.
+
+    Shares the memory of ``data`` (an empty tensor by default), and is a leaf that requires grad unless told
+    otherwise.
+
+    >>> import minitorch
+    >>> from minitorch import nn
+    >>> nn.Parameter(minitorch.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    def __new__(cls, data=None, requires_grad=True):
+        if data is None:
+            data = Tensor()
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Parameter(data): data must be a Tensor, not {type(data).__name__}; "
+                            "make one with minitorch.tensor(...)")
+        self = object.__new__(cls)
+        self.array, self.backend = data.array, data.backend
+        if requires_grad:
+            self.requires_grad_()
+        return self
+
+    def __init__(self, *args, **kwargs):
+        pass            # __new__ has done it; a subclass may take other arguments
+
+
+class _BufferMeta(type(Tensor)):
+    def __instancecheck__(self, instance):
+        return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor to be registered as a buffer: ``self.mean = nn.Buffer(zeros(3))`` is ``register_buffer`` in short.
+
+    The result is an ordinary tensor that shares the memory of ``data`` and bears a mark; ``isinstance(x, Buffer)``
+    looks for it. ``persistent=False`` leaves it out of the ``state_dict``.
+    """
+
+    def __new__(cls, data=None, *, persistent=True):
+        data = Tensor() if data is None else data
+        self = data.detach().requires_grad_(data.requires_grad)
+        self.persistent, self._is_buffer = persistent, True
+        return self
+
+
+class UninitializedTensorMixin:
+    """A tensor whose shape is not known yet. It has a dtype and a device and can be moved, nothing more, until
+    ``materialize(shape)`` turns it into an ordinary one. Everything else raises ValueError."""
+
+    cls_to_become: type
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        self = object.__new__(cls)
+        self.backend = backends.get(device)
+        self._dtype = dtypes.get_default_dtype() if dtype is None else dtype
+        self.needs_grad = requires_grad
+        return self
+
+    dtype = property(lambda self: self._dtype, doc="The dtype of the values to come.")
+
+    @property
+    def array(self):
+        raise ValueError(
+            "Attempted to use an uninitialized parameter. This error happens when you are using a `LazyModule` or "
+            "explicitly manipulating `UninitializedParameter` objects. When using LazyModules call `forward` with a "
+            "dummy batch to initialize the parameters first.")
+
+    @property
+    def shape(self):
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes.")
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Become an ordinary parameter or buffer of ``shape``, its values undefined."""
+        backend = self.backend if device is None else backends.get(device)
+        dtype = self._dtype if dtype is None else dtype
+        self.__class__ = self.cls_to_become         # from here on ``array`` is an ordinary attribute
+        del self._dtype
+        self.backend, self.array = backend, backend.xp.empty(tuple(shape), dtype.np)
+
+    # -- moving: what Module._apply may call -------------------------------------------------------------------------
+    def to(self, *args, **kwargs):
+        """One like this with another device or dtype."""
+        from .module import parse_to
+        device, dtype, _, _ = parse_to(*args, **kwargs)
+        return type(self)(self.needs_grad, self.device if device is None else device, dtype or self._dtype)
+
+    def cpu(self):
+        """One like this on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device=None):
+        """One like this on a GPU."""
+        return self.to("cuda" if device is None else device)
+
+    def type(self, dst_type):
+        """One like this of another dtype."""
+        return self.to(dst_type)
+
+    def is_complex(self):
+        """Whether the dtype is complex."""
+        return self._dtype.is_complex
+
+    @property
+    def data(self):
+        """The tensor itself; assigning another one without values takes over its dtype and device."""
+        return self
+
+    @data.setter
+    def data(self, other):
+        self.backend, self._dtype = other.backend, other.dtype
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo):
+        memo[id(self)] = new = type(self)(self.needs_grad, self.device, self._dtype)
+        return new
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.needs_grad, self.device, self._dtype)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet; see ``UninitializedTensorMixin``."""
+
+    cls_to_become = Parameter
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet; see ``UninitializedTensorMixin``."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        self = super().__new__(cls, requires_grad, device, dtype)
+        self.persistent, self._is_buffer = persistent, True
+        return self
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+
+def is_lazy(param):
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
