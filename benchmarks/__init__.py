@@ -1,0 +1,1 @@
+"""Benchmarks: ratios to PyTorch, measured in one run."""
