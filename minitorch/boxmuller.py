@@ -16,24 +16,21 @@ __all__ = ["box_muller", "multiply_add"]
 
 f32 = np.float32
 
+
+def rounded(*coefficients):
+    """Coefficients as float64 numbers with float32 values."""
+    return tuple(float(f32(c)) for c in coefficients)
+
+
 # log(1 + x) = x - x**2/2 + x**3 * P(x), for sqrt(1/2) - 1 <= x <= sqrt(2) - 1; highest power first.
-LOG = [
-    7.0376836292e-2,
-    -1.1514610310e-1,
-    1.1676998740e-1,
-    -1.2420140846e-1,
-    1.4249322787e-1,
-    -1.6668057665e-1,
-    2.0000714765e-1,
-    -2.4999993993e-1,
-    3.3333331174e-1,
-]
+LOG = rounded(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+              -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)
 # log(2) in two parts. The first has so few digits that its product with an exponent is exact.
 LOG2_HIGH, LOG2_LOW = f32(0.693359375), f32(-2.12194440e-4)
 
 # sin(x) = x + x**3 * S(x**2) and cos(x) = 1 - x**2/2 + x**4 * C(x**2), for -pi/4 <= x <= pi/4.
-SIN = [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]
-COS = [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]
+SIN = rounded(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+COS = rounded(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 # pi/4 in three parts. The products of the first two with a number up to 8 are exact.
 QUARTER_PI = f32(0.78515625), f32(2.4187564849853515625e-4), f32(3.77489497744594108e-8)
 
@@ -48,14 +45,13 @@ def multiply_add(a, b, c):
 
 def polynomial(coefficients, x):
     """Horner's rule, one rounding a step, for a float64 array ``x`` of float32 values."""
-    first, *rest = (float(f32(c)) for c in coefficients)
-    y, rounded = x * first, np.empty(x.shape, f32)
-    for c in rest[:-1]:
+    y, narrow = x * coefficients[0], np.empty(x.shape, f32)
+    for c in coefficients[1:-1]:
         y += c
-        np.copyto(rounded, y, casting="same_kind")
-        np.copyto(y, rounded)
+        np.copyto(narrow, y, casting="same_kind")
+        np.copyto(y, narrow)
         y *= x
-    y += rest[-1]
+    y += coefficients[-1]
     return y.astype(f32)
 
 

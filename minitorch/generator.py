@@ -8,7 +8,7 @@ How words become numbers of a distribution is in `minitorch.sampling`.
 """
 
 import operator
-import secrets
+import os
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Generator:
 
     def seed(self):
         """Seed from the operating system's randomness; returns the seed."""
-        self.manual_seed(secrets.randbits(64))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self):

@@ -342,7 +342,7 @@ def multinomial(gen, weights, n, replacement):
         score = (weights.astype(wide) / e.astype(wide)).astype(weights.dtype).astype(wide)
     if n == 1:
         return score.argmax(-1, keepdims=True)
-    return np.argsort(-score, axis=-1, kind="stable")[..., :n]
+    return np.argsort(-score, axis=-1, kind="stable")[..., :n].copy()
 
 
 def multinomial_with_replacement(gen, weights, n):

@@ -53,7 +53,7 @@ def fill(tensor, name, sampler, args, generator):
     """Overwrite `tensor` with random numbers, as an in-place op."""
     check_is_no_leaf(tensor, name)
     array = tensor.array
-    if overlaps(array):
+    if not array.flags.forc and overlaps(array):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                            "memory location. Please clone() the tensor before performing the operation.")
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
@@ -67,31 +67,38 @@ def fill(tensor, name, sampler, args, generator):
 def check_kind(array, kinds, name, error=NotImplementedError):
     """The array's dtype must be of one of NumPy's `kinds`."""
     if array.dtype.kind not in kinds:
-        wanted = {"fVc": "floating-point and complex", FLOATS: "floating-point", REALS: "floating-point and integer"}
-        raise error(f"{name}() is not implemented for '{dtypes.from_np(array.dtype).name}': it fills tensors of a "
-                    f"{wanted.get(kinds, 'floating-point, integer or bool')} dtype")
+        names = {"f": "floating-point", "c": "complex", "i": "integer", "b": "bool"}
+        wanted = " or ".join(word for kind, word in names.items() if kind in kinds)
+        raise error(f"{name} is not implemented for '{dtypes.from_np(array.dtype).name}': expected a {wanted} dtype")
 
 
-def create(fill_it, size, out, dtype, device, requires_grad):
-    """A new tensor of `size` (or `out`, resized), filled by ``fill_it(tensor)``."""
-    if out is None:
-        made = fill_it(empty(*size, dtype=dtype, device=device))
-        return made.requires_grad_() if requires_grad else made
-    if dtype is not None and out.dtype is not dtype:
-        raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
-    resize_to(out, ints(size))
-    return fill_it(out)
+def create(name, sampler, arguments, size, generator, out, dtype, device, requires_grad):
+    """A new tensor of `size` (or `out`, resized) of random numbers.
+
+    ``arguments(array)`` gives the arguments of the sampler, and raises if the array is of no dtype for it.
+    """
+    if out is not None:
+        if dtype is not None and out.dtype is not dtype:
+            raise RuntimeError(f"dtype {dtype} does not match dtype of out parameter ({out.dtype})")
+        resize_to(out, ints(size))
+        return fill(out, name, sampler, arguments(out.array), generator)
+    made = empty(*size, dtype=dtype, device=device)
+    return filled(made, name, sampler, arguments, generator, requires_grad)
 
 
-def create_like(fill_it, input, dtype, device, requires_grad, memory_format):
+def create_like(name, sampler, arguments, input, generator, dtype, device, requires_grad, memory_format):
     """A new tensor of the shape, and where it has one the order, of `input`."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if memory_format is contiguous_format or 0 in input.array.strides:
         made = empty(input.shape, dtype=dtype or input.dtype, device=device or input.device)
     else:
         made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    made = fill_it(made)
+    return filled(made, name, sampler, arguments, generator, requires_grad)
+
+
+def filled(made, name, sampler, arguments, generator, requires_grad):
+    draw(sampler, made.backend, made.array, choose(generator, made.backend, name), *arguments(made.array))
     return made.requires_grad_() if requires_grad else made
 
 
@@ -117,16 +124,16 @@ def rand(*shape, size=None, generator=None, out=None, dtype=None, layout=None, d
     >>> minitorch.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
-    return create(lambda t: uniform_(t, generator=generator), sizes(shape, size, "rand"), out, dtype, device,
-                  requires_grad)
+    return create("rand", sampling.uniform, uniform_arguments, sizes(shape, size, "rand"), generator, out, dtype,
+                  device, requires_grad)
 
 
 @composite(method=False)
 def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False):
     """Normal numbers of mean 0 and variance 1 (of a complex dtype: 1/2 for each part)."""
-    return create(lambda t: normal_(t, generator=generator), sizes(shape, size, "randn"), out, dtype, device,
-                  requires_grad)
+    return create("randn", sampling.normal, normal_arguments, sizes(shape, size, "randn"), generator, out, dtype,
+                  device, requires_grad)
 
 
 def sizes(shape, size, name):
@@ -142,31 +149,37 @@ def sizes(shape, size, name):
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
               memory_format=None):
     """Uniform numbers in [0, 1), in the shape, dtype and device of `input`."""
-    return create_like(lambda t: uniform_(t, generator=generator), input, dtype, device, requires_grad, memory_format)
+    return create_like("rand_like", sampling.uniform, uniform_arguments, input, generator, dtype, device,
+                       requires_grad, memory_format)
 
 
 @composite(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
                memory_format=None):
     """Normal numbers of mean 0 and variance 1, in the shape, dtype and device of `input`."""
-    return create_like(lambda t: normal_(t, generator=generator), input, dtype, device, requires_grad, memory_format)
+    return create_like("randn_like", sampling.normal, normal_arguments, input, generator, dtype, device,
+                       requires_grad, memory_format)
 
 
 @method
 def uniform_(self, *bounds, generator=None, **named):
     """Fill with uniform numbers in [from, to): ``x.uniform_(from=0, to=1, *, generator=None)``."""
     low, high = from_to("uniform_", bounds, named, (0.0, 1.0))
-    check_kind(self.array, "fVc", "uniform_")
-    low, high, limit = float(low), float(high), largest_number(self.array.dtype)
+    return fill(self, "uniform_", sampling.uniform, uniform_arguments(self.array, low, high), generator)
+
+
+def uniform_arguments(array, low=0.0, high=1.0):
+    check_kind(array, "fVc", "uniform_()")
+    low, high, limit = float(low), float(high), largest_number(array.dtype)
     for word, x in (("from", low), ("to", high)):
         if not -limit <= x <= limit:
-            raise RuntimeError(f"{word} is out of bounds for {self.dtype.name}: {x} is beyond {limit}")
+            raise RuntimeError(f"{word} is out of bounds for {dtypes.from_np(array.dtype).name}: {x} is beyond {limit}")
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if high - low > limit:
-        raise RuntimeError(f"uniform_ expects to-from <= {limit:g}, the largest {self.dtype.name}, but found "
+        raise RuntimeError(f"uniform_ expects to-from <= {limit:g}, the largest number of the dtype, but found "
                            f"to={high:g} and from={low:g} which result in to-from to exceed the limit")
-    return fill(self, "uniform_", sampling.uniform, (low, high), generator)
+    return low, high
 
 
 @cache
@@ -176,6 +189,8 @@ def largest_number(dtype):
 
 def from_to(name, values, named, defaults):
     """The two arguments called `from`, which Python's grammar does not allow as a parameter, and `to`."""
+    if len(values) == 2 and not named:
+        return values
     found = dict(zip(("from", "to"), defaults, strict=True))
     unknown = set(named) - set(found)
     if unknown or len(values) > 2:
@@ -189,9 +204,13 @@ def from_to(name, values, named, defaults):
 @method
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """Fill with normal numbers; `std` must not be negative."""
-    check_kind(self.array, "fVc", "normal_")
+    return fill(self, "normal_", sampling.normal, normal_arguments(self.array, mean, std), generator)
+
+
+def normal_arguments(array, mean=0.0, std=1.0):
+    check_kind(array, "fVc", "normal_()")
     check_std(std)
-    return fill(self, "normal_", sampling.normal, (float(mean), float(std)), generator)
+    return float(mean), float(std)
 
 
 def check_std(std):
@@ -216,21 +235,25 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if not given:
         if size is None:
             raise TypeError("normal() of two numbers needs a size, as in normal(0.0, 1.0, (2, 3))")
-        return create(lambda t: normal_(t, mean, std, generator=generator), (size,), out, dtype, device, requires_grad)
+        return create("normal", sampling.normal, lambda array: normal_arguments(array, mean, std), (size,), generator,
+                      out, dtype, device, requires_grad)
     if size is not None:
         raise TypeError("normal() takes a size only if mean and std are numbers; tensors have one of their own")
     check_std(std)
-    backend = given[0].backend
+    backend, like = given[0].backend, given[0].array if out is None else out.array
+    check_kind(like, "fVc", "normal()")
+    shapes = [x.array.shape for x in given]
+    if out is not None and len(given) == 1 and given[0] is mean:
+        shapes.append(like.shape)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        words = " and ".join(str(list(s)) for s in shapes)
+        raise RuntimeError(f"normal(): the shapes {words} do not broadcast") from None
     if out is None:
-        try:
-            shape = np.broadcast_shapes(*(x.array.shape for x in given))
-        except ValueError:
-            shapes = " and ".join(str(list(x.shape)) for x in given)
-            raise RuntimeError(f"normal(): the shapes of mean and std, {shapes}, do not broadcast") from None
-        check_kind(given[0].array, "fVc", "normal")
-        array = backend.xp.empty(shape, given[0].array.dtype)
-        return unrelated_to(given, scaled_normal(backend, array, mean, std, generator), backend)
-    resize_to(out, np.broadcast_shapes(*(x.array.shape for x in given)))
+        array = scaled_normal(backend, backend.xp.empty(shape, like.dtype), mean, std, generator)
+        return unrelated_to(given, array, backend)
+    resize_to(out, shape)
     scaled_normal(backend, out.array, mean, std, generator)
     written(out, "normal")
     return out
@@ -266,9 +289,10 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
                         "randint(10, (2, 3)); for a single number randint(10, ())")
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
-    bounds = whole("randint", low=low, high=high)
+    bounds = whole("randint", low=0 if low is None else low, high=high)
     dtype = dtypes.int64 if dtype is None and out is None else dtype
-    return create(lambda t: random_(t, *bounds, generator=generator), (size,), out, dtype, device, requires_grad)
+    return create("randint", sampling.integers, lambda array: integer_arguments(array, *bounds), (size,), generator,
+                  out, dtype, device, requires_grad)
 
 
 @composite(method=False)
@@ -277,8 +301,8 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     """Integers in [low, high), or [0, low) if only one number is given, in the shape, dtype and device of `input`."""
     low, high = (0, low) if high is None else (0 if low is None else low, high)
     bounds = whole("randint_like", low=low, high=high)
-    return create_like(lambda t: random_(t, *bounds, generator=generator), input, dtype, device, requires_grad,
-                       memory_format)
+    return create_like("randint_like", sampling.integers, lambda array: integer_arguments(array, *bounds), input,
+                       generator, dtype, device, requires_grad, memory_format)
 
 
 def whole(name, **values):
@@ -299,22 +323,27 @@ def random_(self, *bounds, generator=None, **named):
     ``x.random_()``: from 0 to the largest of an integer dtype; to 2**24 in float32, up to which all integers are
     exact (2**53 in float64, 2**11 in float16, 2**8 in bfloat16). With ``to=None`` and `from` given: from there.
     """
-    check_kind(self.array, REALS + "b", "random_")
+    if not bounds and not named:
+        check_kind(self.array, REALS + "b", "random_()")
+        return fill(self, "random_", sampling.random_bits, (), generator)
     if len(bounds) == 1 and not named:
         bounds = (0, *bounds)
-    if not bounds and not named:
-        return fill(self, "random_", sampling.random_bits, (), generator)
-    low, high = from_to("random_", bounds, named, (0, None))
-    low, high = whole("random_", **{"from": low, "to": HIGHEST if high is None else high})[0], high
+    args = integer_arguments(self.array, *from_to("random_", bounds, named, (0, None)))
+    return fill(self, "random_", sampling.integers, args, generator)
+
+
+def integer_arguments(array, low, high):
+    """The range [low, high) checked against what the dtype can hold; `high` None is the dtype's own end."""
+    check_kind(array, REALS + "b", "random_()", RuntimeError)
+    (low,) = whole("random_", **{"from": low})
     if high is None and low == LOWEST:
-        if self.dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+        if array.dtype.name not in ("int64", "float64", "float32", "bfloat16"):
             raise RuntimeError("random_(-2**63, None) handles only int64, float64, float32 and bfloat16")
-        return fill(self, "random_", sampling.integers, (LOWEST, 1 << 63), generator)
-    high = largest_integer(self.dtype) + 1 if high is None else whole("random_", to=high)[0]
+        return 0, 1 << 64
+    high = largest_integer(dtypes.from_np(array.dtype)) + 1 if high is None else whole("random_", to=high)[0]
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    low, high = within(self.array.dtype, low, high)
-    return fill(self, "random_", sampling.integers, (low, high), generator)
+    return within(array.dtype, low, high)
 
 
 def digits_of(dtype):
@@ -348,7 +377,7 @@ def within(dtype, low, high):
     for word, x in (("from", low), ("to - 1", high - 1)):
         if abs(x) > 1 << digits:
             warnings.warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
-                          f"can support discrete uniform distribution only within this range.", stacklevel=4)
+                          f"can support discrete uniform distribution only within this range.", stacklevel=3)
     return low, high
 
 
@@ -391,16 +420,16 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     def permute(gen, array):
         array[...] = sampling.permutation(gen, n)
         return array
-    return create(lambda t: fill(t, "randperm", permute, (), generator), (n,), out, found, device, requires_grad)
+    return create("randperm", permute, lambda array: (), (n,), generator, out, found, device, requires_grad)
 
 
 # ---- other distributions, in place -------------------------------------------------------------------------
 @method
 def bernoulli_(self, p=0.5, *, generator=None):
     """Fill with ones, each with probability `p` (a number, or a tensor that broadcasts), and zeros."""
-    check_kind(self.array, REALS + "b", "bernoulli_")
+    check_kind(self.array, REALS + "b", "bernoulli_()")
     if isinstance(p, Tensor):
-        check_kind(p.array, FLOATS, "bernoulli_ with a tensor of probabilities")
+        check_kind(p.array, FLOATS, "the probability tensor of bernoulli_()")
         if p.array.ndim > self.array.ndim or any(
                 m not in (1, n) for m, n in zip(p.array.shape[::-1], self.array.shape[::-1], strict=False)):
             raise RuntimeError(f"bernoulli_(): the probabilities, of shape {list(p.shape)}, do not broadcast against "
@@ -414,7 +443,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 @method
 def exponential_(self, lambd=1.0, *, generator=None):
     """Fill with exponential numbers of rate `lambd`."""
-    check_kind(self.array, FLOATS, "exponential_", RuntimeError)
+    check_kind(self.array, FLOATS, "exponential_()", RuntimeError)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     return fill(self, "exponential_", sampling.exponential, (float(lambd),), generator)
@@ -423,7 +452,7 @@ def exponential_(self, lambd=1.0, *, generator=None):
 @method
 def geometric_(self, p, *, generator=None):
     """Fill with geometric numbers: the trials up to the first success, each of probability `p`."""
-    check_kind(self.array, REALS, "geometric_")
+    check_kind(self.array, REALS, "geometric_()")
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     return fill(self, "geometric_", sampling.geometric, (float(p),), generator)
@@ -432,7 +461,7 @@ def geometric_(self, p, *, generator=None):
 @method
 def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
     """Fill with Cauchy numbers."""
-    check_kind(self.array, FLOATS, "cauchy_", RuntimeError)
+    check_kind(self.array, FLOATS, "cauchy_()", RuntimeError)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     return fill(self, "cauchy_", sampling.cauchy, (float(median), float(sigma)), generator)
@@ -441,7 +470,7 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
 @method
 def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
     """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
-    check_kind(self.array, FLOATS, "log_normal_")
+    check_kind(self.array, FLOATS, "log_normal_()")
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     return fill(self, "log_normal_", sampling.log_normal, (float(mean), float(std)), generator)
@@ -462,7 +491,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 @composite(method=False)
 def poisson(input, generator=None):
     """Poisson numbers of the rates in `input`, in its dtype."""
-    check_kind(input.array, FLOATS, "poisson")
+    check_kind(input.array, FLOATS, "poisson()")
     found = rejection.poisson(choose(generator, input.backend, "poisson"), input.backend.to_host(input.array))
     return unrelated_to([input], input.backend.from_host(found), input.backend)
 
