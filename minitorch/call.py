@@ -27,6 +27,14 @@ def general(op, inputs, attrs, out=None):
     return op.bare(inputs, **attrs) if variadic else op.bare(*inputs, **attrs)
 
 
+def cast_first(op, inputs, attrs):
+    """Call `op` with its first input cast to the dtype that is asked for."""
+    first, *rest = inputs
+    if first.array.dtype != attrs["dtype"]:
+        first = first.to(dtypes.from_np(attrs["dtype"]))
+    return op.call(first, *rest, **{**attrs, "dtype": None})
+
+
 def accept(op, x, kind, position):
     """One input as a tensor or a Python number; TypeError, in PyTorch's words, for anything else."""
     if isinstance(x, Tensor) or (x is None and kind.optional):
@@ -152,5 +160,5 @@ def write(target, array, writer):
     written(target, writer)
 
 
-finish(Tensor, general, errors.explain, mark_view, dtypes.as_np)
+finish(Tensor, general, cast_first, errors.explain, mark_view, dtypes.as_np)
 __all__ = ["general", "write_out", "write", "OPS", "wrap"]

@@ -17,6 +17,7 @@ methods, `out=`, gradient checks, parity tests, reference pages.
   on tensors, F being `recorded`, when the backward pass is itself recorded.
 - ``joint=rule(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
   says which of them are asked for.
+- An attribute `dtype` is not the forward pass's business: where it is given, the first input is cast to it before.
 - An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
 - ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``, of which callers get the result and
   rules, by these names, the rest. What is kept is a constant to a recorded backward pass: a rule hands it to a
@@ -114,6 +115,7 @@ class Op:
         self.saved_places = [places.get(f) for f in self.saved_fields]
         self.saves_arrays = any(p is not None for p in self.saved_places) or bool(self.keeps)
         self.differentiable = bool(self.reads)
+        self.casts = any(k == "dtype" for k, _ in self.attrs) and self.name != "to_dtype"
 
     def bind(self, backend):
         """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
@@ -282,10 +284,10 @@ def deferred(name, filename, write, scope):
 # What generated code may name. `graph` is the module, because its clock moves.
 NAMES = {"graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
          "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "as_np": None, "Tensor": None,
-         "general": None, "explain": None, "mark_view": None, "asarray": np.asarray}
+         "general": None, "cast_first": None, "explain": None, "mark_view": None, "asarray": np.asarray}
 
 
-def finish(Tensor, general, explain, mark_view, as_np):
+def finish(Tensor, general, cast_first, explain, mark_view, as_np):
     """Give generated code what is defined only after this module."""
-    NAMES.update(Tensor=Tensor, general=general, explain=explain, mark_view=mark_view, as_np=as_np,
+    NAMES.update(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view, as_np=as_np,
                  default=backends.cpu)

@@ -68,7 +68,10 @@ def unpack(op, bare):
         lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
     if bare and op.promotion:
         lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
-    lines += [f"if {k} is not None:\n        {k} = as_np({k})" for k, _ in op.attrs if k == "dtype"]
+    if "dtype" in dict(op.attrs):
+        lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
+        if op.casts:                                       # PyTorch casts before it computes
+            lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
     return [part for line in lines for part in line.split("\n")]
 
 

@@ -1,17 +1,74 @@
-"""The op table, reductions: sums, means and extremes over dimensions."""
+"""The op table, reductions over dimensions: sums, means, products, extremes, norms.
+
+`dim` is an int, a tuple of ints, or None for all dimensions; with `keepdim` the reduced dimensions stay, as size 1.
+The index of an extreme and statistics of order are in `sort.py`, running sums in `cumulative.py`.
+"""
 
 from ..op import op
 
 
-@op(input=lambda F, g, dim, keepdim, input_shape: F.expand(restore(F, g, dim, keepdim, input_shape), size=input_shape))
-def sum(F, input, *, dim=None, keepdim=False, dtype=None):
-    """The sum over `dim` (an int, a tuple of ints, or None for all dimensions)."""
-    return F.xp.add.reduce(input, dim, keepdims=keepdim)
+# ---- dimensions --------------------------------------------------------------------------------------------
+def axes(x, dim):
+    """`dim` as NumPy takes it: a list as a tuple, no dims as all of them, dimension 0 of a number as none."""
+    if dim is None or (dim.__class__ is int and x.ndim):
+        return dim
+    dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)
+    if not dims:
+        return None
+    n = max(x.ndim, 1)
+    for d in dims:
+        if not -n <= d < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    if len({d % n for d in dims}) < len(dims):
+        raise RuntimeError(f"dim {max(dims, key=[d % n for d in dims].count)} appears multiple times in the list of "
+                           f"dims {list(dims)}")
+    return tuple([d % n for d in dims]) if x.ndim else None
 
 
 def restore(F, g, dim, keepdim, shape):
     """`g` with the reduced dimensions back in place, as size 1."""
-    if keepdim or dim is None or not shape:
+    if keepdim or dim is None or not shape or dim == () or dim == []:
         return g
     dims = {d % len(shape) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     return F.reshape(g, shape=tuple([1 if i in dims else n for i, n in enumerate(shape)]))
+
+
+def spread(F, g, dim, keepdim, shape):
+    """The gradient of a sum: `g` repeated along the reduced dimensions."""
+    return F.expand(restore(F, g, dim, keepdim, shape), size=shape)
+
+
+def count(shape, dim):
+    """How many elements are reduced to one."""
+    n = 1
+    dims = range(len(shape)) if dim is None or dim == () or dim == [] else dim if isinstance(dim, (tuple, list)) else (dim,)
+    for d in dims:
+        n *= shape[d] if shape else 1
+    return n
+
+
+# ---- sums, means, products ---------------------------------------------------------------------------------
+@op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
+def sum(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The sum over `dim`. Integers and bools are summed in int64."""
+    kind = input.dtype.kind
+    if dim is not None:
+        dim = axes(input, dim)
+    return F.xp.add.reduce(input, dim, None if kind == "f" or kind == "c" else "int64", None, keepdim)
+
+
+@op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(
+    F, g / count(input_shape, dim), dim, keepdim, input_shape))
+def mean(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
+    if input.dtype.kind not in "fc":
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
+                           f"dtype. Got: {input.dtype}; use x.float().mean() or mean(dtype=...)")
+    if dim is not None:
+        dim = axes(input, dim)
+    total = F.xp.add.reduce(input, dim, None, None, keepdim)
+    n = count(input.shape, dim)
+    if total.__class__ is F.ndarray:
+        total /= n if n else float("nan")
+        return total
+    return total / total.dtype.type(n) if n else total * float("nan")
