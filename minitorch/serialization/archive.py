@@ -9,7 +9,6 @@ header, tagged "FB", makes the alignment, so that storages can be mapped into me
 import hashlib
 import mmap
 import os
-import secrets
 import stat
 import struct
 import zlib
@@ -29,6 +28,11 @@ JAN_1_1980 = 0x21 << 16                                    # the first moment zi
 
 
 # ------------------------------------------------------------------ writing
+def needs_64(n):
+    """Whether a number must stand in one of the 64-bit fields, with LIMIT in its ordinary place."""
+    return n >= LIMIT
+
+
 class Writer:
     """Writes an archive to `write`, a function that takes bytes-like objects."""
 
@@ -43,7 +47,7 @@ class Writer:
         """Append a record. `data` is a bytes-like object with one byte per item."""
         name = f"{FOLDER}/{name}".encode()
         size, crc, start = len(data), zlib.crc32(data), self.position
-        large = size >= LIMIT
+        large = needs_64(size)
         extra = struct.pack("<HHQQ", 1, 16, size, size) if large else b""
         head = 30 + len(name) + len(extra) + 4
         padding = -(start + head) % ALIGNMENT
@@ -58,13 +62,14 @@ class Writer:
         """Append the directory."""
         start = self.position
         for name, crc, size, offset in self.entries:
-            wide = [n for n in (size, size, offset) if n >= LIMIT]
+            wide = [n for n in (size, size, offset) if needs_64(n)]
             extra = struct.pack(f"<HH{len(wide)}Q", 1, 8 * len(wide), *wide) if wide else b""
-            self.put(CENTRAL + struct.pack("<HHHHIIIIHHHHHII", 45 if wide else 0, 45 if wide else 0, UTF8, 0, JAN_1_1980,
-                                           crc, min(size, LIMIT), min(size, LIMIT), len(name), len(extra), 0, 0, 0, 0,
-                                           min(offset, LIMIT)) + name + extra)
+            version = 45 if wide else 0
+            size, offset = (LIMIT if needs_64(n) else n for n in (size, offset))
+            self.put(CENTRAL + struct.pack("<HHHHIIIIHHHHHII", version, version, UTF8, 0, JAN_1_1980, crc, size, size,
+                                           len(name), len(extra), 0, 0, 0, 0, offset) + name + extra)
         end, count = self.position, len(self.entries)
-        if count >= 0xFFFF or end >= LIMIT:
+        if count >= 0xFFFF or needs_64(end):
             self.put(END64 + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, count, count, end - start, start) +
                      LOCATOR64 + struct.pack("<IQI", 0, end, 1))
         count = min(count, 0xFFFF)
@@ -93,7 +98,7 @@ def written_whole(path):
         with open(path, "wb") as file:
             yield file
         return
-    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(4)}.tmp")
+    temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             yield file
@@ -130,6 +135,10 @@ class Reader:
             raise broken(f"failed finding central directory ({error})") from None
         if not entries:
             raise broken("it is empty")
+        for entry in entries:
+            if entry.compress_type or entry.flag_bits & 1:
+                raise broken(f"record {entry.orig_filename[:60]!r} is compressed or encrypted; PyTorch's are neither. "
+                             f"Pack the file again with `zip -0 -r`")
         if sum(entry.file_size for entry in entries) > self.end - begin:
             raise broken("its records claim to be larger than the file")
         self.folder = entries[0].orig_filename.partition("/")[0]
@@ -147,10 +156,8 @@ class Reader:
         entry = self.entries.get(f"{self.folder}/{name}")
         if entry is None:
             raise broken(f"failed locating file {name}: file not found")
-        if entry.compress_type or entry.flag_bits & 1:
-            raise broken(f"record {name} is compressed or encrypted; PyTorch's are neither. Pack the file again with "
-                         f"`zip -0 -r`")
-        self.file.seek(entry.header_offset)
+        inside = 0 <= entry.header_offset < self.end
+        self.file.seek(entry.header_offset if inside else self.end)
         head = self.file.read(30)
         if len(head) < 30 or not head.startswith(LOCAL):
             raise broken(f"record {name} does not begin where the directory says")

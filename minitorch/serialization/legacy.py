@@ -77,7 +77,5 @@ class Storages:
         array[:] = np.frombuffer(self.data, np.uint8, array.nbytes, at + 8)
         if big != (sys.byteorder == "big"):
             array[:] = swapped(array, kind)
-        made = self.made[key]
-        if made.memory is not array:                       # on another device
-            made.backend.xp.copyto(made.memory, made.backend.from_host(array))
+        self.made[key].fill(array)
         return end

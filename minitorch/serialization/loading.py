@@ -5,6 +5,7 @@ import os
 import pickle
 import sys
 from contextlib import nullcontext
+from importlib import import_module
 
 from . import names
 from .archive import Reader, broken, map_file
@@ -41,7 +42,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
         RuntimeError: the archive is damaged, a tensor does not fit its storage, or a device is not there.
         EOFError: the file is empty.
     """
-    if weights_only not in (None, True, False):
+    if not (weights_only is None or isinstance(weights_only, bool)):
         raise TypeError(f"weights_only is True or False, got {shown(weights_only)}")
     safe = weights_only is not False
     if safe and pickle_module is not None:
@@ -149,9 +150,8 @@ def known(where, name):
         return names.table()[full]
     if full.partition(".")[0] != "torch":
         return None
-    import minitorch
-    places = [minitorch.nn, minitorch.optim, minitorch]
-    for place in places:
-        if hasattr(place, name):
-            return getattr(place, name)
+    for place in ("minitorch.optim" if full.startswith("torch.optim.") else "minitorch.nn", "minitorch"):
+        found = getattr(import_module(place), name, None)
+        if found is not None:
+            return found
     raise pickle.UnpicklingError(f"this file needs {full}, which minitorch does not have")

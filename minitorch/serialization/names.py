@@ -7,7 +7,7 @@ the list with `add_safe_globals`, or has given up all protection with ``load(...
 
 import re
 from collections import Counter, OrderedDict, defaultdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from pickle import UnpicklingError
 
 from .. import dtypes
@@ -41,7 +41,7 @@ UNTYPED = StorageType("UntypedStorage", None)
 @lru_cache(maxsize=1)
 def table():
     """Every name that a file may use, and the object it stands for."""
-    from ..nn.parameter import Parameter
+    from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
     found = {f"torch.{d.name}": d for d in dtypes.ALL}
     for kind in STORAGE_TYPES.values():
         found[f"torch.{kind.name}"] = found[f"torch.cuda.{kind.name}"] = kind
@@ -53,7 +53,9 @@ def table():
         "torch._utils._rebuild_parameter": tensors.rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": tensors.rebuild_parameter_with_state,
         "torch._tensor._rebuild_from_type_v2": tensors.rebuild_from_type_v2,
-        "torch.nn.parameter.Parameter": Parameter, "torch.Tensor": Tensor,
+        **{f"torch.nn.parameter.{kind.__name__}": kind for kind in
+           (Parameter, UninitializedParameter, UninitializedBuffer)},
+        "torch.Tensor": Tensor,
         "torch.Size": Size, "torch.device": device, "torch.serialization._get_layout": get_layout,
         "collections.OrderedDict": OrderedDict, "collections.Counter": Counter, "collections.defaultdict": defaultdict,
         "_codecs.encode": encode,
@@ -67,6 +69,8 @@ def table():
 def calls():
     """For each object of the table that a file may call: our function for it."""
     called = {id(f): f for f in vars(tensors).values() if getattr(f, "__name__", "").startswith("rebuild_")}
+    called.update({id(target): partial(make_uninitialized, target) for name, target in table().items()
+                   if name.startswith("torch.nn.parameter.Uninitialized")})
     called.update({id(target): function for target, function in (
         (encode, encode), (get_layout, get_layout), (Size, make_size), (device, make_device),
         (complex, make_complex), (bytes, make_bytes), (bytearray, make_bytearray), (defaultdict, make_defaultdict),
@@ -109,9 +113,16 @@ def make_size(sizes=()):
 
 
 def make_device(kind, index=None):
-    expect(type(kind) is str and re.fullmatch("[a-z]{1,16}(:[0-9]{1,4})?", kind) and
-           (index is None or type(index) is int and 0 <= index < 10**4), "a device has a name and a number", [kind, index])
+    expect(type(kind) is str and re.fullmatch("[a-z]{1,16}(:[0-9]{1,4})?", kind) and (
+        index is None or type(index) is int and 0 <= index < 10**4), "a device has a name and a number", [kind, index])
     return device(kind, index)
+
+
+def make_uninitialized(kind, requires_grad=False, where=None, dtype=None):
+    expect(type(requires_grad) is bool and isinstance(where, (device, type(None))) and
+           isinstance(dtype, (dtypes.dtype, type(None))), "an uninitialized parameter has a device and a dtype",
+           [requires_grad, where, dtype])
+    return kind(requires_grad, where, dtype)
 
 
 def make_complex(real=0.0, imag=0.0):

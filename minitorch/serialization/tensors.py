@@ -21,8 +21,8 @@ from ..tensor import Tensor, TypedStorage, UntypedStorage, pointer, wrap
 __all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
 
 NOT_A_LEAF = ("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-              "Copy a computed tensor with `x.detach().clone()`. If you were copying a module, one of its attributes is "
-              "a computed tensor, as with the old weight_norm.")
+              "Copy a computed tensor with `x.detach().clone()`. If you were copying a module, one of its attributes "
+              "is a computed tensor, as with the old weight_norm.")
 
 
 class Memory(UntypedStorage):
@@ -32,7 +32,7 @@ class Memory(UntypedStorage):
 
     def __init__(self, memory, backend=backends.cpu):
         super().__init__(memory)
-        self.backend = backend
+        self.backend, self.copies = backend, {}
 
     @classmethod
     def of(cls, memory, backend):
@@ -67,13 +67,22 @@ class Memory(UntypedStorage):
 
     def negated(self, conj, neg, dtype):
         """A copy for tensors that PyTorch saved as a lazy conjugate or negative; one copy for all of them."""
-        copies = self.__dict__.setdefault("copies", {})
         key = conj, neg, dtype
-        if key not in copies:
-            values = self.host_bytes().view(dtype.np)
-            values = np.conj(values) if conj else values
-            copies[key] = Memory(self.backend.from_host((-values if neg else values).view(np.uint8)), self.backend)
-        return copies[key]
+        if key not in self.copies:
+            self.copies[key] = Memory(self.changed(*key), self.backend)
+        return self.copies[key]
+
+    def changed(self, conj, neg, dtype):
+        values = self.host_bytes().view(dtype.np)
+        values = np.conj(values) if conj else values
+        return self.backend.from_host((-values if neg else values.copy()).view(np.uint8))
+
+    def fill(self, array):
+        """Take over the bytes of `array`, a NumPy array; copies that were made before do so too."""
+        if array is not self.memory:
+            self.backend.xp.copyto(self.memory, self.backend.from_host(array))
+        for key, copy_ in self.copies.items():
+            self.backend.xp.copyto(copy_.memory, self.changed(*key))
 
     def __reduce__(self):
         return restored, (self.host_bytes(), str(self.device))
@@ -157,16 +166,16 @@ def parameter_class():
 
 
 # ------------------------------------------------------------------ putting together
-def array_view(memory, dtype, offset, size, stride):
-    """The array of NumPy type `dtype` that lies so in `memory`, a flat array of bytes; all is checked."""
-    unit, total = dtype.itemsize, memory.nbytes
+def array_view(storage, dtype, offset, size, stride):
+    """The array of NumPy type `dtype` that lies so in a Memory, whose array is flat bytes; all is checked."""
+    memory, unit, total = storage.memory, dtype.itemsize, storage.nbytes()
     check_geometry(offset, size, stride, unit, total)
     if not math.prod(size) and offset * unit > total:
         offset = 0                                         # nothing is there: the place does not matter
-    stride = [s * unit for s in stride]
     if isinstance(memory, np.ndarray):
-        return np.ndarray(size, dtype, memory, offset * unit, stride)
-    return type(memory)(size, dtype, memory.data + offset * unit, stride)   # CuPy
+        return np.ndarray(size, dtype, memory, offset * unit, [s * unit for s in stride])
+    typed = memory[:total - total % unit].view(dtype)
+    return storage.backend.of_memory(typed, size, stride, offset)
 
 
 def check_geometry(offset, size, stride, unit, total):
@@ -218,7 +227,7 @@ def rebuild_tensor(storage, offset, size, stride, dtype=None):
     dtype = storage.dtype if dtype is None else dtype
     if not isinstance(dtype, dtypes.dtype):
         raise RuntimeError(f"a tensor needs a dtype such as minitorch.float32, got {shown(dtype)}")
-    return wrap(array_view(storage.memory, dtype.np, offset, tuple(size), stride), storage.storage.backend)
+    return wrap(array_view(storage.storage, dtype.np, offset, tuple(size), stride), storage.storage.backend)
 
 
 def rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks, metadata=None):
@@ -233,7 +242,8 @@ def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hoo
         if not isinstance(metadata, dict) or set(metadata) - {"conj", "neg"}:
             raise RuntimeError(f"a tensor's metadata says 'conj' or 'neg', got {shown(metadata)}")
         flags = bool(metadata.get("conj")), bool(metadata.get("neg"))
-        storage = Typed(storage.storage.negated(*flags, dtype or storage.dtype), None if storage.untyped else storage.dtype)
+        memory = storage.storage.negated(*flags, dtype or storage.dtype)
+        storage = Typed(memory, None if storage.untyped else storage.dtype)
     tensor = rebuild_tensor(storage, offset, size, stride, dtype)
     return tensor.requires_grad_() if requires_grad else tensor
 
@@ -297,7 +307,7 @@ def deepcopy_tensor(tensor, memo):
         storage, offset, stride = located(tensor)
         storage = copy.deepcopy(storage, memo)
         new = object.__new__(type(tensor))
-        new.array = array_view(storage.memory, tensor.array.dtype, offset, tensor.array.shape, stride)
+        new.array = array_view(storage, tensor.array.dtype, offset, tensor.array.shape, stride)
         new.backend, new.needs_grad = tensor.backend, tensor.needs_grad
         if tensor.grad is not None:
             new.grad = copy.deepcopy(tensor.grad, memo)

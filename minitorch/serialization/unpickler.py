@@ -23,6 +23,8 @@ __all__ = ["Unpickler"]
 MAX_KEY = 1000                                             # parts of a dictionary key that is a tuple
 MAX_SAME_HASH = 64                                         # keys of one dictionary with the same hash
 MAX_MARKS = 100_000
+MAX_NESTED = 1000
+SIZED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
 DICTS = (dict, OrderedDict, Counter, defaultdict)
 OPCODES = {}                                               # the code of an operation -> the method that does it
 DAMAGED = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError, struct.error)
@@ -43,23 +45,30 @@ class Unpickler:
 
     def __init__(self, data, persistent_load, at=0):
         self.data, self.persistent_load, self.at = data, persistent_load, at
-        self.stack, self.outer, self.memo, self.seen = [], [], {}, Counter()
-        self.budget = 16 * len(data) + 2**20
+        self.stack, self.outer, self.memo = [], [], {}
+        self.budget, self.seen, self.nested, self.outside = 4 * len(data) + 2**18, Counter(), 0, False
 
     def load(self):
         """The object; afterwards `at` is the position after it. UnpicklingError if anything is wrong."""
         stop = pickle.STOP[0]
         try:
             while True:
-                start, code = self.at, self.data[self.at]
+                start = self.at
+                code = self.data[start]
                 self.at += 1
                 if code == stop:
                     return self.stack.pop()
                 method, args = OPCODES.get(code, (Unpickler.unsupported, (code,)))
                 method(self, *args)
         except DAMAGED as error:
-            what = "it ends too early" if isinstance(error, IndexError) and start >= len(self.data) else \
-                f"{type(error).__name__}: {error}"
+            if self.outside:
+                raise
+            what = f"{type(error).__name__}: {error}"
+            if isinstance(error, IndexError):
+                at_end = start >= len(self.data)
+                what = "it ends too early" if at_end else "an operation takes a value that is not there"
+            elif isinstance(error, KeyError):
+                what = f"it refers to value {error}, which it has not stored"
             raise UnpicklingError(f"this pickle is damaged at byte {start}: {what}") from error
 
     def unsupported(self, code):
@@ -70,6 +79,13 @@ class Unpickler:
         self.budget -= amount
         if self.budget < 0:
             raise UnpicklingError("this pickle asks for more work than a file of its size can need")
+
+    def call(self, function, *args, **kwargs):
+        """Call what the caller has provided: its errors are the caller's."""
+        self.outside = True
+        result = function(*args, **kwargs)
+        self.outside = False
+        return result
 
     # -- reading -------------------------------------------------------------------------------------------
     def take(self, n):
@@ -234,6 +250,10 @@ class Unpickler:
         if len(items) % 2:
             raise UnpicklingError("a key without a value in a pickle")
         for key, value in zip(self.keys(items[::2], target), items[1::2]):
+            if type(value) is type(target) is defaultdict:
+                self.nested += 1                           # CPython crashes when it takes a deep nest of them apart
+                if self.nested > MAX_NESTED:
+                    raise UnpicklingError(f"more than {MAX_NESTED} defaultdicts in defaultdicts")
             target[key] = value
 
     def keys(self, items, container):
@@ -289,7 +309,7 @@ class Unpickler:
         if kind.startswith(("float8_", "float4_", "qint", "quint", "bits", "uint", "int", "complex32")):
             raise UnpicklingError(f"this file holds tensors of {full}, a dtype that minitorch does not have")
         if "_rebuild_" in full and full.startswith("torch."):
-            raise UnpicklingError(f"this file holds a tensor that is rebuilt by {full}: minitorch has dense tensors only")
+            raise UnpicklingError(f"this file holds a tensor rebuilt by {full}: minitorch has dense tensors only")
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust this class or "
             f"function with any arguments, use `minitorch.serialization.add_safe_globals([{name}])` or the "
@@ -303,7 +323,7 @@ class Unpickler:
         args, function = self.stack.pop(), self.stack[-1]
         if type(args) is not tuple:
             raise UnpicklingError(f"the arguments of a call are a tuple, got {type(args)}")
-        self.spend(sum(len(x) for x in args if isinstance(x, (str, bytes, bytearray, tuple, list, dict, set, frozenset))))
+        self.spend(sum(len(x) for x in args if isinstance(x, SIZED)))
         call = names.calls().get(id(function))
         if call is not None:
             result = call(*args)
@@ -312,7 +332,7 @@ class Unpickler:
         elif function is OrderedDict:
             result = self.make_ordered(*args)
         elif self.is_allowed(function):
-            result = function(*args)
+            result = self.call(function, *args)
         else:
             raise UnpicklingError(f"Trying to call reduce for unrecognized function {shown(function)}")
         self.stack[-1] = result
@@ -334,7 +354,7 @@ class Unpickler:
         if not isinstance(cls, type) or not self.is_allowed(cls) or type(args) is not tuple:
             raise UnpicklingError(f"Can only create new object for classes allowlisted via `add_safe_globals` but got "
                                   f"{shown(cls)}")
-        self.push(cls.__new__(cls, *args, **(kwargs or {})))
+        self.push(self.call(cls.__new__, cls, *args, **(kwargs or {})))
 
     @opcode(pickle.NEWOBJ_EX)
     def new_object_with_names(self):
@@ -353,14 +373,14 @@ class Unpickler:
                     raise UnpicklingError(f"a file may not replace {shown(key)} of an OrderedDict")
                 target.__dict__[key] = value
         elif self.is_allowed(type(target)):
-            set_state(target, state)
+            self.call(set_state, target, state)
         else:
             raise UnpicklingError(f"Can only build OrderedDict or types allowlisted via `add_safe_globals`, but got "
                                   f"{type(target)}")
 
     @opcode(pickle.BINPERSID)
     def persistent(self):
-        self.push(self.persistent_load(self.stack.pop()))
+        self.push(self.call(self.persistent_load, self.stack.pop()))
 
 
 def full_name(module, name):
