@@ -113,5 +113,6 @@ def encode_png(pixels: Any) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, _PNG_COLOURS[channels], 0, 0, 0)
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)  # each row begins with its filter: none
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
-    body = (struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(body)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )

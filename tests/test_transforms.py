@@ -291,7 +291,8 @@ def test_reprs():
         "    Normalize(mean=(0.5,), std=(0.5,))",
         "    Lambda()",
         "    ToPILImage()",
-        "    RandomResizedCrop(size=(8, 8), scale=(0.08, 1.0), ratio=(0.75, 1.3333), interpolation=bilinear, antialias=True)",
+        "    RandomResizedCrop(size=(8, 8), scale=(0.08, 1.0), ratio=(0.75, 1.3333), interpolation=bilinear, "
+        "antialias=True)",
         "    RandomApply(",
         "    p=0.5",
         "    ToTensor()",
@@ -311,7 +312,7 @@ def test_make_grid():
     assert (grid[:, 4:6, 9:] == 9).all()
     assert vision.make_grid(images[0]).shape == (3, 2, 3)
     assert vision.make_grid(images[0, 0]).shape == (3, 2, 3)
-    assert vision.make_grid([image for image in images[:2]], padding=0).shape == (3, 2, 6)
+    assert vision.make_grid(list(images[:2]), padding=0).shape == (3, 2, 6)
     with pytest.raises(TypeError, match="tensor or list of tensors expected"):
         vision.make_grid([1, 2])
 
@@ -353,4 +354,4 @@ def test_encode_png(channels):
 def test_vision_stands_in_for_torchvision():
     assert vision.transforms is T and vision.utils is vision and vision.datasets.MNIST.__name__ == "MNIST"
     with pytest.raises(AttributeError, match="nothing"):
-        vision.nothing
+        vision.nothing  # noqa: B018

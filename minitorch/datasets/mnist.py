@@ -1,4 +1,4 @@
-"""`MNIST` and the data sets that took over its form, `FashionMNIST` and `KMNIST`; and IDX, the format of their files."""
+"""`MNIST`, the data sets in the same form, `FashionMNIST` and `KMNIST`, and IDX, the format of their files."""
 
 import math
 import os

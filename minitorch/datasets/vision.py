@@ -26,7 +26,7 @@ class VisionDataset(Dataset):
     ) -> None:
         if transforms is not None and (transform is not None or target_transform is not None):
             raise ValueError("Only transforms or transform/target_transform can be passed as argument")
-        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        self.root: Any = os.path.expanduser(root) if isinstance(root, str) else root
         self.transform = transform
         self.target_transform = target_transform
         if transform is not None or target_transform is not None:

@@ -150,7 +150,7 @@ def to_pil_image(pic: Tensor | np.ndarray, mode: str | None = None) -> Any:
     if modes is None:
         raise TypeError(f"Input type {pixels.dtype} is not supported for {channels} channels")
     if mode is not None and mode not in modes:
-        raise ValueError(f"Incorrect mode ({mode}) supplied for {channels} channels of {pixels.dtype}. Should be {modes}")
+        raise ValueError(f"Incorrect mode ({mode}) for {channels} channels of {pixels.dtype}. Should be one of {modes}")
     image = Image.fromarray(np.ascontiguousarray(pixels))
     if mode in (None, image.mode):
         return image
@@ -199,7 +199,7 @@ def convert_image_dtype(image: Tensor, dtype=None) -> Tensor:
             return image.to(dtype)
         if dtype == minitorch.int64 or (dtype == minitorch.int32 and image.dtype == minitorch.float32):
             raise RuntimeError(f"The cast from {image.dtype} to {dtype} cannot be performed safely.")
-        # One more than the largest value, less a little: equal parts of 0..1 go to each integer, and 1.0 to the largest.
+        # One more than the largest value, less a little: each integer gets an equal part of 0..1, the largest 1.0 too.
         return image.mul(_largest(dtype) + 1.0 - 1e-3).to(dtype)
     if dtype.is_floating_point:
         return image.to(dtype) / float(_largest(image.dtype))
@@ -307,7 +307,7 @@ def _border_indices(n: int, before: int, after: int, mode: str) -> np.ndarray:
         return places.clip(0, n - 1)
     if mode == "reflect":
         if max(before, after) >= n:
-            raise RuntimeError(f"reflect padding should be less than the size of the image, got {before}, {after} at {n}")
+            raise RuntimeError(f"reflect padding should be less than the image's size {n}, got {before} and {after}")
         return n - 1 - abs(n - 1 - abs(places))
     around = places % (2 * n)
     return np.minimum(around, 2 * n - 1 - around)

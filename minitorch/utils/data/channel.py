@@ -107,8 +107,8 @@ class Receiver:
         if size > _SMALL and not self._warned:
             self._warned = True
             warnings.warn(
-                f"A DataLoader worker got no shared memory for a batch of {size} bytes and sent it through a pipe, which "
-                "is slower. Enlarge /dev/shm, or use smaller batches or fewer workers.",
+                f"A DataLoader worker got no shared memory for a batch of {size} bytes and sent it through a pipe, "
+                "which is slower. Enlarge /dev/shm, or use smaller batches or fewer workers.",
                 stacklevel=2,
             )
 
@@ -131,7 +131,7 @@ def _new_block(size: int):
 
     block = SharedMemory(create=True, size=size)
     if sys.platform == "linux":
-        # Linux hands out shared memory it does not have and kills with SIGBUS whoever then writes to it. Ask for it now.
+        # Linux hands out shared memory that it does not have and kills with SIGBUS whoever writes to it. Ask now.
         try:
             file = os.open(f"/dev/shm/{block.name}", os.O_RDWR)
             try:
@@ -182,7 +182,7 @@ def _flatten(array: np.ndarray) -> tuple:
     """``array`` as its bytes in the order of memory, and what it takes to restore it with the same order of strides."""
     axes = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     dense = np.ascontiguousarray(array.transpose(axes)).reshape([array.shape[axis] for axis in axes])
-    return pickle.PickleBuffer(dense.reshape(-1).view(np.uint8)), dense.dtype, dense.shape, axes
+    return pickle.PickleBuffer(dense.reshape(-1).view(np.uint8).data), dense.dtype, dense.shape, axes
 
 
 def _to_array(data: np.ndarray, dtype: np.dtype, shape: tuple, axes: list[int]) -> np.ndarray:

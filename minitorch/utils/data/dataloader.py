@@ -28,7 +28,7 @@ class DataLoader(Generic[T_co]):
     """Batches of ``dataset``, in the order of a sampler, made here or by worker processes.
 
     dataset: map-style (`Dataset`) or a stream (`IterableDataset`, which admits no sampler and no shuffle).
-    batch_size: samples per batch; None hands out single samples (or what ``sampler`` asks of the dataset), not collated.
+    batch_size: samples per batch; None hands out single samples (or whatever ``sampler`` asks for), not collated.
     shuffle: a new random order in each epoch.
     sampler: any iterable of indices instead of ``shuffle``.
     batch_sampler: any iterable of lists of indices instead of batch_size, shuffle, sampler and drop_last.
@@ -99,7 +99,7 @@ class DataLoader(Generic[T_co]):
         if batch_sampler is not None:
             batch_size = None
         elif batch_size is not None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)  # type: ignore[arg-type]
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler = sampler
@@ -169,8 +169,8 @@ class DataLoader(Generic[T_co]):
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if cpus is None or self.num_workers > cpus:
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number of "
-                f"worker in current system is {cpus}, which is smaller than what this DataLoader is going to create. "
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
+                f"of worker in current system is {cpus}, which is smaller than that. "
                 "More workers than processors make loading slower, not faster.",
                 stacklevel=3,
             )
@@ -179,7 +179,8 @@ class DataLoader(Generic[T_co]):
 def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
     if num_workers < 0:
         raise ValueError(
-            f"num_workers option should be non-negative, got {num_workers}; use num_workers=0 to disable multiprocessing."
+            f"num_workers option should be non-negative, got {num_workers}; "
+            "use num_workers=0 to disable multiprocessing."
         )
     if timeout < 0:
         raise ValueError(f"timeout option should be non-negative, got {timeout}")

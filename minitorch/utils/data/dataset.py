@@ -35,7 +35,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
     ``__iter__``, or in ``worker_init_fn``, or every sample comes once per worker.
     """
 
-    def __add__(self, other: Dataset) -> "ChainDataset":
+    def __add__(self, other: Dataset) -> "ChainDataset":  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -71,7 +71,7 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Dataset, **kwargs: Dataset) -> None:
         if args and kwargs:
-            raise ValueError("StackDataset takes positional datasets (samples are tuples) or named ones (dicts), not both")
+            raise ValueError("give datasets by position (samples are tuples) or by name (dicts), not both")
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -145,7 +145,7 @@ class ChainDataset(IterableDataset):
             yield from stream
 
     def __len__(self) -> int:
-        return sum(len(stream) for stream in self._streams())  # type: ignore[arg-type]
+        return sum(len(stream) for stream in self._streams())  # type: ignore[arg-type, misc]
 
 
 class Subset(Dataset[T_co]):
@@ -224,7 +224,7 @@ def gather(dataset: Dataset, indices: list) -> list[Tensor] | None:
 
     It can for a `TensorDataset` and for `Subset`s of one, unless a subclass reads its samples differently.
     """
-    cls = type(dataset)
+    cls: Any = type(dataset)
     if isinstance(dataset, Subset):
         if cls.__getitem__ is Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
             return gather(dataset.dataset, [dataset.indices[i] for i in indices])

@@ -35,13 +35,18 @@ class _Worker:
         )
         self.process.start()
         theirs.close()  # so that the worker's death closes the connection
+        self.done: list[str] = []  # its blocks of shared memory that may be used again
         self.begin()
 
     def begin(self) -> None:
         """Ready for an epoch."""
         self.active = True  # False once its stream has ended
         self.load = 0  # tasks it has been given, whose batches were not yet handed out
-        self.done: list[str] = []  # its blocks of shared memory that were copied
+
+    def release(self, packed: Any) -> None:
+        """The batch was copied, or nobody wants it."""
+        if isinstance(packed, channel.Packed) and packed.name is not None:
+            self.done.append(packed.name)
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
@@ -97,9 +102,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Begin another epoch with the same workers."""
         self._num_yielded = 0
         self._promised = loader._promised
+        for worker, packed in self._tasks.values():
+            worker.release(packed)
         for worker in self._workers:
             worker.begin()
-            self._send(worker, (RESUME, None, ()))
+            self._send(worker, RESUME, None)
         self._begin(loader)
 
     def _begin(self, loader: DataLoader) -> None:
@@ -121,8 +128,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         number = next(self._numbers)
         self._tasks[number] = (worker, None)
         worker.load += 1
-        done, worker.done = worker.done, []
-        self._send(worker, (number, index, done))
+        self._send(worker, number, index)
 
     def _next_worker(self) -> _Worker | None:
         share = self._ahead // max(1, sum(worker.active for worker in self._workers))
@@ -131,9 +137,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 return worker
         return None
 
-    def _send(self, worker: _Worker, message: tuple) -> None:
+    def _send(self, worker: _Worker, task: int, index: Any) -> None:
+        done, worker.done = worker.done, []
         try:
-            worker.connection.send(message)
+            worker.connection.send((task, index, done))
         except (BrokenPipeError, ConnectionResetError):
             self._fail([worker])
 
@@ -169,8 +176,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._give_task()
             packed.reraise()
         data = self._receiver.unpack(packed)
-        if packed.name is not None:
-            worker.done.append(packed.name)
+        worker.release(packed)
         self._give_task()
         return collate.pin_memory(data) if self._pin_memory else data
 
@@ -197,15 +203,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             result: Result = worker.connection.recv()
         except (EOFError, OSError):
             self._fail([worker])
-        except BaseException:  # Ctrl-C may have come in the middle of a message, whose rest would now be read as another
+        except BaseException:  # Ctrl-C may come in the middle of a message, whose rest would then be read as another
             self._stop()
             raise
         packed = result.packed
         if isinstance(packed, channel.Packed):
             self._receiver.accept(packed)
         if result.task not in self._tasks:  # of an epoch that was given up, or after the end of the stream
-            if isinstance(packed, channel.Packed) and packed.name is not None:
-                worker.done.append(packed.name)
+            worker.release(packed)
         elif packed is not None:
             self._tasks[result.task] = (worker, packed)
         else:

@@ -135,7 +135,7 @@ def _work(job: Job, number: int, connection, tasks: queue.SimpleQueue) -> None:
         if task == RESUME:
             fetcher, ended = None, False
             continue
-        packed = None
+        packed: Any = None
         try:
             if failure is None and not ended:
                 fetcher = fetcher or job.fetcher()
@@ -149,7 +149,7 @@ def _work(job: Job, number: int, connection, tasks: queue.SimpleQueue) -> None:
 
 
 def _seed(base_seed: int, number: int) -> int:
-    """Seed the three generators as PyTorch does in its workers. NumPy's seed is mixed, lest it draw as `random` does."""
+    """Seed three generators as PyTorch does in its workers: NumPy's with a mix, lest it draw what `random` does."""
     import random
 
     import numpy as np
