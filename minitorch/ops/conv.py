@@ -6,17 +6,15 @@ Convolution is linear in the input and in the weight, so the three rows are each
 
 Shapes: x (N, C, *size), w (O, C / groups, *kernel), y (N, O, *out). `conv_transpose` is `convolution_input`.
 
-How it is computed: blocks of windows that fit in the L2 cache are unfolded into the columns of a matrix (im2col), so
-that the rest is one matrix product for each block.
+How they are computed is in `minitorch/ops/convolve.py`.
 """
 
 from typing import NamedTuple
 
 from ..op import composite, op
+from .convolve import choose
 from .pad import constant_pad
-from .windows import offsets, pad_sides, reach, shifted, spread, window_view
-
-BLOCK = 1 << 19                # bytes of unfolded columns that are worked on at a time: half of a common L2 cache
+from .windows import reach, spread
 
 
 class Geometry(NamedTuple):
@@ -32,9 +30,6 @@ class Geometry(NamedTuple):
         return tuple([(n + 2 * p - reach(k, d)) // s + 1 for n, k, s, p, d in
                       zip(size, kernel, self.stride, self.padding, self.dilation)])
 
-    def sides(self):
-        return [(p, p) for p in self.padding]
-
 
 # ---- the three rows ----------------------------------------------------------------------------------------
 @op(promotion="any", namespace=None,
@@ -48,7 +43,8 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
     out = F.xp.empty((input.shape[0], weight.shape[0], *size), input.dtype)
     if out.size:
-        choose(input, weight, geometry)[0](F, input, weight, bias, geometry, out)
+        run = choose("forward", input.shape[1], weight.shape, geometry, len(input), size)
+        run(F, input, weight, bias, geometry, out)
     return out
 
 
@@ -58,9 +54,11 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))
 def convolution_input(F, grad, weight, *, geometry, size):
     """The transpose of `convolution` in its input: `grad` (N, O, *out) spread back over an input of `size`."""
-    out = F.xp.zeros((grad.shape[0], weight.shape[1] * geometry.groups, *size), grad.dtype)
+    shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
+    out = F.xp.empty(shape, grad.dtype) if grad.size else F.xp.zeros(shape, grad.dtype)
     if grad.size and out.size:
-        choose(grad, weight, geometry)[1](F, grad, weight, geometry, out)
+        run = choose("input", out.shape[1], weight.shape, geometry, len(grad), grad.shape[2:])
+        run(F, grad, weight, geometry, out)
     return out
 
 
@@ -72,78 +70,9 @@ def convolution_weight(F, input, grad, *, geometry, size):
     """The transpose of `convolution` in its weight, for a kernel of `size`."""
     out = F.xp.zeros((grad.shape[1], input.shape[1] // geometry.groups, *size), grad.dtype)
     if grad.size and out.size:
-        choose(input, out, geometry)[2](F, input, grad, geometry, out)
+        run = choose("weight", input.shape[1], out.shape, geometry, len(input), grad.shape[2:])
+        run(F, input, grad, geometry, out)
     return out
-
-
-def choose(input, weight, geometry):
-    """The algorithm for these shapes: its forward pass, its gradient of the input, its gradient of the weight."""
-    return by_columns, by_columns_input, by_columns_weight
-
-
-# ---- by columns (im2col) -----------------------------------------------------------------------------------
-def column_blocks(F, x, kernel, out, geometry):
-    """Unfold `x` block by block: pairs of a slice of images and (C, *kernel, images, *out) columns."""
-    count, channels = x.shape[:2]
-    width = channels * x.itemsize
-    for n in (*kernel, *out):
-        width *= n
-    step = max(1, min(count, BLOCK // max(width, 1)))
-    columns = F.xp.empty((channels, *kernel, step, *out), x.dtype)
-    n = len(kernel)
-    order = (1, *range(2, n + 2), 0, *range(n + 2, 2 * n + 2))
-    for i in range(0, count, step):
-        block = pad_sides(F.xp, x[i:i + step], geometry.sides())
-        view = window_view(F, block, kernel, geometry.stride, geometry.dilation, out).transpose(order)
-        images = block.shape[0]
-        if images < step:
-            columns = F.xp.empty(view.shape, x.dtype)
-        F.xp.copyto(columns, view)
-        yield slice(i, i + images), columns
-
-
-def by_columns(F, input, weight, bias, geometry, out):
-    xp, groups = F.xp, geometry.groups
-    matrix = weight.reshape(groups, weight.shape[0] // groups, -1)
-    for images, columns in column_blocks(F, input, weight.shape[2:], out.shape[2:], geometry):
-        product = xp.matmul(matrix, columns.reshape(groups, matrix.shape[2], -1))
-        product = product.reshape(out.shape[1], -1, *out.shape[2:])
-        if bias is not None:
-            product += bias.reshape(-1, *(1,) * (product.ndim - 1))
-        out[images] = product.swapaxes(0, 1)
-
-
-def by_columns_input(F, grad, weight, geometry, out):
-    xp, groups = F.xp, geometry.groups
-    kernel, size = weight.shape[2:], grad.shape[2:]
-    matrix = weight.reshape(groups, weight.shape[0] // groups, -1).swapaxes(1, 2)
-    step = images_per_block(out.shape[1], kernel, size, grad)
-    frame = [n + 2 * p for n, p in zip(out.shape[2:], geometry.padding)]
-    inner = tuple([slice(p, p + n) for n, p in zip(out.shape[2:], geometry.padding)])
-    for i in range(0, grad.shape[0], step):
-        part = grad[i:i + step].swapaxes(0, 1)
-        columns = xp.matmul(matrix, part.reshape(groups, matrix.shape[2], -1))
-        columns = columns.reshape(out.shape[1], -1, part.shape[1], *size)
-        block = xp.zeros((out.shape[1], part.shape[1], *frame), out.dtype)
-        for j, offset in enumerate(offsets(kernel, geometry.dilation)):
-            view = shifted(block, offset, geometry.stride, size)
-            view += columns[:, j]
-        out[i:i + step] = block[(Ellipsis, *inner)].swapaxes(0, 1)
-
-
-def by_columns_weight(F, input, grad, geometry, out):
-    groups = geometry.groups
-    total = out.reshape(groups, out.shape[0] // groups, -1)
-    for images, columns in column_blocks(F, input, out.shape[2:], grad.shape[2:], geometry):
-        part = grad[images].swapaxes(0, 1).reshape(groups, total.shape[1], -1)
-        total += F.xp.matmul(part, columns.reshape(groups, total.shape[2], -1).swapaxes(1, 2))
-
-
-def images_per_block(channels, kernel, size, like):
-    width = channels * like.itemsize
-    for n in (*kernel, *size):
-        width *= n
-    return max(1, min(like.shape[0], BLOCK // max(width, 1)))
 
 
 # ---- the public functions ----------------------------------------------------------------------------------

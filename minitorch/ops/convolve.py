@@ -1,0 +1,226 @@
+"""How convolutions are computed on the CPU: the algorithms, and the choice between them.
+
+Each algorithm is a function of raw arrays that fills `out`. There are three tasks, named after the rows of
+`minitorch/ops/conv.py`: "forward", "input" and "weight" (the gradients). `choose` picks by shape alone, so that the
+same call always takes the same path; an algorithm that joins later is one more line there.
+
+Memory decides the speed, not arithmetic: windows are unfolded into the columns of a matrix block by block, so that
+a block is still in the L2 cache when the matrix product reads it. A block is some images, or some rows of one image.
+
+Letters: N images, C and O channels, G groups, K places of the kernel, P places of the output.
+"""
+
+from math import prod
+
+from .windows import offsets, pad_sides, shifted, window_view
+
+BLOCK = 1 << 19                # bytes of columns in a block
+
+
+def choose(task, channels, weight_shape, geometry, count, out):
+    """The algorithm for a task: by the input's `channels`, the weight's shape, `count` images and `out` places each."""
+    kernel = weight_shape[2:]
+    if weight_shape[1] == 1 and geometry.groups == channels > 1:
+        return DEPTHWISE[task]
+    if task == "input" and not (max(geometry.stride) == 1 and all(
+            d * (k - 1) >= p for k, p, d in zip(kernel, geometry.padding, geometry.dilation))):
+        return scatter_columns
+    narrow = out[-1] <= 32 and kernel[-1] * channels >= 32         # long runs of channels, short ones of places
+    if geometry.groups == 1 and narrow and (task == "weight" or count * prod(out) >= 4 * weight_shape[0]):
+        return BY_PIXELS[task]
+    return BY_CHANNELS[task]
+
+
+# ---- blocks of columns -------------------------------------------------------------------------------------
+def blocks(count, rows, row_bytes):
+    """Pairs of slices (of images, of rows of the output) whose columns fill about a block."""
+    images = BLOCK // max(rows * row_bytes, 1)
+    if images:
+        for i in range(0, count, images):
+            yield slice(i, min(i + images, count)), slice(0, rows)
+    else:
+        step = max(1, BLOCK // row_bytes)
+        for i in range(count):
+            for j in range(0, rows, step):
+                yield slice(i, i + 1), slice(j, min(j + step, rows))
+
+
+def columns(F, x, kernel, out, geometry, by_pixels):
+    """Unfold `x` (N, C, *size) block by block: triples of slices of images and rows, and their columns.
+
+    The columns are (images, C, *kernel, *out), or `by_pixels` (images, *out, *kernel, C), always in the same buffer.
+    """
+    xp, n, channels = F.xp, len(kernel), x.shape[1]
+    if prod(kernel) == 1 and not by_pixels and set(geometry.stride) == {1} and not any(geometry.padding):
+        yield slice(0, len(x)), slice(0, out[0]), x
+        return
+    row_bytes = channels * prod(kernel) * prod(out[1:]) * x.itemsize
+    last, buffer = None, None
+    for images, rows in blocks(len(x), out[0], row_bytes):
+        if images != last:
+            last, padded = images, pad_block(xp, x[images], geometry.padding, by_pixels)
+        view = window_view(F, padded[:, :, rows.start * geometry.stride[0]:], kernel, geometry.stride,
+                           geometry.dilation, (rows.stop - rows.start, *out[1:]))
+        if by_pixels:
+            view = view.transpose(0, *range(n + 2, 2 * n + 2), *range(2, n + 2), 1)
+        buffer = xp.empty(view.size, x.dtype) if buffer is None else buffer
+        block = buffer[:view.size].reshape(view.shape)
+        xp.copyto(block, view)
+        yield images, rows, block
+
+
+def pad_block(xp, x, padding, by_pixels):
+    """`x` with zeros around it, in memory channel by channel, or pixel by pixel."""
+    sides = [(p, p) for p in padding]
+    if not by_pixels:
+        return pad_sides(xp, x, sides)
+    return xp.moveaxis(xp.ascontiguousarray(pad_sides(xp, xp.moveaxis(x, 1, -1), [*sides, (0, 0)])), -1, 1)
+
+
+def per_group(weight, groups):
+    """The weight (O, C / G, *kernel) as matrices (G, O / G, C / G * K)."""
+    return weight.reshape(groups, weight.shape[0] // groups, -1)
+
+
+# ---- by channels: columns as they lie in images; the product is the output as it lies in memory -----------------
+def forward_by_channels(F, x, weight, bias, geometry, out):
+    groups = geometry.groups
+    matrix = per_group(weight, groups)
+    for images, rows, block in columns(F, x, weight.shape[2:], out.shape[2:], geometry, False):
+        part = out[images, :, rows]
+        part = part.reshape(len(part), groups, matrix.shape[1], -1)             # a view: only whole rows were cut
+        F.xp.matmul(matrix, block.reshape(len(block), groups, matrix.shape[2], -1), out=part)
+        if bias is not None:
+            part += bias.reshape(groups, -1, 1)
+
+
+def weight_by_channels(F, x, grad, geometry, out):
+    xp, groups = F.xp, geometry.groups
+    shape = (groups, out.shape[0] // groups, -1)
+    total = out.reshape(shape)
+    # BLAS likes its transposed operand small, but then the result has to be transposed.
+    turned = total.shape[1] <= total.shape[2] and 4 * out.shape[0] <= len(x) * prod(grad.shape[2:])
+    if turned:
+        total = total.swapaxes(1, 2).copy()
+    for images, rows, block in columns(F, x, out.shape[2:], grad.shape[2:], geometry, False):
+        part = grad[images, :, rows].reshape(len(block), groups, out.shape[0] // groups, -1)
+        block = block.reshape(len(block), groups, -1, part.shape[-1])
+        one = xp.matmul(block, part.swapaxes(2, 3)) if turned else xp.matmul(part, block.swapaxes(2, 3))
+        total += xp.add.reduce(one, 0) if len(one) > 1 else one[0]
+    if turned:
+        out[...] = total.swapaxes(1, 2).reshape(out.shape)
+
+
+# ---- by pixels: columns with the channels innermost, for small images with many channels -----------------------------
+def forward_by_pixels(F, x, weight, bias, geometry, out):
+    xp = F.xp
+    matrix = xp.moveaxis(weight, 0, -1)                                         # (C, *kernel, O)
+    matrix = xp.ascontiguousarray(xp.moveaxis(matrix, 0, -2)).reshape(-1, len(weight))
+    for images, rows, block in columns(F, x, weight.shape[2:], out.shape[2:], geometry, True):
+        part = xp.matmul(block.reshape(-1, len(matrix)), matrix)
+        if bias is not None:
+            part += bias
+        target = xp.moveaxis(out[images, :, rows], 1, -1)
+        target[...] = part.reshape(target.shape)
+
+
+def weight_by_pixels(F, x, grad, geometry, out):
+    xp = F.xp
+    total = xp.zeros((len(out), out[0].size), out.dtype)
+    for images, rows, block in columns(F, x, out.shape[2:], grad.shape[2:], geometry, True):
+        part = grad[images, :, rows].swapaxes(0, 1).reshape(len(out), -1)
+        total += xp.matmul(part, block.reshape(part.shape[1], -1))
+    out[...] = xp.moveaxis(total.reshape(len(out), *out.shape[2:], -1), -1, 1)
+
+
+# ---- the gradient of the input -----------------------------------------------------------------------------
+def turned_weight(F, weight, groups):
+    """The weight of the transposed convolution: mirrored in space, input and output channels swapped."""
+    kernel = weight.shape[2:]
+    split = weight.reshape(groups, -1, *weight.shape[1:]).swapaxes(1, 2)
+    return F.xp.flip(split.reshape(-1, split.shape[2], *kernel), tuple(range(2, 2 + len(kernel))))
+
+
+def by_forward(F, grad, weight, geometry, out):
+    """With stride 1: a convolution of `grad` with the mirrored weight."""
+    mirrored = turned_weight(F, weight, geometry.groups)
+    padding = tuple([d * (k - 1) - p for k, p, d in zip(weight.shape[2:], geometry.padding, geometry.dilation)])
+    again = geometry._replace(padding=padding)
+    size = again.out_size(grad.shape[2:], weight.shape[2:])
+    target = out if size == out.shape[2:] else F.xp.empty((*out.shape[:2], *size), out.dtype)
+    choose("forward", grad.shape[1], mirrored.shape, again, len(grad), size)(F, grad, mirrored, None, again, target)
+    if target is not out:                                                       # output_padding: zeros behind
+        out[...] = 0
+        out[(Ellipsis, *[slice(0, n) for n in size])] = target
+
+
+def scatter_columns(F, grad, weight, geometry, out):
+    """With any stride: the columns that belong to `grad`, each added where it was unfolded from."""
+    xp, groups = F.xp, geometry.groups
+    kernel, size = weight.shape[2:], grad.shape[2:]
+    matrix = per_group(weight, groups).swapaxes(1, 2)
+    sides = [(p, p) for p in geometry.padding]
+    row_bytes = out.shape[1] * prod(kernel) * prod(size[1:]) * grad.itemsize
+    for images, rows in blocks(len(grad), size[0], row_bytes):
+        if rows.start == 0:
+            padded = pad_sides(xp, xp.zeros_like(out[images]), sides)
+        part = grad[images, :, rows]
+        block = xp.matmul(matrix, part.reshape(len(part), groups, matrix.shape[2], -1))
+        block = block.reshape(len(part), out.shape[1], -1, *part.shape[2:])
+        below = padded[:, :, rows.start * geometry.stride[0]:]
+        for j, offset in enumerate(offsets(kernel, geometry.dilation)):
+            view = shifted(below, offset, geometry.stride, part.shape[2:])
+            view += block[:, :, j]
+        if rows.stop == size[0]:
+            out[images] = pad_sides(xp, padded, [(-b, -a) for b, a in sides])
+
+
+# ---- depthwise: one input channel a group, so that there is nothing for a matrix product to sum ----------------------
+def depthwise_blocks(xp, x, weight, geometry, grad):
+    """Blocks of images and channels: slices of both, padded `x` (images, channels, 1, *size), `grad` (images, channels,
+    O / C, *out), and for each place of the kernel its offset and weights (channels, O / C, 1, ...)."""
+    channels, n = x.shape[1], grad.ndim - 2
+    grad = grad.reshape(len(x), channels, -1, *grad.shape[2:])                  # a view: channels are only split
+    places = weight.reshape(channels, grad.shape[2], -1, *(1,) * n)
+    order = list(offsets(weight.shape[2:], geometry.dilation))
+    for images, part in blocks(len(x), channels, 4 * x.itemsize * prod(grad.shape[2:])):
+        block = pad_sides(xp, x[images, part], [(p, p) for p in geometry.padding])[:, :, None]
+        yield images, part, block, grad[images, part], [(o, places[part, :, j]) for j, o in enumerate(order)]
+
+
+def forward_depthwise(F, x, weight, bias, geometry, out):
+    xp, size = F.xp, out.shape[2:]
+    for _, part, block, target, places in depthwise_blocks(xp, x, weight, geometry, out):
+        for j, (offset, w) in enumerate(places):
+            view = shifted(block, offset, geometry.stride, size)
+            if j == 0:
+                xp.multiply(view, w, out=target)
+                work = xp.empty_like(target)
+            else:
+                target += xp.multiply(view, w, out=work)
+        if bias is not None:
+            target += bias.reshape(x.shape[1], -1, *(1,) * len(size))[part]
+
+
+def input_depthwise(F, grad, weight, geometry, out):
+    xp = F.xp
+    for images, part, block, g, places in depthwise_blocks(xp, out, weight, geometry, grad):
+        block = xp.zeros_like(block[:, :, 0])
+        for offset, w in places:
+            view = shifted(block, offset, geometry.stride, grad.shape[2:])
+            view += xp.add.reduce(g * w, 2) if g.shape[2] > 1 else (g * w)[:, :, 0]
+        out[images, part] = pad_sides(xp, block, [(-p, -p) for p in geometry.padding])
+
+
+def weight_depthwise(F, x, grad, geometry, out):
+    xp = F.xp
+    sums = out.reshape(x.shape[1], -1, prod(out.shape[2:]))
+    for _, part, block, g, places in depthwise_blocks(xp, x, out, geometry, grad):
+        for j, (offset, _) in enumerate(places):
+            products = shifted(block, offset, geometry.stride, grad.shape[2:]) * g
+            sums[part, :, j] += xp.add.reduce(xp.add.reduce(products.reshape(*g.shape[:3], -1), -1), 0)
+
+
+DEPTHWISE = {"forward": forward_depthwise, "input": input_depthwise, "weight": weight_depthwise}
+BY_CHANNELS = {"forward": forward_by_channels, "input": by_forward, "weight": weight_by_channels}
+BY_PIXELS = {"forward": forward_by_pixels, "input": by_forward, "weight": weight_by_pixels}
