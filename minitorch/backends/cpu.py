@@ -19,6 +19,8 @@ def make_cpu(index):
 class CPU(Backend):
     """NumPy arrays."""
 
+    block = 1 << 15
+
     def strided(self, array, shape, strides):
         # np.lib.stride_tricks would hang a helper object into the chain of bases, and takes five times as long.
         if not array.size or not array.flags.writeable:

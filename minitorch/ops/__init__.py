@@ -4,12 +4,19 @@ from ..inplace import inplace
 from ..op import FUNCTIONS, METHODS
 from ..tensor import Tensor
 from . import (
+    activation,
     arithmetic,
     conv,
     convert,
     create,
+    cross_entropy,
+    dropout,
+    embedding,
     index,
+    linear,
+    loss,
     matmul,
+    norm,
     operators,
     pad,
     pointwise,
@@ -18,10 +25,12 @@ from . import (
     reduce,
     resize,
     shape,
+    softmax,
 )
 
-__all__ = ["arithmetic", "conv", "convert", "create", "index", "matmul", "operators", "pad", "pointwise", "pool",
-           "random", "reduce", "resize", "shape"]
+__all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entropy", "dropout", "embedding", "index",
+           "linear", "loss", "matmul", "norm", "operators", "pad", "pointwise", "pool", "random", "reduce",
+           "resize", "shape", "softmax"]
 
 
 def bind_methods():

@@ -1,0 +1,44 @@
+"""The op table, affine maps: ``input @ weight.T + bias`` and the bilinear form."""
+
+from ..op import op
+from .shape import count
+
+
+@op(promotion="same", namespace="nn.functional", node_name="AddmmBackward0",
+    input=lambda F, g, weight: linear_input(F, g, weight),
+    weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
+    bias=lambda F, g: g,
+    shapes="* n k, m k, m -> * n m")
+def linear(F, input, weight, bias=None):
+    """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).
+
+    A weight of shape (in,) gives a result without the last dimension.
+    """
+    if input.ndim > 2 and weight.ndim == 2:                # one large product instead of a batch of small ones
+        out = F.xp.dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+    else:
+        out = F.xp.dot(input, weight.T)
+    if bias is None:
+        return out
+    if out.ndim and bias.ndim <= out.ndim:
+        out += bias
+        return out
+    return out + bias
+
+
+def linear_input(F, g, weight):
+    if weight.ndim == 1:
+        return F.unsqueeze(g, dim=-1) * weight
+    return F.linear(g, F.transpose(weight, dim0=0, dim1=1), None)
+
+
+def linear_weight(F, g, input, shape):
+    """``g.T @ input`` over all leading dimensions."""
+    rows = count(input.shape[:-1])
+    x = F.reshape(input, shape=(rows, shape[-1]))
+    g = F.reshape(g, shape=(rows, shape[0] if len(shape) == 2 else 1))
+    if rows == 1:                                          # BLAS is slow at outer products
+        out = F.reshape(g, shape=(g.shape[1], 1)) * x
+    else:
+        out = F.matmul(F.transpose(g, dim0=0, dim1=1), x)
+    return out if len(shape) == 2 else F.reshape(out, shape=shape)

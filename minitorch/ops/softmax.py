@@ -1,0 +1,122 @@
+"""The op table, softmax and its logarithm, over one dimension."""
+
+from ..op import composite, op
+
+
+def along_rows(dim, ndim):
+    """Whether `dim` is the last of `ndim` dimensions, where sums are a product with a vector of ones."""
+    return ndim > 0 and (dim == -1 or dim == ndim - 1)
+
+
+def total(F, x, dim):
+    """The sum over `dim`, kept as size 1."""
+    if along_rows(dim, x.ndim) and x.ndim == 2 and x.shape[1] > 8:
+        return F.xp.dot(x, F.xp.ones((x.shape[1], 1), x.dtype))
+    return F.xp.add.reduce(x, dim, keepdims=True)
+
+
+def shifted(F, input, dim):
+    """`input` less its maximum over `dim`: the exponential of that cannot overflow."""
+    return input - F.xp.maximum.reduce(input, dim, keepdims=True)
+
+
+@op(promotion="floating", namespace=None, node_name="SoftmaxBackward0",
+    input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
+def softmax_along(F, input, *, dim):
+    """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
+    if not input.size:
+        return input.copy()
+    if not input.ndim:
+        input = input.reshape(1)[0:1]
+        return F.softmax_along(input, dim=dim).reshape(())
+    out = shifted(F, input, dim)
+    F.xp.exp(out, out=out)
+    out /= total(F, out, dim)
+    return out
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
+    grad=lambda F, g, out_, dim: F.softmax_backward(g, out_, dim=dim),
+    out_=lambda F, g, grad, out_, dim: g * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
+    - grad * F.sum(g * out_, dim=dim, keepdim=True))
+def softmax_backward(F, grad, out_, *, dim):
+    """``out_ * (grad - sum(grad * out_))``, the derivative of softmax in terms of its result."""
+    out = grad * out_
+    out -= out_ * total(F, out, dim)
+    return out
+
+
+@op(promotion="floating", namespace=None, node_name="LogSoftmaxBackward0",
+    input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))
+def log_softmax_along(F, input, *, dim):
+    """``input - log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow."""
+    if not input.size:
+        return input.copy()
+    if not input.ndim:
+        return input - input
+    out = shifted(F, input, dim)
+    out -= F.xp.log(total(F, F.xp.exp(out), dim))
+    return out
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
+    grad=lambda F, g, out_, dim: g - F.sum(F.exp(out_) * g, dim=dim, keepdim=True),
+    out_=lambda F, g, grad, out_, dim: -g * F.exp(out_) * F.sum(grad, dim=dim, keepdim=True))
+def log_softmax_backward(F, grad, out_, *, dim):
+    """``grad - exp(out_) * sum(grad)``, the derivative of log_softmax in terms of its result."""
+    out = F.xp.exp(out_, out=F.xp.empty_like(out_))
+    out *= total(F, grad, dim)
+    return F.xp.subtract(grad, out, out=out)
+
+
+def backward_sample(d):
+    shape = d.shape(1)
+    return [d.array(shape), d.array(shape)], dict(dim=d.int(-len(shape), len(shape) - 1))
+
+
+# ---- the public functions ----------------------------------------------------------------------------------
+@composite
+def softmax(input, dim, dtype=None):
+    """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
+
+    >>> import minitorch
+    >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
+    tensor([0.5000, 0.5000])
+    """
+    return softmax_along(input if dtype is None else input.to(dtype), dim)
+
+
+@composite
+def log_softmax(input, dim, dtype=None):
+    """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
+    return log_softmax_along(input if dtype is None else input.to(dtype), dim)
+
+
+def implicit_dim(name, input, dim):
+    """The dimension that PyTorch takes where none is given, with its warning."""
+    if dim is not None:
+        return dim
+    import warnings
+    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+                  f"argument.", stacklevel=3)
+    return 0 if input.ndim in (0, 1, 3) else 1
+
+
+@composite(public_name="softmax", namespace="nn.functional")
+def functional_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first."""
+    dim = implicit_dim("softmax", input, dim)
+    return softmax_along(input if dtype is None else input.to(dtype), dim)
+
+
+@composite(public_name="log_softmax", namespace="nn.functional")
+def functional_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
+    dim = implicit_dim("log_softmax", input, dim)
+    return log_softmax_along(input if dtype is None else input.to(dtype), dim)
+
+
+@composite(namespace="nn.functional")
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """The softmax of ``-input`` over `dim`."""
+    return functional_softmax(-input, implicit_dim("softmin", input, dim), dtype=dtype)
