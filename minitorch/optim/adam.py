@@ -25,7 +25,7 @@ def adam(xp, p, g, states, scratch, c):
     lerp(xp, m, g, weight1, s)
     add_square(xp, v, g, beta2, weight2, s)
     if largest:
-        v = xp.maximum(largest[0], v, largest[0])
+        v = xp.maximum(largest[0], v, out=largest[0])
     xp.sqrt(v, s)
     xp.add(s, eps, s)
     xp.divide(m, s, s)
@@ -255,7 +255,7 @@ def adamax(xp, p, g, states, scratch, c):
     xp.multiply(u, beta2, u)
     xp.absolute(g, s)
     xp.add(s, eps, s)
-    xp.maximum(u, s, u)
+    xp.maximum(u, s, out=u)
     xp.divide(m, u, s)
     xp.multiply(s, lr, s)
     xp.subtract(p, s, p)

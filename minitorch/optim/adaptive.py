@@ -207,7 +207,7 @@ def rprop(xp, p, g, states, scratch, c):
     xp.multiply(g, prev, s)
     turned = s < 0
     xp.multiply(step_size, xp.where(turned, eta_minus, xp.where(s > 0, eta_plus, 1)), step_size)
-    xp.clip(step_size, smallest, largest, step_size)
+    xp.clip(step_size, smallest, largest, out=step_size)
     prev[...] = g
     prev[turned] = 0
     xp.sign(prev, s)

@@ -65,7 +65,7 @@ def check_decay(decay):
 def move_towards(average, current, weight):
     """``average <- (1 - weight) average + weight current``; integers (a count of batches) are rounded towards 0."""
     if average.is_floating_point() or average.is_complex():
-        average.lerp_(current, weight)
+        average.add_(current - average, alpha=weight)
     else:
         average.copy_(average * (1 - weight) + current * weight)
 
