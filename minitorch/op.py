@@ -24,6 +24,7 @@ methods, `out=`, gradient checks, parity tests, reference pages.
   backward op, whose own rules know what it stands for.
 """
 
+import functools
 import inspect
 import linecache
 from types import FunctionType, MethodType
@@ -164,11 +165,26 @@ def op(**options):
     return define
 
 
-def composite(function=None, **public):
-    """Publish a plain function of other ops; it needs no rule of its own."""
+def composite(function=None, *, out=False, **public):
+    """Publish a plain function of other ops; it needs no rule of its own. `out` lets it take ``out=`` too."""
     if function is None:
-        return lambda f: composite(f, **public)
-    return publish(function, function.__name__, **public)
+        return lambda f: composite(f, out=out, **public)
+    return publish(with_out(function) if out else function, function.__name__, **public)
+
+
+def with_out(function):
+    """`function` with a keyword `out`: the tensor, or tuple of tensors, to write the result into."""
+    @functools.wraps(function)
+    def call(*args, out=None, **kwargs):
+        if out is None:
+            return function(*args, **kwargs)
+        from .call import write_out
+        return write_out(function.__name__, function, args, kwargs, out)
+
+    found = inspect.signature(function)
+    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = found.replace(parameters=[*found.parameters.values(), extra])
+    return call
 
 
 OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name"}
@@ -229,7 +245,8 @@ def compile_call(row):
     call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
     call.__doc__, call.op, call.source = row.__doc__, row, Source(row)
     call.__signature__ = public_signature(row)
-    setattr(recorded, row.name, staticmethod(call))
+    is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.join(*pieces)
+    setattr(recorded, row.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
     return call
 
 

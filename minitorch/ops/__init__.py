@@ -13,6 +13,7 @@ from . import (
     dropout,
     embedding,
     index,
+    join,
     linear,
     loss,
     matmul,
@@ -26,11 +27,12 @@ from . import (
     resize,
     shape,
     softmax,
+    view,
 )
 
 __all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entropy", "dropout", "embedding", "index",
-           "linear", "loss", "matmul", "norm", "operators", "pad", "pointwise", "pool", "random", "reduce",
-           "resize", "shape", "softmax"]
+           "join", "linear", "loss", "matmul", "norm", "operators", "pad", "pointwise", "pool", "random", "reduce",
+           "resize", "shape", "softmax", "view"]
 
 
 def bind_methods():

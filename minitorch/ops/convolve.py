@@ -5,7 +5,7 @@ Each algorithm is a function of raw arrays that fills `out`. There are three tas
 same call always takes the same path; an algorithm that joins later is one more line there.
 
 Memory decides the speed, not arithmetic: windows are unfolded into the columns of a matrix block by block, so that
-a block is still in the L2 cache when the matrix product reads it. A block is some images, or some rows of one image.
+a block is still in a cache when the matrix product reads it. A block is some images, or some rows of one image.
 
 Letters: N images, C and O channels, G groups, K places of the kernel, P places of the output.
 """
@@ -14,7 +14,7 @@ from math import prod
 
 from .windows import offsets, pad_sides, shifted, window_view
 
-BLOCK = 1 << 19                # bytes of columns in a block
+BLOCK = 1 << 21                # bytes of columns in a block; less makes the products small, more leaves the cache
 
 
 def choose(task, channels, weight_shape, geometry, count, out):
@@ -36,13 +36,14 @@ def blocks(count, rows, row_bytes):
     """Pairs of slices (of images, of rows of the output) whose columns fill about a block."""
     images = BLOCK // max(rows * row_bytes, 1)
     if images:
-        for i in range(0, count, images):
-            yield slice(i, min(i + images, count)), slice(0, rows)
-    else:
-        step = max(1, BLOCK // row_bytes)
-        for i in range(count):
-            for j in range(0, rows, step):
-                yield slice(i, i + 1), slice(j, min(j + step, rows))
+        return [(part, slice(0, rows)) for part in evenly(count, images)]
+    return [(slice(i, i + 1), part) for i in range(count) for part in evenly(rows, max(1, BLOCK // row_bytes))]
+
+
+def evenly(count, most):
+    """Slices of about the same size that divide `count`, none larger than `most`."""
+    parts = -(-count // most)
+    return [slice(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
 
 
 def columns(F, x, kernel, out, geometry, by_pixels):
@@ -52,7 +53,7 @@ def columns(F, x, kernel, out, geometry, by_pixels):
     """
     xp, n, channels = F.xp, len(kernel), x.shape[1]
     if prod(kernel) == 1 and not by_pixels and set(geometry.stride) == {1} and not any(geometry.padding):
-        yield slice(0, len(x)), slice(0, out[0]), x
+        yield slice(0, len(x)), slice(0, out[0]), x                             # 1x1: the input is its own columns
         return
     row_bytes = channels * prod(kernel) * prod(out[1:]) * x.itemsize
     last, buffer = None, None
@@ -71,10 +72,11 @@ def columns(F, x, kernel, out, geometry, by_pixels):
 
 def pad_block(xp, x, padding, by_pixels):
     """`x` with zeros around it, in memory channel by channel, or pixel by pixel."""
-    sides = [(p, p) for p in padding]
+    sides, axes = [(p, p) for p in padding], range(1, len(padding) + 1)
     if not by_pixels:
         return pad_sides(xp, x, sides)
-    return xp.moveaxis(xp.ascontiguousarray(pad_sides(xp, xp.moveaxis(x, 1, -1), [*sides, (0, 0)])), -1, 1)
+    x = pad_sides(xp, x.transpose(0, *[a + 1 for a in axes], 1), [*sides, (0, 0)])
+    return xp.ascontiguousarray(x).transpose(0, len(x.shape) - 1, *axes)
 
 
 def per_group(weight, groups):
@@ -114,13 +116,13 @@ def weight_by_channels(F, x, grad, geometry, out):
 # ---- by pixels: columns with the channels innermost, for small images with many channels -----------------------------
 def forward_by_pixels(F, x, weight, bias, geometry, out):
     xp = F.xp
-    matrix = xp.moveaxis(weight, 0, -1)                                         # (C, *kernel, O)
-    matrix = xp.ascontiguousarray(xp.moveaxis(matrix, 0, -2)).reshape(-1, len(weight))
+    axes = range(2, weight.ndim)
+    matrix = weight.transpose(*axes, 1, 0).reshape(-1, len(weight))             # (*kernel, C), O
     for images, rows, block in columns(F, x, weight.shape[2:], out.shape[2:], geometry, True):
         part = xp.matmul(block.reshape(-1, len(matrix)), matrix)
         if bias is not None:
             part += bias
-        target = xp.moveaxis(out[images, :, rows], 1, -1)
+        target = out[images, :, rows].transpose(0, *axes, 1)
         target[...] = part.reshape(target.shape)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .. import backends, dtypes
 from ..autograd.grad_mode import grad_mode
 from ..dtypes import as_np, get_default_dtype
-from ..op import composite, op
+from ..op import composite, method, op
 from ..tensor import Tensor, wrap
 from .shape import clone, ints
 
@@ -250,6 +250,192 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     """A tensor of the shape, dtype and device of `input`, filled with a number."""
     return full(input.array.shape, fill_value, dtype=dtype or input.dtype, device=device or input.backend,
                 requires_grad=requires_grad)
+
+
+# ---- sequences ---------------------------------------------------------------------------------------------
+@composite(method=False)
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+           requires_grad=False):
+    """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
+    if end is None:
+        start, end = 0, start
+    start, end, step = [x.item() if isinstance(x, Tensor) else x for x in (start, end, step)]
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    whole = builtins.all(isinstance(x, int) for x in (start, end, step))
+    found = (out.array.dtype if out is not None else np.dtype("int64") if whole else get_default_dtype().np
+             ) if dtype is None else as_np(dtype)
+    if found.kind in "iu":
+        start, end, step = int(start), int(end) if whole else end, int(step)
+    n = int(np.ceil((end - start) / step))
+    values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
+    return placed(values.astype(found), out, device, requires_grad)
+
+
+def placed(array, out, device, requires_grad):
+    """A NumPy array as a new tensor, or written into `out`."""
+    if out is not None:
+        from ..call import write
+        from ..inplace import resize_to
+        resize_to(out, array.shape)
+        write(out, out.backend.from_host(array), "out=")
+        return out
+    backend = backends.get(device)
+    return leaf(backend.from_host(array), backend, requires_grad)
+
+
+@composite(method=False, public_name="range")
+def _range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
+    if end is None:
+        start, end = 0, start
+    n = int(np.floor((end - start) / step)) + 1
+    values = start + np.arange(n) * step
+    return placed(values.astype(get_default_dtype().np if dtype is None else as_np(dtype)), out, device, requires_grad)
+
+
+@composite(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
+    """`steps` numbers at equal distances from `start` to `end`, both included."""
+    start, end = [zero_dim("linspace", x) for x in (start, end)]
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    found = spaced_dtype(out, dtype)
+    return placed(spaced(start, end, steps, found), out, device, requires_grad)
+
+
+def zero_dim(name, x):
+    if isinstance(x, Tensor) and x.array.ndim:
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
+                           f"{x.array.ndim} dimension(s) and end with {x.array.ndim} dimension(s).")
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def spaced_dtype(out, dtype):
+    if dtype is not None:
+        return as_np(dtype)
+    return out.array.dtype if out is not None else get_default_dtype().np
+
+
+def spaced(start, end, steps, found):
+    """Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric."""
+    if steps == 1:
+        return np.array([start]).astype(found)
+    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found
+    if found.kind in "iu":
+        start, end = int(start), int(end)
+    step = wide((end - start) / (steps - 1)) if steps else 0
+    i = np.arange(steps).astype(wide)
+    low, high = wide(start) + step * i, wide(end) - step * (steps - 1 - i)
+    return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
+
+
+@composite(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
+    """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
+    start, end = [zero_dim("logspace", x) for x in (start, end)]
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    found = spaced_dtype(out, dtype)
+    powers = np.power(float(base), spaced(start, end, steps, np.dtype("float64") if found.kind in "iu" else found))
+    return placed(powers.astype(found), out, device, requires_grad)
+
+
+@composite(method=False)
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """An n by m (default n) matrix with ones on the diagonal."""
+    m = n if m is None else m
+    for k, value in (("n", n), ("m", m)):
+        if value < 0:
+            raise RuntimeError(f"{k} must be greater or equal to 0, got {value}")
+    return placed(np.eye(n, m, dtype=spaced_dtype(out, dtype)), out, device, requires_grad)
+
+
+def triangle(name, take):
+    def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
+        for k, value in (("row", row), ("col", col)):
+            if value < 0:
+                raise RuntimeError(f"{k} must be non-negative, got {value}")
+        return placed(np.stack(take(row, offset, col)).astype(as_np(dtype)), None, device, False)
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"Rows and columns of the {'lower' if name[3] == 'l' else 'upper'} triangle, as a (2, n) tensor."
+    return composite(indices, method=False)
+
+
+tril_indices, triu_indices = triangle("tril_indices", np.tril_indices), triangle("triu_indices", np.triu_indices)
+
+
+@composite(method=False)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A 0-d tensor of a number."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+@composite(method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """An uninitialised tensor with the given strides (in elements)."""
+    size, stride = ints((size,)), ints((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    length = 0 if 0 in size else 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride))
+    memory = empty((length,), dtype=dtype, device=device)
+    return leaf(memory.backend.of_memory(memory.array, size, stride, 0), memory.backend, requires_grad)
+
+
+@composite(method=False)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False,
+                   pin_memory=False):
+    """An uninitialised tensor whose memory has the dimensions in the order `physical_layout`."""
+    size, order = ints((size,)), ints((physical_layout,))
+    if len(size) != len(order):
+        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                           f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
+    if sorted(order) != list(range(len(size))):
+        raise RuntimeError(f"Duplicate or missing dim in physical_layout: {list(order)}")
+    strides, step = [0] * len(size), 1
+    for d in reversed(order):
+        strides[d], step = step, step * builtins.max(size[d], 1)
+    return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+# ---- of the dtype and device of another tensor -------------------------------------------------------------
+def new_filled(name, maker):
+    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        return maker(*size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                     requires_grad=requires_grad)
+    new.__name__ = new.__qualname__ = name
+    new.__doc__ = f"`minitorch.{name[4:]}` with the dtype and device of this tensor."
+    return method(new)
+
+
+new_zeros, new_ones, new_empty = new_filled("new_zeros", zeros), new_filled("new_ones", ones), new_filled("new_empty", empty)
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor filled with a number, with the dtype and device of this one."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                requires_grad=requires_grad)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """`minitorch.tensor` with the dtype and device of this tensor."""
+    return tensor(data, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                  requires_grad=requires_grad)
+
+
+@method
+def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """`minitorch.empty_strided` with the dtype and device of this tensor."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                         requires_grad=requires_grad)
 
 
 # ---- filling a tensor that is there: the out-of-place twins of x.fill_(...), x.zero_() and x.copy_(...) -----

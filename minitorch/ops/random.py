@@ -266,7 +266,8 @@ def scaled_normal(backend, array, mean, std, generator):
     xp = backend.xp
     if isinstance(std, Tensor):
         xp.multiply(array, std.array, out=array, casting="unsafe")
-    return xp.add(array, getattr(mean, "array", mean), out=array, casting="unsafe")
+    shift = mean.array if isinstance(mean, Tensor) else array.dtype.type(mean)
+    return xp.add(array, shift, out=array, casting="unsafe")
 
 
 # ---- integers ----------------------------------------------------------------------------------------------
@@ -377,7 +378,7 @@ def within(dtype, low, high):
     for word, x in (("from", low), ("to - 1", high - 1)):
         if abs(x) > 1 << digits:
             warnings.warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
-                          f"can support discrete uniform distribution only within this range.", stacklevel=3)
+                          f"can support discrete uniform distribution only within this range.", stacklevel=4)
     return low, high
 
 

@@ -4,7 +4,7 @@ A view's rule is its transpose: the op that puts the gradient back where the vie
 """
 
 from ..dtypes import float64
-from ..op import composite, method, op
+from ..op import method, op
 
 
 def ints(sizes):
@@ -108,7 +108,7 @@ def unsqueeze(F, input, *, dim):
 
 
 # ---- copies and casts --------------------------------------------------------------------------------------
-@op(namespace=None, input=lambda F, g: g)
+@op(method=False, input=lambda F, g: g)
 def clone(F, input):
     """A copy of `input` with memory of its own, in the order of `input`'s memory."""
     return input.copy("K")
@@ -209,7 +209,7 @@ def places(xp, size, stride, offset, layout):
     return table[read]
 
 
-@composite(method=True, namespace=None)
-def contiguous(input):
+@method
+def contiguous(input, memory_format=None):
     """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
     return input if input.array.flags.c_contiguous else copy_contiguous(input)
