@@ -349,15 +349,16 @@ class ParameterDict(Module):
         return key in self._keys
 
     def __or__(self, other):
-        return self.copy()._merged(other)
+        merged = self.copy()
+        merged.update(other)
+        return merged
 
     def __ror__(self, other):
-        return other.copy()._merged(self)
+        merged = other.copy()
+        merged.update(self)
+        return merged
 
     def __ior__(self, other):
-        return self._merged(other)
-
-    def _merged(self, other):
         self.update(other)
         return self
 

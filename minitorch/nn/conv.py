@@ -243,8 +243,6 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def initialize_parameters(self, input, *args, **kwargs) -> None:
         """Set the shapes from ``input``."""
-        if not self.has_uninitialized_params():
-            return
         n = self.spatial_dims
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
@@ -252,6 +250,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
         self.in_channels = input.shape[-n - 1]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
+        if not self.has_uninitialized_params():
+            return                              # loaded from a file
         first, second = self.out_channels, self.in_channels // self.groups
         if self.transposed:
             first, second = self.in_channels, self.out_channels // self.groups

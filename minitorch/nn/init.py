@@ -61,9 +61,11 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 @_writes
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Fill with draws from N(mean, std^2) conditioned on [a, b], by inverting the distribution function.
+    """Fill with draws from N(mean, std^2) conditioned on [a, b]; ``a`` and ``b`` bound the values themselves.
 
-    ``a`` and ``b`` are bounds of the values, not numbers of standard deviations.
+    By rejection, as PyTorch does since 2.13 (before, it inverted the distribution function, with other numbers): draws
+    that are not accepted are drawn anew until all are. Proposals are normal where most of them lie in [a, b], else
+    uniform ones, accepted with probability density(x) / greatest density in [a, b].
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -72,12 +74,27 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     def cdf(x):
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
 
-    low, high = cdf(a), cdf(b)
-    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-    tensor.erfinv_()
-    tensor.mul_(std * math.sqrt(2.0))
-    tensor.add_(mean)
-    tensor.clamp_(min=a, max=b)     # rounding
+    if cdf(b) - cdf(a) > 0.3:
+        low, high = (minitorch.tensor(bound, dtype=tensor.dtype).item() for bound in (a, b))
+
+        def propose(into):
+            into.normal_(mean, std, generator=generator)
+            return (into < low) | (into > high)
+    else:
+        peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+
+        def propose(into):
+            into.uniform_(a, b, generator=generator)
+            log_chance = ((into - mean) / std) ** 2 * -0.5 - peak
+            return minitorch.empty_like(into).uniform_(generator=generator).log_() > log_chance
+
+    rejected = propose(tensor)
+    # Every round draws for all elements, whether needed or not: that keeps to PyTorch's stream of random numbers.
+    while rejected.any():
+        new = minitorch.empty_like(tensor)
+        still = propose(new)
+        tensor.copy_(minitorch.where(rejected, new, tensor))
+        rejected = rejected & still
     return tensor
 
 

@@ -125,12 +125,9 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     def initialize_parameters(self, input) -> None:
         """Set the shapes from ``input``."""
-        if self.has_uninitialized_params():
-            with minitorch.no_grad():
-                self.in_features = input.shape[-1]
-                self.weight.materialize((self.out_features, self.in_features))
-                if self.bias is not None:
-                    self.bias.materialize((self.out_features,))
-                self.reset_parameters()
-        if self.in_features == 0:
-            self.in_features = self.weight.shape[-1]
+        self.in_features = input.shape[-1]
+        if self.has_uninitialized_params():         # else they were loaded from a file
+            self.weight.materialize((self.out_features, self.in_features))
+            if self.bias is not None:
+                self.bias.materialize((self.out_features,))
+            self.reset_parameters()

@@ -10,7 +10,19 @@ from minitorch.device import device as Device
 from minitorch.dtypes import dtype as DType
 from minitorch.tensor import Tensor
 
-from .hooks import Hooked, any_global_hook, registered
+from .hooks import (  # noqa: F401  (the functions are found here in PyTorch)
+    Hooked,
+    any_global_hook,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
+)
 from .parameter import Buffer, Parameter
 from .state import Stateful
 

@@ -189,9 +189,9 @@ class _LazyNormBase(LazyModuleMixin):
 
     def initialize_parameters(self, input) -> None:
         """Set the shapes from ``input``."""
+        self.num_features = input.shape[1]
         if not self.has_uninitialized_params():
             return
-        self.num_features = input.shape[1]
         for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
             if tensor is not None:
                 tensor.materialize((self.num_features,))

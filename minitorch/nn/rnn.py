@@ -88,6 +88,8 @@ class RNNBase(Module):
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
                  device=None, dtype=None) -> None:
         super().__init__()
+        self._check_types(input_size=(input_size, int), hidden_size=(hidden_size, int), bias=(bias, bool),
+                          batch_first=(batch_first, bool))
         self._check_arguments(mode, input_size, hidden_size, num_layers, dropout, proj_size)
         self.mode = mode
         self.input_size = input_size
@@ -116,6 +118,12 @@ class RNNBase(Module):
         self.reset_parameters()
 
     @staticmethod
+    def _check_types(**arguments):
+        for name, (value, kind) in arguments.items():
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+
+    @staticmethod
     def _check_arguments(mode, input_size, hidden_size, num_layers, dropout, proj_size):
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element "
@@ -124,9 +132,6 @@ class RNNBase(Module):
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
                           stacklevel=4)
-        for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
-            if not isinstance(value, int):
-                raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
         for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
             if value <= 0:
                 raise ValueError(f"{name} must be greater than zero")

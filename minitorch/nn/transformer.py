@@ -19,9 +19,6 @@ from .module import Module
 from .norm import LayerNorm
 
 
-def _relu(x):
-    return F.relu(x)
-
 
 def _activation(activation):
     """``"relu"`` or ``"gelu"`` as a function; functions and modules as they are."""
@@ -74,7 +71,7 @@ class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward network of width ``dim_feedforward``, each added to the stream and normed."""
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation=_relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
                          norm_first, bias, ["self_attn"], device, dtype)
@@ -96,7 +93,7 @@ class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output ``memory``, and a feed-forward network."""
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation=_relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+                 activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
                          norm_first, bias, ["self_attn", "multihead_attn"], device, dtype)
@@ -165,7 +162,7 @@ class Transformer(Module):
     """Encoder and decoder. ``custom_encoder`` and ``custom_decoder`` replace them; matrices start Xavier uniform."""
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-                 dim_feedforward: int = 2048, dropout: float = 0.1, activation=_relu, custom_encoder=None,
+                 dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu, custom_encoder=None,
                  custom_decoder=None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device=None, dtype=None) -> None:
         super().__init__()

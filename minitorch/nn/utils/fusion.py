@@ -20,7 +20,7 @@ def _fold(weight, bias, mean, var, eps, bn_weight, bn_bias, out_dim):
 
 def _as_parameters(weight, bias, new_weight, new_bias):
     return (Parameter(new_weight.detach().to(weight.dtype), weight.requires_grad),
-            Parameter(new_bias.detach().to(weight.dtype), weight.requires_grad if bias is None else bias.requires_grad))
+            Parameter(new_bias.detach().to(weight.dtype), bias is not None and bias.requires_grad))
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):

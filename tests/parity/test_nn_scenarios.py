@@ -1,0 +1,684 @@
+"""The same small programs on PyTorch and here: what they log must be equal.
+
+A scenario is a function of the library, ``T``, that returns plain data. It stands for what users do with modules:
+registering, hooks, saving and loading, converting, containers, utilities.
+"""
+
+import collections
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
+
+import minitorch  # noqa: E402
+
+
+def plain(value):
+    """``value`` with tensors as nested lists, floats rounded."""
+    if hasattr(value, "detach"):
+        return plain(value.detach().tolist())
+    if isinstance(value, dict):
+        return [(k, plain(v)) for k, v in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, float):
+        return round(value, 4) + 0.0
+    if isinstance(value, torch.dtype):
+        return str(value)
+    if isinstance(value, (str, int, bool, type(None))):
+        return value
+    return str(value)
+
+
+def error(fn):
+    """The class of what ``fn`` raises."""
+    try:
+        fn()
+    except Exception as e:
+        return type(e).__name__
+    return "nothing raised"
+
+
+def message(fn):
+    """What ``fn`` raises, in full."""
+    with pytest.raises(Exception) as info:
+        fn()
+    return f"{info.type.__name__}: {info.value.args[0]}"
+
+
+def net(T):
+    return T.nn.Sequential(T.nn.Linear(2, 3), T.nn.BatchNorm1d(3), T.nn.Linear(3, 1))
+
+
+# ---------------------------------------------------------------------------------------------------- registration
+def registration_errors(T):
+    nn = T.nn
+
+    class NoInit(nn.Module):
+        def __init__(self):
+            pass
+
+    linear, one = (lambda: nn.Linear(2, 3)), T.ones(1)
+    calls = [
+        lambda: setattr(NoInit(), "a", nn.ReLU()),
+        lambda: setattr(NoInit(), "a", nn.Parameter(one)),
+        lambda: setattr(NoInit(), "a", nn.Buffer(one)),
+        lambda: NoInit().register_buffer("a", one),
+        lambda: NoInit().register_parameter("a", nn.Parameter(one)),
+        lambda: NoInit().a,
+        lambda: linear().foo,
+        lambda: nn.Module(1),
+        lambda: nn.Module(a=2),
+        lambda: nn.Module()(3),
+        lambda: linear().register_buffer("a.b", one),
+        lambda: linear().register_buffer("", one),
+        lambda: linear().register_buffer("weight", one),
+        lambda: linear().register_parameter("a.b", one),
+        lambda: linear().register_parameter("", one),
+        lambda: linear().register_parameter("forward", nn.Parameter(one)),
+        lambda: linear().add_module("x", 3),
+        lambda: linear().add_module("weight", nn.ReLU()),
+        lambda: linear().add_module("a.b", nn.ReLU()),
+        lambda: linear().add_module("", nn.ReLU()),
+        lambda: linear().get_submodule("x.y"),
+        lambda: linear().get_submodule("weight"),
+        lambda: linear().get_parameter("q"),
+        lambda: linear().get_parameter("in_features"),
+        lambda: linear().get_buffer("q"),
+        lambda: linear().get_buffer("weight"),
+        lambda: linear().set_submodule("", nn.ReLU()),
+        lambda: linear().set_submodule("a.b", nn.ReLU()),
+        lambda: linear().set_submodule("a", 3),
+        lambda: nn.Sequential(linear()).set_submodule("5", linear(), strict=True),
+        lambda: nn.Sequential(linear()).set_submodule("0.weight", linear()),
+        lambda: linear().train(3),
+        lambda: linear().to(T.int32),
+        lambda: setattr(nn.BatchNorm1d(2), "running_mean", 3),
+    ]
+    classes = [lambda: linear().register_buffer(3, one), lambda: linear().register_buffer("x", 3),
+               lambda: linear().register_parameter("x", one), lambda: setattr(linear(), "weight", one),
+               lambda: setattr(nn.Sequential(linear()), "0", one), lambda: linear().get_extra_state(),
+               lambda: linear().add_module(3, nn.ReLU()), lambda: linear().to_empty("cpu"),
+               lambda: nn.Parameter(T.ones(2, dtype=T.int64))]
+    return [message(call) for call in calls] + [error(call) for call in classes]
+
+
+def attributes_find_their_place(T):
+    nn = T.nn
+    m, log = nn.Module(), []
+
+    def note():
+        log.append([list(m._parameters), list(m._buffers), list(m._modules), sorted(m._non_persistent_buffers_set),
+                    list(m.state_dict()), "x" in m.__dict__])
+
+    m.x = 3
+    note()
+    m.x = nn.Parameter(T.ones(2))
+    note()
+    m.x = None
+    note()
+    del m.x
+    m.x = nn.ReLU()
+    note()
+    del m.x
+    m.register_buffer("x", T.zeros(1), persistent=False)
+    note()
+    m.x = T.ones(3)
+    note()
+    m.x = nn.Parameter(T.ones(1))
+    note()
+    m.y = nn.Buffer(T.ones(1), persistent=False)
+    m.z = nn.Buffer(T.ones(1))
+    note()
+    m.y = nn.Buffer(T.ones(2), persistent=True)
+    note()
+    m.register_parameter("p", None)
+    m.register_module("q", None)
+    log.append([repr(m), m.p, m.q, [n for n in ("x", "p", "q", "y") if n in dir(m)]])
+    return log
+
+
+def walking(T):
+    nn = T.nn
+    shared = nn.Linear(1, 1, bias=False)
+    m = nn.Sequential(shared, nn.Sequential(shared, nn.BatchNorm1d(1)), shared)
+    m.tied = m[0].weight
+    log = [
+        [n for n, _ in m.named_parameters()], [n for n, _ in m.named_parameters(remove_duplicate=False)],
+        [n for n, _ in m.named_parameters("top", recurse=False)], [n for n, _ in m.named_buffers()],
+        [n for n, _ in m.named_modules()], [n for n, _ in m.named_modules(prefix="a", remove_duplicate=False)],
+        [n for n, _ in m.named_children()], len(list(m.modules())), len(list(m.modules(remove_duplicate=False))),
+        len(list(m.parameters())), len(list(m.buffers(recurse=False))), list(m.state_dict()),
+    ]
+    order = []
+    log.append(m.apply(lambda module: order.append(type(module).__name__)) is m)
+    m.set_submodule("1.0", nn.ReLU())
+    m.set_submodule("new", nn.Tanh())
+    return [*log, order, repr(m), m.get_submodule("1.1") is m[1][1], m.get_submodule("") is m,
+            m.get_parameter("1.1.weight").shape, m.get_buffer("1.1.running_mean")]
+
+
+# ------------------------------------------------------------------------------------------------- state and copies
+def load_messages(T):
+    nn = T.nn
+    one, linear = T.ones(1), (lambda: nn.Linear(2, 3))
+    m = net(T)
+    log = [message(lambda: linear().load_state_dict(state)) for state in (
+        {}, {"weight": T.ones(2, 2), "foo": one}, {"weight": T.tensor(3.0), "bias": T.ones(3)})]
+    log += [message(lambda: nn.Sequential(linear()).load_state_dict(
+        {"0.weight": T.ones(2, 3), "0.bias": T.ones(3), "0.foo": one, "1.x": one}))]
+    log += [error(lambda: linear().load_state_dict(3)), error(lambda: linear().load_state_dict({"weight": 3}))]
+    log += [repr(linear().load_state_dict({"weight": T.ones(3, 2), "foo": one}, strict=False)),
+            repr(m.load_state_dict(net(T).state_dict()))]
+    scalar = nn.ParameterList([nn.Parameter(T.tensor(1.0))])
+    scalar.load_state_dict({"0": T.full((1,), 7.0)})
+    return [*log, scalar[0].item()]
+
+
+def loading_copies_or_assigns(T):
+    nn, log = T.nn, []
+    for assign in (False, True):
+        m = net(T)
+        m[0].weight.requires_grad_(False)
+        kept = dict(m.named_parameters())
+        state = collections.OrderedDict((k, v.double() + 1 if v.is_floating_point() else v + 1)
+                                        for k, v in net(T).state_dict().items())
+        m.load_state_dict(state, assign=assign)
+        log += [[n, p is kept[n], p.requires_grad, str(p.dtype), type(p).__name__] for n, p in m.named_parameters()]
+        log += [m[0].weight.data_ptr() == state["0.weight"].data_ptr(), m[1].num_batches_tracked.item(),
+                str(m[1].running_var.dtype)]
+    linear = nn.Linear(1, 1)
+    state = linear.state_dict(prefix="p.", keep_vars=True)
+    log += [list(state), state["p.weight"] is linear.weight, linear.state_dict()["weight"].requires_grad,
+            linear.state_dict()["weight"].data_ptr() == linear.weight.data_ptr(),
+            [(k, dict(v)) for k, v in net(T).state_dict()._metadata.items()]]
+    return log
+
+
+def extra_state_and_hooks(T):
+    nn, log = T.nn, []
+
+    class WithExtra(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.count = 5
+            self.inner = nn.Linear(1, 1, bias=False)
+
+        def get_extra_state(self):
+            return {"count": self.count}
+
+        def set_extra_state(self, state):
+            self.count = state["count"]
+
+    m = WithExtra()
+    state = m.state_dict()
+    m.count = 0
+    m.load_state_dict(state)
+    log += [list(state), m.count, message(lambda: m.load_state_dict({"inner.weight": T.ones(1, 1)}))]
+    log += [message(lambda: nn.Linear(1, 1).load_state_dict(
+        {"weight": T.ones(1, 1), "bias": T.ones(1), "_extra_state": 3}))]
+
+    m = nn.Sequential(nn.Linear(1, 1, bias=False))
+    m.register_state_dict_pre_hook(lambda mod, prefix, keep: log.append(["pre", type(mod).__name__, prefix, keep]))
+    post = m[0].register_state_dict_post_hook(
+        lambda mod, state, prefix, meta: state.update({prefix + "more": T.ones(1)}))
+    log.append(list(m.state_dict()))
+    post.remove()
+    log.append(list(m.state_dict(keep_vars=True)))
+
+    def rename(mod, state, prefix, meta, strict, missing, unexpected, errors):
+        log.append(["load", type(mod).__name__, prefix, strict, missing, unexpected, errors])
+        if prefix + "old" in state:
+            state[prefix + "weight"] = state.pop(prefix + "old")
+
+    m[0].register_load_state_dict_pre_hook(rename)
+    m.register_load_state_dict_post_hook(lambda mod, keys: log.append(["post", list(keys.missing_keys)]))
+    m.load_state_dict({"0.old": T.full((1, 1), 3.0)})
+    log.append(m[0].weight.item())
+    m.register_load_state_dict_post_hook(lambda mod, keys: keys.missing_keys.clear())
+    log.append(repr(m.load_state_dict({})))
+    return log
+
+
+def copies(T):
+    m = net(T)
+    m[0].register_forward_hook(print_nothing)
+    m.tied = m[0].weight
+    twin, thawed = copy.deepcopy(m), pickle.loads(pickle.dumps(m))
+    log = []
+    for other in (twin, thawed):
+        x = T.ones(4, 2)
+        log += [other.tied is other[0].weight, other[0].weight is m[0].weight, plain(other(x)) == plain(m(x)),
+                [n for n, _ in other.named_parameters()], other[0].weight.requires_grad, len(other[0]._forward_hooks),
+                type(other.tied).__name__]
+    return log
+
+
+def print_nothing(module, args, output):
+    pass
+
+
+# -------------------------------------------------------------------------------------------------------- converting
+def converting(T):
+    m, log = net(T), []
+    kept = list(m.parameters())
+    m(T.ones(4, 2)).sum().backward()
+
+    def note():
+        log.append([[str(p.dtype) for p in m.parameters()], [str(b.dtype) for b in m.buffers()],
+                    [str(p.grad.dtype) for p in m.parameters() if p.grad is not None],
+                    [a is b for a, b in zip(m.parameters(), kept)], [p.requires_grad for p in m.parameters()],
+                    [p.is_leaf for p in m.parameters()]])
+
+    for call in (lambda: m.double(), lambda: m.float(), lambda: m.half(), lambda: m.to(T.float64),
+                 lambda: m.to("cpu"), lambda: m.to("cpu", T.float32), lambda: m.to(device="cpu", dtype=T.float64),
+                 lambda: m.to(T.ones(1)), lambda: m.type(T.float64), lambda: m.cpu(),
+                 lambda: m.to(T.device("cpu"), non_blocking=True), lambda: m.to_empty(device="cpu")):
+        log.append(call() is m)
+        note()
+    m.float().requires_grad_(False)
+    note()
+    m.requires_grad_()
+    m.zero_grad(set_to_none=False)
+    log.append([p.grad for p in m.parameters()])
+    m.zero_grad()
+    return [*log, [p.grad for p in m.parameters()], m.share_memory() is m, m.train() is m, m.eval() is m,
+            [x.training for x in m.modules()]]
+
+
+# -------------------------------------------------------------------------------------------------------------- hooks
+def forward_hooks(T):
+    nn, log = T.nn, []
+
+    class Scale(nn.Module):
+        def forward(self, x, *, by=2.0):
+            if by == 0:
+                raise ValueError("by zero")
+            return x * by
+
+    m, x = Scale(), T.ones(2)
+    pre = m.register_forward_pre_hook(lambda mod, args: log.append(["pre", plain(args)]))
+    m.register_forward_pre_hook(lambda mod, args: args[0] + 1)
+    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {"by": kwargs.get("by", 1.0) * 3}), with_kwargs=True)
+    m.register_forward_pre_hook(lambda mod, args: log.append("first"), prepend=True)
+    after = m.register_forward_hook(lambda mod, args, out: log.append(["after", plain(args), plain(out)]))
+    m.register_forward_hook(lambda mod, args, kwargs, out: out + kwargs["by"], with_kwargs=True)
+    always = m.register_forward_hook(lambda mod, args, out: log.append(["always", plain(out)]), always_call=True,
+                                     prepend=True)
+    log += [m(x), m(x, by=2.0), message(lambda: m(x, by=0))]
+    pre.remove()
+    after.remove()
+    with always:
+        log.append(m(x))
+    log += [m(x), len(m._forward_hooks), len(m._forward_pre_hooks), len(m._forward_hooks_always_called)]
+    m.register_forward_pre_hook(lambda mod, args, kwargs: 3, with_kwargs=True)
+    return [*log, error(lambda: m(x))]
+
+
+def backward_hooks(T):
+    nn, log = T.nn, []
+
+    class TwoInTwoOut(nn.Module):
+        def forward(self, a, k, b):
+            return a * b * k, "no tensor", a + b
+
+    m = TwoInTwoOut()
+    m.register_full_backward_hook(lambda mod, gi, go: log.append(["hook", plain(gi), plain(go)]))
+    m.register_full_backward_hook(lambda mod, gi, go: tuple(None if g is None else g * 10 for g in gi))
+    m.register_full_backward_pre_hook(lambda mod, go: log.append(["pre", plain(go)]))
+    for use in ("both", "first", "second"):
+        a, b = T.tensor([2.0, 3.0], requires_grad=True), T.tensor([5.0, 7.0], requires_grad=True)
+        p, _, q = m(a, 3, b)
+        {"both": lambda: p.sum() + (2 * q).sum(), "first": lambda: p.sum(), "second": lambda: q.sum()}[use]().backward()
+        log += [use, a.grad, b.grad]
+
+    linear = nn.Linear(2, 1)
+    nn.init.ones_(linear.weight)
+    linear.register_full_backward_hook(lambda mod, gi, go: log.append(["linear", plain(gi), plain(go)]))
+    linear.register_full_backward_pre_hook(lambda mod, go: (go[0] * 2,))
+    linear(T.ones(1, 2)).sum().backward()           # no input requires grad
+    log += [linear.weight.grad, linear.bias.grad]
+    x = T.ones(1, 2, requires_grad=True)
+    linear(x).sum().backward()
+    log.append(x.grad)
+    with T.no_grad():
+        linear(x)
+    linear.register_full_backward_hook(lambda mod, gi, go: (gi[0], gi[0]))
+    return [*log, error(lambda: linear(x).sum().backward())]
+
+
+def global_hooks(T):
+    nn, log = T.nn, []
+    g = nn.modules.module
+    handles = [
+        g.register_module_forward_pre_hook(lambda mod, args: log.append(["pre", type(mod).__name__])),
+        g.register_module_forward_hook(lambda mod, args, out: log.append(["after", type(mod).__name__])),
+        g.register_module_full_backward_hook(lambda mod, gi, go: log.append(["back", type(mod).__name__, plain(go)])),
+        g.register_module_full_backward_pre_hook(lambda mod, go: log.append(["prebk", type(mod).__name__])),
+        g.register_module_parameter_registration_hook(lambda mod, name, p: log.append(["param", name])),
+        g.register_module_buffer_registration_hook(lambda mod, name, b: log.append(["buffer", name])),
+        g.register_module_module_registration_hook(lambda mod, name, m: log.append(["module", name])),
+    ]
+    try:
+        m = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
+        m.eval()
+        m(T.ones(2, 1, requires_grad=True)).sum().backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    n = len(log)
+    m(T.ones(2, 1))
+    return [*log, len(log) == n]
+
+
+# --------------------------------------------------------------------------------------------------------- containers
+def sequential(T):
+    nn = T.nn
+    OD = collections.OrderedDict
+    named = nn.Sequential(OD(a=nn.ReLU(), b=nn.Tanh(), c=nn.GELU()))
+    plainly = nn.Sequential(nn.ReLU(), nn.Tanh(), nn.GELU())
+    log = [repr(named), repr(named[1:]), repr(named[-1]), repr(named + plainly), len(named),
+           [type(m).__name__ for m in named], named.a is named[0], repr(plainly * 2), repr(2 * plainly)]
+    plainly.append(nn.SiLU()).insert(1, nn.Mish()).extend([nn.ELU(), nn.CELU()])
+    log.append(repr(plainly))
+    log += [repr(plainly.pop(1)), repr(plainly)]
+    del plainly[-1], plainly[0:2]
+    plainly[0] = nn.Sigmoid()
+    plainly += nn.Sequential(nn.GLU())
+    plainly *= 2
+    named.append(nn.SiLU())
+    named[0] = nn.Softsign()
+    return [*log, repr(plainly), repr(named), repr(nn.Sequential()), "0" in dir(plainly)]
+
+
+def module_list_and_dict(T):
+    nn = T.nn
+    items = nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()])
+    log = [repr(items), repr(items + [nn.GELU()]), repr(items[1:]), repr(items[-1]), len(items)]
+    items.insert(0, nn.SiLU())
+    items.extend([nn.ELU()])
+    items.append(nn.ELU())
+    items += [nn.Mish()]
+    del items[1]
+    log += [repr(items.pop(-2)), repr(items), list(items._modules)]
+    d = nn.ModuleDict({"b": nn.ReLU(), "a": nn.Tanh()})
+    d.update([("c", nn.GELU()), ("b", nn.SiLU())])
+    d["d"] = nn.ELU()
+    del d["a"]
+    log += [repr(d), list(d), list(d.keys()), len(d), "c" in d, repr(d.pop("c")), [k for k, _ in d.items()]]
+    d.clear()
+    return [*log, repr(d), repr(nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.Linear(1, 2)]))]
+
+
+def parameter_list_and_dict(T):
+    nn = T.nn
+    items = nn.ParameterList([T.ones(2), nn.Parameter(T.zeros(1, 3)), "x"])
+    items.append(T.ones(1))
+    items.extend([T.ones(1)])
+    items += [nn.Parameter(T.ones(3))]
+    items[0] = T.zeros(4)
+    log = [repr(items), len(items), repr(items[1:3]), items[-1], [n for n, _ in items.named_parameters()],
+           type(items[0]).__name__, list(items.state_dict())]
+    d = nn.ParameterDict({"b": T.ones(2), "a": T.zeros(1), "s": "text"})
+    d["c"] = T.ones(1)
+    log += [repr(d), list(d), len(d), "a" in d, d.get("zz"), d.get("zz", 3), list(reversed(d)), d.pop("a"), list(d)]
+    log += [plain(d.setdefault("q", T.ones(1))), d.popitem()[0], list(d | {"n": 1}), list({"n": 1} | d),
+            list(d.copy()), list(d.fromkeys(["x", "y"], T.ones(1))), [k for k, _ in d.items()], list(d.state_dict())]
+    d |= {"z": T.ones(1)}
+    log.append(list(d.keys()))
+    d.clear()
+    return [*log, len(d), list(nn.ParameterDict(collections.OrderedDict(b=1, a=2))), error(lambda: d[3])]
+
+
+# ---------------------------------------------------------------------------------------------------------- lazy, init
+def lazy_modules(T):
+    nn, log = T.nn, []
+    T.manual_seed(0)
+    cases = [(lambda: nn.LazyLinear(3), (2, 4)), (lambda: nn.LazyConv1d(4, 2, groups=2), (2, 2, 5)),
+             (lambda: nn.LazyConv2d(2, 2), (3, 5, 5)), (lambda: nn.LazyConvTranspose2d(2, 2), (1, 3, 5, 5)),
+             (lambda: nn.LazyBatchNorm1d(), (4, 3)), (lambda: nn.LazyBatchNorm2d(affine=False), (2, 3, 2, 2)),
+             (lambda: nn.LazyInstanceNorm1d(), (2, 3, 4))]
+    for make, shape in cases:
+        m, loaded = make(), make()
+        log += [m.has_uninitialized_params(), error(lambda: m.state_dict()[next(iter(m.state_dict()))].shape)]
+        m.double().float()
+        out = m(T.ones(shape))
+        log += [list(out.shape), type(m).__name__, repr(m), list(m.state_dict()), out.sum()]
+        loaded.load_state_dict(m.state_dict())
+        log += [type(loaded).__name__, list(loaded.state_dict())]
+        if "Instance" not in repr(m):       # PyTorch leaves num_features at 0 there
+            log += [loaded(T.ones(shape)).sum(), type(loaded).__name__]
+    return [*log, error(lambda: nn.LazyConv2d(2, 2)(T.ones(3, 3))), error(lambda: nn.LazyLinear(2).weight + 1)]
+
+
+def initialisers(T):
+    init, log = T.nn.init, []
+    calls = [
+        lambda t: init.uniform_(t), lambda t: init.uniform_(t, -1, 3), lambda t: init.normal_(t, 1, 2),
+        lambda t: init.trunc_normal_(t), lambda t: init.trunc_normal_(t, 0.5, 2, -1, 1),
+        lambda t: init.constant_(t, 0.3), init.ones_, init.zeros_, init.xavier_uniform_,
+        lambda t: init.xavier_uniform_(t, 2.0), init.xavier_normal_, init.kaiming_uniform_, init.kaiming_normal_,
+        lambda t: init.kaiming_uniform_(t, 0.1, "fan_out"), lambda t: init.kaiming_normal_(t, nonlinearity="relu"),
+        lambda t: init.orthogonal_(t, 2), init.dirac_, lambda t: init.dirac_(t, 2), init.eye_,
+        lambda t: init.sparse_(t, 0.3),
+    ]
+    for shape in [(4, 6), (6, 4), (4, 3, 3), (4, 2, 3, 3), (2, 4, 1, 2, 3), (3,), ()]:
+        for call in calls:
+            T.manual_seed(1)
+            t = T.empty(shape)
+            failed = error(lambda: call(t))
+            log.append([failed, t if failed == "nothing raised" else 0])
+    names = ["linear", "conv2d", "conv_transpose3d", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
+    g = T.Generator().manual_seed(3)
+    return [*log, [init.calculate_gain(n) for n in names], init.calculate_gain("leaky_relu", 0.3),
+            [error(lambda: init.calculate_gain("x")), error(lambda: init.calculate_gain("leaky_relu", "a"))],
+            init.normal_(T.empty(20), generator=g), init.uniform_(T.empty(5), generator=g)]
+
+
+# --------------------------------------------------------------------------------------------------------------- utils
+def clipping(T):
+    nn, log = T.nn, []
+
+    def parameters():
+        made = [nn.Parameter(T.zeros(2)), nn.Parameter(T.zeros(2, 2)), nn.Parameter(T.zeros(1))]
+        made[0].grad = T.tensor([3.0, -4.0])
+        made[1].grad = T.tensor([[0.5, 0.5], [-2.0, 1.0]])
+        return made
+
+    for options in (dict(max_norm=1.0), dict(max_norm=100.0), dict(max_norm=1.0, norm_type=float("inf")),
+                    dict(max_norm=0.5, norm_type=1), dict(max_norm=1.0, norm_type=3.0)):
+        ps = parameters()
+        log += [nn.utils.clip_grad_norm_(iter(ps), **options), [p.grad for p in ps]]
+    ps = parameters()
+    nn.utils.clip_grad_value_(ps, 1.0)
+    log += [[p.grad for p in ps], nn.utils.clip_grad_norm_([], 1.0), nn.utils.get_total_norm([T.ones(4)])]
+    ps[0].grad = T.tensor([float("nan"), 0.0])
+    log.append(error(lambda: nn.utils.clip_grad_norm_(ps, 1.0, error_if_nonfinite=True)))
+    vector = nn.utils.parameters_to_vector(ps)
+    nn.utils.vector_to_parameters(T.arange(7.0), ps)
+    return [*log, vector.shape, vector.requires_grad, ps, [p.requires_grad for p in ps],
+            error(lambda: nn.utils.vector_to_parameters(3, ps)),
+            error(lambda: nn.utils.vector_to_parameters(T.ones(1), ps))]
+
+
+def packing(T):
+    r, log = T.nn.utils.rnn, []
+    sequences = [T.arange(float(n) * 2).reshape(n, 2) for n in (2, 4, 1)]
+    padded = r.pad_sequence(sequences)
+    log += [padded, r.pad_sequence(sequences, True, -1.0, "left"), r.unpad_sequence(padded.clone(), T.tensor([2, 4, 1]))]
+    for batch_first in (False, True):
+        for lengths in ([2, 4, 1], T.tensor([2, 3, 1])):
+            x = (padded.transpose(0, 1) if batch_first else padded).clone().requires_grad_()
+            packed = r.pack_padded_sequence(x, lengths, batch_first, enforce_sorted=False)
+            log += [list(packed), packed.data.shape]
+            back, n = r.pad_packed_sequence(packed, batch_first, -5.0, 6)
+            back.sum().backward()
+            log += [back, n, x.grad]
+    packed = r.pack_sequence(sequences, enforce_sorted=False)
+    log += [r.unpack_sequence(packed), packed.double().data.dtype == T.float64, packed.to("cpu") is packed,
+            r.invert_permutation(T.tensor([2, 0, 1])), repr(r.pack_sequence([T.ones(2), T.zeros(1)]))]
+    bad = [lambda: r.pack_padded_sequence(padded, [3, 0, 1]), lambda: r.pack_padded_sequence(padded, [2, 3, 1]),
+           lambda: r.pack_padded_sequence(padded, [2]), lambda: r.pad_sequence([]), lambda: r.pad_sequence(3),
+           lambda: r.pad_sequence(sequences, padding_side="x"), lambda: r.PackedSequence(padded),
+           lambda: r.pad_packed_sequence(packed, total_length=2)]
+    return [*log, [error(call) for call in bad]]
+
+
+def recurrent(T):
+    """Every kind of recurrent layer over plain, unbatched and packed input, with gradients."""
+    nn, r, log = T.nn, T.nn.utils.rnn, []
+    for kind, options in [(nn.RNN, {}), (nn.RNN, dict(nonlinearity="relu", bias=False)), (nn.GRU, {}),
+                          (nn.GRU, dict(num_layers=2, bidirectional=True, batch_first=True)), (nn.LSTM, {}),
+                          (nn.LSTM, dict(num_layers=2, bidirectional=True, proj_size=2)),
+                          (nn.LSTM, dict(num_layers=2, dropout=0.5))]:
+        T.manual_seed(0)
+        m = kind(3, 4, **options)
+        x = T.randn(5, 3, 3, requires_grad=True)
+        packed = r.pack_padded_sequence(x, [2, 5, 3][:x.shape[0 if m.batch_first else 1]] if not m.batch_first
+                                        else [2, 3, 1, 3, 2], m.batch_first, enforce_sorted=False)
+        for given in (x, x[:, 0], packed):
+            out, state = m(given)
+            state = state if isinstance(state, tuple) else (state,)
+            values = [out.data if isinstance(out, r.PackedSequence) else out, *state]
+            sum(v.pow(2).sum() for v in values).backward()
+            again = m(given, tuple(s * 0.5 for s in state) if kind is nn.LSTM else state[0] * 0.5)[0]
+            log += [values, m.weight_hh_l0.grad, x.grad, list(again)]
+        log += [len(m.all_weights), [len(w) for w in m.all_weights]]
+    return log
+
+
+def parametrizations(T):
+    nn, log = T.nn, []
+    P, N = nn.utils.parametrize, nn.utils.parametrizations
+
+    class Symmetric(nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).transpose(-1, -2)
+
+        def right_inverse(self, a):
+            return a.triu()
+
+    class Double(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+        def right_inverse(self, a):
+            return a / 2
+
+    T.manual_seed(0)
+    m = nn.Linear(3, 3)
+    P.register_parametrization(m, "weight", Symmetric())
+    log += [repr(m), m.weight, list(m.state_dict()), type(m).__name__, P.is_parametrized(m, "weight")]
+    P.register_parametrization(m, "weight", Double())
+    m.weight = T.eye(3) * 6
+    log += [m.weight, m.parametrizations.weight.original, m(T.ones(1, 3)).requires_grad]
+    twin = copy.deepcopy(m)
+    with P.cached():
+        log.append(m.weight is m.weight)
+    log += [twin.weight, error(lambda: pickle.dumps(twin)), P.type_before_parametrizations(twin) is nn.Linear]
+    P.remove_parametrizations(m, "weight")
+    log += [type(m).__name__, type(m.weight).__name__, m.weight, list(m.state_dict())]
+    log += [error(lambda: P.register_parametrization(nn.Linear(2, 2), "foo", Double())),
+            error(lambda: P.remove_parametrizations(nn.Linear(2, 2), "weight"))]
+
+    T.manual_seed(0)
+    w = N.weight_norm(nn.Linear(3, 2))
+    log += [repr(w), w.state_dict(), w(T.ones(1, 3))]
+    old = {"weight_g": T.ones(2, 1), "weight_v": T.ones(2, 3), "bias": T.zeros(2)}
+    w.load_state_dict(old)
+    log += [w(T.ones(1, 3)), N.weight_norm(nn.Linear(3, 2), dim=None).state_dict()["parametrizations.weight.original0"]]
+    s = N.spectral_norm(nn.Conv2d(2, 3, 2), n_power_iterations=2)
+    log += [list(s.state_dict()), s.weight, s.eval().weight]
+    for make, map_ in [(nn.Linear(3, 3), None), (nn.Linear(2, 4), None), (nn.Linear(4, 2), "cayley"),
+                       (nn.Linear(4, 3), "matrix_exp")]:
+        o = N.orthogonal(make, orthogonal_map=map_)
+        q = o.weight
+        gram = q @ q.t() if q.shape[0] <= q.shape[1] else q.t() @ q
+        log += [gram, o.parametrizations.weight.original, list(o.state_dict())]
+        o.parametrizations.weight.original.data.mul_(1.0).add_(0.25 * T.ones(*q.shape).tril(-1))
+        q = o.weight
+        log.append(q @ q.t() if q.shape[0] <= q.shape[1] else q.t() @ q)
+    return log
+
+
+def old_norms(T):
+    nn, log = T.nn, []
+    T.manual_seed(0)
+    m = nn.utils.weight_norm(nn.Conv1d(2, 3, 2), dim=0)
+    log += [repr(m), m.state_dict(), m(T.ones(1, 2, 3)), error(lambda: nn.utils.weight_norm(m))]
+    m(T.ones(1, 2, 3)).sum().backward()
+    log += [m.weight_g.grad, m.weight_v.grad]
+    nn.utils.remove_weight_norm(m)
+    log += [list(m.state_dict()), m(T.ones(1, 2, 3)), error(lambda: nn.utils.remove_weight_norm(m))]
+    m = nn.utils.spectral_norm(nn.Linear(3, 2), n_power_iterations=3)
+    log += [list(m.state_dict()), m(T.ones(1, 3)), m.weight, m.weight_u, m.eval()(T.ones(1, 3))]
+    nn.utils.remove_spectral_norm(m)
+    return [*log, list(m.state_dict()), m.weight]
+
+
+def fusing_and_calling(T):
+    nn, log = T.nn, []
+    T.manual_seed(0)
+    for layer, norm, x, options in [(nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3), T.randn(2, 2, 4, 4), {}),
+                                    (nn.ConvTranspose2d(2, 3, 2, bias=False), nn.BatchNorm2d(3), T.randn(2, 2, 4, 4),
+                                     dict(transpose=True))]:
+        norm(layer(x))
+        layer.eval(), norm.eval()
+        fused = nn.utils.fuse_conv_bn_eval(layer, norm, **options)
+        log += [(fused(x) - norm(layer(x))).abs().max() < 1e-5, fused.weight, fused.bias.requires_grad]
+    linear, norm = nn.Linear(2, 3).eval(), nn.BatchNorm1d(3).eval()
+    log += [nn.utils.fuse_linear_bn_eval(linear, norm)(T.ones(1, 2)),
+            error(lambda: nn.utils.fuse_linear_bn_eval(linear.train(), norm))]
+    call, m = nn.utils.stateless.functional_call, nn.Linear(2, 1)
+    w = T.ones(1, 2, requires_grad=True)
+    call(m, {"weight": w * 2}, (T.ones(1, 2),)).sum().backward()
+    log += [w.grad, m.weight.grad, type(m.weight).__name__, error(lambda: call(m, {"weight": w}, T.ones(2), strict=True))]
+    T.manual_seed(5)
+    nn.utils.skip_init(nn.Linear, 3, 3)
+    return [*log, T.rand(1), error(lambda: nn.utils.skip_init(nn.ReLU))]
+
+
+def attention_and_transformer(T):
+    nn, log = T.nn, []
+    T.manual_seed(0)
+    x, y = T.randn(3, 2, 4), T.randn(5, 2, 4)
+    mask = nn.Transformer.generate_square_subsequent_mask(3)
+    pad = T.tensor([[False, False, True], [False, False, False]])
+    m = nn.MultiheadAttention(4, 2)
+    log += [m(x, x, x), m(x, x, x, attn_mask=mask, need_weights=False), m(x, x, x, key_padding_mask=pad),
+            m(x, y, y, average_attn_weights=False), m(x[:, 0], y[:, 0], y[:, 0])]
+    m = nn.MultiheadAttention(4, 2, kdim=4, vdim=4, batch_first=True, add_zero_attn=True, add_bias_kv=True)
+    log += [m(x, x, x)]
+    m = nn.Transformer(4, 2, 2, 1, 8, dropout=0.0, batch_first=True)
+    out = m(x, y[:3], tgt_mask=nn.Transformer.generate_square_subsequent_mask(2), src_key_padding_mask=None)
+    out.sum().backward()
+    return [*log, out, m.encoder.layers[0].linear1.weight.grad, mask]
+
+
+SCENARIOS = [registration_errors, attributes_find_their_place, walking, load_messages, loading_copies_or_assigns,
+             extra_state_and_hooks, copies, converting, forward_hooks, backward_hooks, global_hooks, sequential,
+             module_list_and_dict, parameter_list_and_dict, lazy_modules, initialisers, clipping, packing, recurrent,
+             parametrizations, old_norms, fusing_and_calling, attention_and_transformer]
+
+
+def assert_same(ours, theirs, path="log"):
+    assert type(ours) is type(theirs), f"{path}: {ours} for {theirs}"
+    if isinstance(theirs, list):
+        assert len(ours) == len(theirs), f"{path}: {ours} for {theirs}"
+        for i, (a, b) in enumerate(zip(ours, theirs)):
+            assert_same(a, b, f"{path}[{i}]")
+    elif isinstance(theirs, float):
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=2e-4, nan_ok=True), path
+    else:
+        assert ours == theirs, path
+
+
+@pytest.mark.parametrize("run", SCENARIOS, ids=lambda fn: fn.__name__)
+def test_same_log(run):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same(plain(run(minitorch)), plain(run(torch)))
