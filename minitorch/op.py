@@ -283,6 +283,7 @@ def deferred(name, filename, write, scope):
     """
     namespace = {"__name__": "minitorch.generated"}
     function = FunctionType(stub.__code__, namespace, name)
+    function.__qualname__ = name                           # pickle finds functions by it
 
     def load():
         source = write()
