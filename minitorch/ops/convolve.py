@@ -41,9 +41,9 @@ def blocks(count, rows, row_bytes):
 
 
 def evenly(count, most):
-    """Slices of about the same size that divide `count`, none larger than `most`."""
+    """Slices of about the same size that divide `count`, none larger than `most`, none larger than the first."""
     parts = -(-count // most)
-    return [slice(i * count // parts, (i + 1) * count // parts) for i in range(parts)]
+    return [slice(-(-i * count // parts), -(-(i + 1) * count // parts)) for i in range(parts)]
 
 
 def columns(F, x, kernel, out, geometry, by_pixels):
