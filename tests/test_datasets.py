@@ -496,3 +496,44 @@ def test_extract_archive(tmp_path):
     (tmp_path / "t.tar.gz").write_bytes(tarball("inner", {"x": b"1"}))
     utils.extract_archive(tmp_path / "t.tar.gz", tmp_path / "out", remove_finished=True)
     assert (tmp_path / "out/inner/x").read_bytes() == b"1" and not (tmp_path / "t.tar.gz").exists()
+
+
+# Folders and made-up images
+
+
+def test_image_folder(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for i, name in enumerate(["dog/b.png", "dog/a.PNG", "cat/deep/c.png", "cat/readme.txt"]):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("txt"):
+            path.write_text("x")
+        else:
+            image.fromarray(np.full((2, 3), i, np.uint8)).save(path)
+    data = datasets.ImageFolder(tmp_path, transform=transforms.PILToTensor())
+    assert data.classes == ["cat", "dog"] and data.class_to_idx == {"cat": 0, "dog": 1} and data.targets == [0, 1, 1]
+    assert [os.path.relpath(path, tmp_path) for path, _ in data.imgs] == [
+        os.path.join("cat", "deep", "c.png"),
+        os.path.join("dog", "a.PNG"),
+        os.path.join("dog", "b.png"),
+    ]
+    assert data[0][0].shape == (3, 2, 3) and data[0][0].unique().tolist() == [2] and data[2][1] == 1
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="no valid file for the classes empty. Supported extensions"):
+        datasets.ImageFolder(tmp_path)
+    assert len(datasets.ImageFolder(tmp_path, allow_empty=True)) == 3
+    assert len(datasets.ImageFolder(tmp_path, is_valid_file=lambda path: "a." in path, allow_empty=True)) == 1
+    with pytest.raises(FileNotFoundError, match="Couldn't find any class folder"):
+        datasets.ImageFolder(tmp_path / "empty")
+
+
+def test_fake_data_leaves_the_generator_alone():
+    pytest.importorskip("PIL.Image")
+    data = datasets.FakeData(5, (3, 4, 6), transform=transforms.PILToTensor())
+    minitorch.manual_seed(0)
+    first = minitorch.rand(1)
+    minitorch.manual_seed(0)
+    image, label = data[3]
+    assert minitorch.equal(minitorch.rand(1), first)
+    assert image.shape == (3, 4, 6) and 0 <= label < 10 and minitorch.equal(data[3][0], image) and data[3][1] == label
+    assert len(list(data)) == len(data) == 5

@@ -53,9 +53,11 @@ class VisionDataset(Dataset):
         return "\n    ".join([f"Dataset {type(self).__name__}", *lines])
 
     def _item(self, pixels: np.ndarray, label: int) -> tuple[Any, Any]:
-        """The item made of an image and a label. Looks at the two attributes, since programs set them afterwards."""
-        image: Any = as_image(pixels)
-        target: Any = int(label)
+        """The item made of an image and a label."""
+        return self._transformed(as_image(pixels), int(label))
+
+    def _transformed(self, image: Any, target: Any) -> tuple[Any, Any]:
+        # Not by ``self.transforms``: programs set these two attributes afterwards.
         if self.transform is not None:
             image = self.transform(image)
         if self.target_transform is not None:
