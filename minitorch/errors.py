@@ -6,7 +6,13 @@ slowly, and finds the words; an error that it cannot explain is passed on as it 
 
 import numpy as np
 
-__all__ = ["explain", "not_a_tensor"]
+__all__ = ["explain", "not_a_tensor", "worded"]
+
+
+def worded(error):
+    """An error that a forward pass raises with class and words that are final: ``raise worded(ValueError(...))``."""
+    error.explained = True
+    return error
 
 
 def explain(op, error, inputs, attrs):

@@ -12,7 +12,7 @@ from .autograd.grad_mode import grad_mode
 from .autograd.graph import Node, written
 from .autograd import graph
 from .op import OPS
-from .tensor import pointer
+from .tensor import pointer, wrap
 
 __all__ = ["inplace", "overwrite"]
 
@@ -29,12 +29,22 @@ def inplace(name, call, row=None):
                 getattr(self.backend, name)(self.array, *values, out=self.array)
                 written(self, writer)
                 return self
-        return overwrite(self, call(self, *args, **kwargs), writer)
+        return overwrite(self, call(before(self, row), *args, **kwargs), writer)
 
     method.__name__ = writer
     method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."
     method.__wrapped__ = call
     return method
+
+
+def before(target, row):
+    """`target` as it is before the write: a copy at its place in the graph, if rules will read what it held."""
+    reads_it = row is None or row.inputs[0].name in row.saved_fields
+    if not (reads_it and target.needs_grad and target.node is not None and grad_mode.enabled):
+        return target
+    copy = wrap(target.array.copy(), target.backend)
+    copy.node, copy.needs_grad = target.node, True
+    return copy
 
 
 def is_plain(target, args):
@@ -59,6 +69,8 @@ def is_dense(array):
 
 def overlaps(array):
     """Whether elements share memory, as those of an expanded tensor do."""
+    if not array.size:
+        return False
     steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
     reach = 0
     for stride, n in steps:

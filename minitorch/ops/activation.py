@@ -6,8 +6,16 @@ Shapes stay. Those that PyTorch gives an argument `inplace` are published by `ac
 import inspect
 import math
 
+import numpy as np
+
+from ..call import require_floating
+from ..errors import worded
+from ..generator import default_generator
 from ..inplace import inplace as inplace_twin
-from ..op import Other, deferred, op, publish
+from ..op import Other, composite, deferred, op, publish
+from ..op import recorded as R
+from ..sampling import uniform
+from ..tensor import wrap
 from .blocks import in_blocks
 from .erf import erf
 
@@ -41,16 +49,294 @@ def keep(F, input, mask: Other):
     return bits.view(input.dtype)
 
 
-# ---- relu and its kin --------------------------------------------------------------------------------------
+# ---- bent lines --------------------------------------------------------------------------------------------
+def require_signed(name, input):
+    if input.dtype.kind == "b":
+        raise RuntimeError(f"Boolean inputs not supported for {name}")
+
+
 @op(promotion="any", kinks="zero", inplace=True, input=lambda F, g, out: F.keep(g, out > 0))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0."""
-    if input.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
+    require_signed("relu", input)
+    # Against an array of zeros `maximum` takes a quarter of the time that it takes against a number.
     return F.xp.maximum(input, F.xp.zeros_like(input) if input.size > 256 else 0)
 
 
-activation(relu, twin=True)
+@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0",
+    input=lambda F, g, input, min_val, max_val: F.keep(g, (input > min_val) & (input < max_val)),
+    sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
+                      dict(min_val=-0.8, max_val=1.0)))
+def hardtanh(F, input, *, min_val=-1.0, max_val=1.0):
+    """`input` clamped to [min_val, max_val]; the gradient at the ends is 0."""
+    require_signed("hardtanh", input)
+    if min_val > max_val:
+        raise worded(ValueError(f"min_val cannot be greater than max_val: got {min_val} and {max_val}"))
+    if input.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
+    return F.xp.minimum(F.xp.maximum(input, min_val), max_val)
+
+
+def relu6(input):
+    """``min(max(input, 0), 6)``."""
+    return hardtanh(input, 0, 6)
+
+
+@op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
+    input=lambda F, g, input, negative_slope: g * F.bend(input, slope=negative_slope))
+def leaky_relu(F, input, *, negative_slope=0.01):
+    """`input` where positive, elsewhere ``negative_slope * input``."""
+    if 0 < negative_slope <= 1:
+        return F.xp.maximum(input, input * negative_slope)
+    return input * F.bend(input, slope=negative_slope)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: ([d.distinct()], dict(slope=d.choice([0.1, 2.0]))))
+def bend(F, input, *, slope):
+    """1 where `input` is positive, elsewhere `slope`."""
+    positive = (input > 0).astype(input.dtype)
+    if slope <= 1:
+        return F.xp.maximum(positive, slope)
+    return F.xp.where(positive, positive, input.dtype.type(slope))
+
+
+@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0",
+    input=lambda F, g, input, threshold: F.keep(g, input > threshold),
+    sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
+def threshold(F, input, *, threshold, value):
+    """`input` where it is greater than `threshold`, elsewhere `value`."""
+    require_signed("threshold", input)
+    return F.xp.where(input <= threshold, input.dtype.type(value), input)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
+    input=lambda F, g, input, weight: F.where(input > 0, g, g * weight),
+    weight=lambda F, g, input: F.keep(g * input, input <= 0))
+def prelu_of(F, input, weight):
+    """`input` where positive, elsewhere ``weight * input``."""
+    return F.xp.where(input > 0, input, weight * input)
+
+
+@composite
+def prelu(input, weight):
+    """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
+
+    Source: K. He et al., "Delving Deep into Rectifiers", 2015.
+    """
+    n, ndim = weight.array.size, input.array.ndim
+    if weight.array.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if n != 1:
+        channels = input.array.shape[1] if ndim > 1 else 1
+        if not ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        if n != channels:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} "
+                               f"and channel size = {channels}.")
+    return prelu_of(input, weight.reshape((-1,) + (1,) * (ndim - 2)) if ndim > 1 else weight.reshape(()) if not ndim
+                    else weight)
+
+
+def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
+    """`input` where positive, elsewhere ``a * input``: in training `a` is drawn from [lower, upper), else their mean.
+
+    The numbers are PyTorch's on the CPU for the same seed. Source: B. Xu et al., "Empirical Evaluation of Rectified
+    Activations in Convolution Network", 2015.
+    """
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    backend, x = input.backend, input.array
+    require_floating("rrelu_with_noise", x)
+    noise = backend.xp.ones_like(x)
+    below = x <= 0
+    drawn = np.empty(int(below.sum()))
+    noise[below] = backend.from_host(uniform(default_generator, drawn, lower, upper)).astype(x.dtype)
+    return input * wrap(noise, backend)
+
+
+# ---- shrinking ---------------------------------------------------------------------------------------------
+@op(promotion="floating", namespace="nn.functional", method=True,
+    input=lambda F, g, input, lambd: F.keep(g, F.abs(input) > lambd),
+    sample=lambda d: ([d.distinct()], dict(lambd=0.0)))
+def hardshrink(F, input, *, lambd=0.5):
+    """`input` where ``|input| > lambd``, elsewhere 0."""
+    return F.keep(input, ~(F.xp.abs(input) <= lambd))
+
+
+@op(promotion="floating", namespace="nn.functional",
+    input=lambda F, g, input, lambd: F.keep(g, F.abs(input) > lambd),
+    sample=lambda d: ([d.choice([d.array(lo=0.6), d.array(lo=-0.4, hi=0.4), d.array(hi=-0.6)])], dict(lambd=0.5)))
+def softshrink(F, input, *, lambd=0.5):
+    """`input` moved towards 0 by `lambd`, and 0 where that would change its sign."""
+    if not lambd >= 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return input - F.xp.minimum(F.xp.maximum(input, -lambd), lambd)
+
+
+# ---- exponential tails -------------------------------------------------------------------------------------
+def elu_slope(F, x, alpha, scale, input_scale):
+    """``scale`` where x is positive, elsewhere ``alpha scale input_scale exp(input_scale x)``."""
+    below = x <= 0
+    tail = F.exp(F.keep(x, below) * input_scale) * (alpha * scale * input_scale)
+    return F.where(below, tail, scale)
+
+
+@op(promotion="floating", namespace=None, node_name="EluBackward0", kinks="zero",
+    input=lambda F, g, input, alpha, scale, input_scale: g * elu_slope(F, input, alpha, scale, input_scale),
+    sample=lambda d: ([d.distinct()], dict(alpha=d.choice([1.0, 1.6]), scale=1.1, input_scale=d.choice([1.0, 0.7]))))
+def elu_of(F, input, *, alpha, scale, input_scale):
+    """``scale * input`` where positive, elsewhere ``scale * alpha * (exp(input_scale * input) - 1)``."""
+    xp = F.xp
+    out = xp.expm1(xp.minimum(input, 0) * input_scale)
+    out = out * (alpha * scale)
+    out += xp.maximum(input, 0) * scale
+    return out
+
+
+def elu(input, alpha=1.0):
+    """`input` where positive, elsewhere ``alpha * (exp(input) - 1)``. Source: D. Clevert et al., 2015."""
+    return elu_of(input, alpha, 1.0, 1.0)
+
+
+def celu(input, alpha=1.0):
+    """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return elu_of(input, alpha, 1.0, 1 / alpha)
+
+
+def selu(input):
+    """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
+    return elu_of(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+
+
+@op(promotion="floating", namespace="nn.functional",
+    input=lambda F, g, input, beta, threshold: F.where(
+        input * beta > threshold, g, g * F.sigmoid(input * beta)),
+    sample=lambda d: ([d.array(lo=-3, hi=3)], dict(beta=d.choice([1.0, 2.0]), threshold=20.0)))
+def softplus(F, input, *, beta=1.0, threshold=20.0):
+    """``log(1 + exp(beta * input)) / beta``, and just `input` where ``beta * input > threshold``."""
+    xp = F.xp
+    scaled = input * beta
+    out = (xp.log1p(xp.exp(-xp.abs(scaled))) + xp.maximum(scaled, 0)) / beta
+    return xp.where(scaled > threshold, input, out)
+
+
+@op(promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0",
+    input=lambda F, g, input: g * F.sigmoid(-input))
+def logsigmoid(F, input):
+    """``log(sigmoid(input))``, without overflow."""
+    return F.xp.minimum(input, 0) - F.xp.log1p(F.xp.exp(-F.xp.abs(input)))
+
+
+def mish_slope(F, x):
+    """``w + x sigmoid(x) (1 - w^2)``, w the tanh of softplus(x)."""
+    w = F.tanh(F.softplus(x, beta=1.0, threshold=20.0))
+    return w + x * F.sigmoid(x) * (1 - w * w)
+
+
+@op(promotion="floating", namespace=None, input=lambda F, g, input: g * mish_slope(F, input))
+def mish(F, input):
+    """``input * tanh(softplus(input))``. Source: D. Misra, "Mish", 2019."""
+    return input * F.xp.tanh(F.softplus(input, beta=1.0, threshold=20.0))
+
+
+# ---- smooth steps ------------------------------------------------------------------------------------------
+@composite(public_name="sigmoid", namespace="nn.functional")
+def functional_sigmoid(input):
+    """``1 / (1 + exp(-input))``."""
+    return R.sigmoid(input)
+
+
+@composite(public_name="tanh", namespace="nn.functional")
+def functional_tanh(input):
+    """The hyperbolic tangent."""
+    return R.tanh(input)
+
+
+@composite(namespace="nn.functional")
+def tanhshrink(input):
+    """``input - tanh(input)``."""
+    return input - R.tanh(input)
+
+
+@composite(namespace="nn.functional")
+def softsign(input):
+    """``input / (1 + |input|)``."""
+    return input / (R.abs(input) + 1)
+
+
+@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0",
+    input=lambda F, g, input: F.keep(g * (1 / 6), (input > -3) & (input < 3)),
+    sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
+def hardsigmoid(F, input):
+    """``min(max(input + 3, 0), 6) / 6``."""
+    return F.xp.minimum(F.xp.maximum(input + 3, 0), 6) / 6
+
+
+@op(promotion="floating", namespace=None, node_name="HardswishBackward0",
+    input=lambda F, g, input: F.where(input < 3, F.keep(g * (input / 3 + 0.5), input > -3), g),
+    sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
+def hardswish(F, input):
+    """``input * min(max(input + 3, 0), 6) / 6``. Source: A. Howard et al., "Searching for MobileNetV3", 2019."""
+    return input * F.xp.minimum(F.xp.maximum(input + 3, 0), 6) / 6
+
+
+@composite(namespace="nn.functional")
+def glu(input, dim=-1):
+    """``a * sigmoid(b)``, a and b the two halves of `input` along `dim`. Source: Y. Dauphin et al., 2016."""
+    if not input.array.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = input.checked_dim(dim)
+    n = input.array.shape[dim]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {n}")
+    lead = (slice(None),) * dim
+    return input[(*lead, slice(n // 2))] * R.sigmoid(input[(*lead, slice(n // 2, n))])
+
+
+# ---- silu --------------------------------------------------------------------------------------------------
+def silu_kernel(xp, out, x):
+    xp.multiply(x, 0.5, out=out)
+    half = out.copy()
+    xp.tanh(out, out=out)                                  # sigmoid(x) = (1 + tanh(x / 2)) / 2
+    out += 1
+    out *= half
+
+
+def silu_backward_kernel(xp, out, g, x):
+    """``g s (1 + x (1 - s))``, s the sigmoid."""
+    xp.multiply(x, 0.5, out=out)
+    xp.tanh(out, out=out)
+    out += 1
+    out *= 0.5
+    rest = 1 - out
+    rest *= x
+    rest += 1
+    out *= rest
+    out *= g
+
+
+@op(promotion="floating", namespace=None, input=lambda F, g, input: F.silu_backward(g, input))
+def silu(F, input):
+    """``input * sigmoid(input)``, also called swish."""
+    return in_blocks(F, silu_kernel, input)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}),
+    grad=lambda F, g, input: F.silu_backward(g, input),
+    input=lambda F, g, grad, input: g * grad * silu_curvature(F, input))
+def silu_backward(F, grad, input):
+    """``grad * silu'(input)``."""
+    return in_blocks(F, silu_backward_kernel, grad, input)
+
+
+def silu_curvature(F, x):
+    """``s' (2 + x (1 - 2 s))``, s the sigmoid and ``s' = s (1 - s)``."""
+    s = F.sigmoid(x)
+    return s * (1 - s) * (2 + x * (1 - 2 * s))
 
 
 # ---- gelu --------------------------------------------------------------------------------------------------
@@ -141,3 +427,13 @@ def gelu_curvature(F, x, approximate):
     t = F.tanh(K * (x + C * x * x * x))
     du, rise = K * (1 + 3 * C * x * x), 1 - t * t
     return rise * (du + x * (3 * K * C * x - t * du * du))
+
+
+# ---- public, with `inplace` --------------------------------------------------------------------------------
+for call in (relu, leaky_relu, elu, celu, selu, hardtanh, threshold, rrelu):
+    activation(call, twin=True)
+for call in (relu6, silu, mish, hardswish, hardsigmoid):
+    activation(call)
+for call in (celu, selu, rrelu):                           # these are in the package itself, too, without `inplace`
+    composite(call, method=False)
+publish(prelu, "prelu", namespace="nn.functional")

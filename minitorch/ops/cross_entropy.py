@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..errors import worded
 from ..op import Other, composite, op
 from ..tensor import wrap
 from .activation import keep
@@ -27,8 +28,8 @@ def check_classes(name, input, target, weight):
     wanted = a[:1] + a[2:] if len(a) > 1 else ()
     if t != wanted:
         if len(a) > 1 and t[:1] != a[:1]:
-            raise ValueError(f"Expected input batch_size ({a[0]}) to match target batch_size "
-                             f"({t[0] if t else 'none: it is 0-d'}).")
+            raise worded(ValueError(f"Expected input batch_size ({a[0]}) to match target batch_size "
+                                    f"({t[0] if t else 'none: it is 0-d'})."))
         raise RuntimeError(f"Expected target size {list(wanted)}, got {list(t)}")
     if weight is None:
         return
