@@ -440,7 +440,7 @@ def test_allowed_classes():
     finally:
         clear_safe_globals()
     assert get_safe_globals() == []
-    with pytest.raises(pickle.UnpicklingError, match=r"add_safe_globals\(\[Point\]\)"):
+    with pytest.raises(pickle.UnpicklingError, match=r"add_safe_globals\(\[.*Point\]\)"):
         loaded(data)
     assert loaded(data, weights_only=False) == value
     with pytest.raises(ValueError, match="tuple of length 2"):

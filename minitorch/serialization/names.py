@@ -155,7 +155,7 @@ def make_counter(*args):
 
 
 # ------------------------------------------------------------------ what the caller adds
-_added = {}                                                # name in the file -> object, for all loads
+_added: dict = {}                                          # name in the file -> object, for all loads
 
 
 def add_safe_globals(safe_globals):

@@ -28,7 +28,7 @@ NOT_A_LEAF = ("Only Tensors created explicitly by the user (graph leaves) suppor
 class Memory(UntypedStorage):
     """The memory that tensors share: the array that owns it, `memory`, on `backend`."""
 
-    known = weakref.WeakValueDictionary()                  # id of an owning array -> its Memory
+    known: weakref.WeakValueDictionary = weakref.WeakValueDictionary()   # id of an owning array -> its Memory
 
     def __init__(self, memory, backend=backends.cpu):
         super().__init__(memory)

@@ -26,7 +26,7 @@ MAX_MARKS = 100_000
 MAX_NESTED = 1000
 SIZED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
 DICTS = (dict, OrderedDict, Counter, defaultdict)
-OPCODES = {}                                               # the code of an operation -> the method that does it
+OPCODES: dict = {}                                         # the code of an operation -> the method that does it
 DAMAGED = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError, struct.error)
 
 
@@ -312,8 +312,8 @@ class Unpickler:
             raise UnpicklingError(f"this file holds a tensor rebuilt by {full}: minitorch has dense tensors only")
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust this class or "
-            f"function with any arguments, use `minitorch.serialization.add_safe_globals([{name}])` or the "
-            f"`minitorch.serialization.safe_globals([{name}])` context manager to allow it.")
+            f"function with any arguments, use `minitorch.serialization.add_safe_globals([{full}])` or the "
+            f"`minitorch.serialization.safe_globals([{full}])` context manager to allow it.")
 
     def is_allowed(self, value):
         return any(value is f for f in names.allowed().values())
