@@ -221,7 +221,8 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
     `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
     """
-    call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
+    if not hasattr(call, "__wrapped__"):
+        call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
     if namespace is None:
         return call
     method = namespace == "" if method is None else method

@@ -1,7 +1,7 @@
 """The op table, split by kind, and the methods that Tensor gets from it."""
 
 from ..inplace import inplace
-from ..op import FUNCTIONS, METHODS
+from ..op import FUNCTIONS, METHODS, publish
 from ..tensor import Tensor
 from . import (
     activation,
@@ -37,13 +37,18 @@ __all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entro
 
 def bind_methods():
     """Give Tensor its methods: those of the table, their in-place twins, and the explicit ones, which come first."""
-    for (_, name), public in FUNCTIONS.items():
+    for (namespace, name), public in list(FUNCTIONS.items()):
         if public.method:
             setattr(Tensor, name, public.call)
         if public.inplace:
-            setattr(Tensor, name + "_", inplace(name, public.call, getattr(public.call, "op", None)))
+            twin = inplace(name, public.call, getattr(public.call, "op", None))
+            setattr(Tensor, name + "_", twin)
+            if not namespace:                              # torch.exp_(x) is x.exp_()
+                publish(twin, name + "_", method=False)
     for name, function in METHODS.items():
         setattr(Tensor, name, function)
+    for name in ("zero_", "fill_", "resize_as_", "detach_"):
+        publish(getattr(Tensor, name), name, method=False)
     operators.bind()
 
 

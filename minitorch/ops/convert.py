@@ -5,7 +5,7 @@ from ..device import device as Device
 from ..dtypes import as_np
 from ..inplace import inplace
 from ..op import method
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, channels_last, preserve_format, wrap
 from . import create
 from .shape import clone, copy_contiguous, to_dtype
 
@@ -16,6 +16,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
     Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
     """
+    flags = []
     for arg in args:
         if isinstance(arg, Tensor):
             other = arg
@@ -23,11 +24,12 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
             dtype = arg
         elif isinstance(arg, (str, Device)) or arg.__class__ is int:
             device = arg
-        elif isinstance(arg, bool):
-            non_blocking = arg
+        elif isinstance(arg, bool):                        # non_blocking, copy
+            flags.append(arg)
         elif arg is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(arg).__name__}), but "
                             f"expected a dtype, a device or a tensor")
+    copy = copy or flags[1:] == [True]
     if other is not None:
         dtype, device = other.dtype, other.device
     out = self
@@ -39,7 +41,20 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         found = as_np(dtype)
         if found != out.array.dtype:
             out = cast(out, found)
+    if memory_format is not None:
+        out = in_format(out, memory_format)
     return clone(self) if copy and out is self else out
+
+
+def in_format(x, memory_format):
+    """`x` with its elements in the order that `memory_format` asks for; itself if they are."""
+    if memory_format is preserve_format or x.is_contiguous(memory_format=memory_format):
+        return x
+    if memory_format is channels_last:
+        if x.array.ndim != 4:
+            raise RuntimeError("required rank 4 tensor to use channels_last format")
+        return copy_contiguous(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    return copy_contiguous(x)
 
 
 def cast(x, found):
@@ -57,7 +72,7 @@ def to_backend(x, backend):
 
 def short_form(name, dtype):
     def convert(self, memory_format=None):
-        return to(self, dtype=dtype)
+        return to(self, dtype=dtype, memory_format=memory_format)
     convert.__name__, convert.__doc__ = name, f"This tensor as {dtype.name}: ``to({dtype})``."
     return method(convert)
 

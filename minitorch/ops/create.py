@@ -264,13 +264,15 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         raise RuntimeError("step must be nonzero")
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if np.isnan(step):
+        raise ValueError("cannot convert float NaN to integer")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     whole = builtins.all(isinstance(x, int) for x in (start, end, step))
     found = (out.array.dtype if out is not None else np.dtype("int64") if whole else get_default_dtype().np
              ) if dtype is None else as_np(dtype)
     if found.kind in "iu":
-        start, end, step = int(start), int(end) if whole else end, int(step)
+        start, end, step = int(start), int(end), int(step)
     n = int(np.ceil((end - start) / step))
     values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
     return placed(values.astype(found), out, device, requires_grad)
@@ -303,8 +305,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
              requires_grad=False):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("linspace", x) for x in (start, end)]
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
+    check_steps("linspace", steps)
     found = spaced_dtype(out, dtype)
     return placed(spaced(start, end, steps, found), out, device, requires_grad)
 
@@ -314,6 +315,13 @@ def zero_dim(name, x):
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
                            f"{x.array.ndim} dimension(s) and end with {x.array.ndim} dimension(s).")
     return x.item() if isinstance(x, Tensor) else x
+
+
+def check_steps(name, steps):
+    if isinstance(steps, (float, complex)):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
 
 
 def spaced_dtype(out, dtype):
@@ -340,9 +348,10 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
              requires_grad=False):
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("logspace", x) for x in (start, end)]
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
+    check_steps("logspace", steps)
     found = spaced_dtype(out, dtype)
+    if found.kind in "iu":
+        start, end = int(start), int(end)
     powers = np.power(float(base), spaced(start, end, steps, np.dtype("float64") if found.kind in "iu" else found))
     return placed(powers.astype(found), out, device, requires_grad)
 

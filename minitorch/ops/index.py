@@ -20,7 +20,8 @@ from ..tensor import Tensor
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))
 def slice_view(F, input, *, index):
     """``input[index]`` for integers, slices, None and Ellipsis: a view."""
-    return input[index]
+    out = input[index]
+    return out if out.__class__ is F.ndarray else input[(*index, ...)]   # one element: as a 0-d view, not a number
 
 
 @op(namespace=None, input=lambda F, g, index: F.slice_view(g, index=index),

@@ -21,7 +21,7 @@ def tensor_list(tensors, name):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     if not tensors:
-        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
+        raise (ValueError if name == "torch.cat" else RuntimeError)(f"{name}(): expected a non-empty list of Tensors")
     return tensors
 
 
@@ -157,7 +157,7 @@ def meshgrid(*tensors, indexing=None):
     shape = tuple([t.array.size for t in tensors])
     out = [expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape) for i, t in enumerate(tensors)]
     if swap:
-        out = [t.transpose(0, 1) for t in (out[1], out[0], *out[2:])]
+        out[:2] = out[1::-1]
     return tuple(out)
 
 

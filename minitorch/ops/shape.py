@@ -21,7 +21,8 @@ def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
     lead = input.ndim - len(shape)
     axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
-    return F.xp.add.reduce(input, axes, keepdims=True).reshape(shape)
+    whole = None if input.dtype.kind in "fc" else "int64"
+    return F.xp.add.reduce(input, axes, whole, keepdims=True).reshape(shape)
 
 
 @op(view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),
@@ -212,4 +213,6 @@ def places(xp, size, stride, offset, layout):
 @method
 def contiguous(input, memory_format=None):
     """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
+    if memory_format is not None:
+        return input.to(memory_format=memory_format)
     return input if input.array.flags.c_contiguous else copy_contiguous(input)

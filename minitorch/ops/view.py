@@ -253,7 +253,7 @@ def narrow(input, dim, start, length):
     sample=lambda d: ([d.array((3, 4, 3))], dict(offset=d.int(-2, 3), dim1=d.choice([0, 1]), dim2=-1)))
 def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
-    if input.ndim and dim1 % input.ndim == dim2 % input.ndim:
+    if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     out = input.diagonal(offset, dim1, dim2)
     return out if out.flags.writeable else F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
@@ -446,14 +446,14 @@ def unfold_add(F, input, *, shape, dimension, size, step):
 @method
 def unfold(self, dimension, size, step):
     """Windows of `size`, `step` apart, along `dimension`, as a further last dimension: a view."""
-    if not self.array.ndim:
-        self = reshape(self, (1,))
     d = dim_of(self, dimension)
-    n = self.array.shape[d]
+    n = self.array.shape[d] if self.array.ndim else 1
     if size > n or size < 0:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if not self.array.ndim:
+        return reshape(self, (1,))[:size]
     return unfold_view(self, d, size, step)
 
 
@@ -481,7 +481,7 @@ def sum_to_size(self, *size):
         fits = False
     if not fits:
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(self.array.shape)}}}.")
-    return sum_to(self, size) if size != self.array.shape else self
+    return sum_to(self, size) if size != self.array.shape or not self.array.ndim else self
 
 
 # ---- the same tensor, looking otherwise --------------------------------------------------------------------
