@@ -401,6 +401,15 @@ def test_state_dict_hooks():
     assert calls[-1] == "after" and optimizer.param_groups[0]["lr"] == 9
 
 
+@pytest.mark.parametrize("name", ["NAdam", "ASGD"])
+def test_numbers_in_the_state_keep_their_precision(name):
+    low = parameter(4, dtype=np.float16)
+    one, two = make(name, [low]), make(name, [mt.nn.Parameter(low.detach().clone())])
+    steps(one, 3), steps(two, 3)
+    two.load_state_dict(two.state_dict())
+    assert same(steps(one, 3, 5), steps(two, 3, 5))
+
+
 def test_load_state_dict_errors():
     one, two = optim.SGD([parameter(2)]), optim.SGD([{"params": [parameter(2)]}, {"params": [parameter(2)]}])
     three = optim.SGD([parameter(2), parameter(2)])
@@ -429,6 +438,27 @@ def test_lbfgs_solves_rosenbrock():
     optimizer.param_groups[0]["line_search_fn"] = "bisection"
     with pytest.raises(RuntimeError, match="strong_wolfe"):
         optimizer.step(closure)
+
+
+def test_lbfgs_continues_bit_for_bit():
+    def make_one(start):
+        p = mt.nn.Parameter(start)
+        optimizer = optim.LBFGS([p], max_iter=3, line_search_fn="strong_wolfe")
+
+        def closure():
+            optimizer.zero_grad()
+            loss = ((p - 1) ** 2 * (p + 2) ** 2).sum()
+            loss.backward()
+            return loss
+        return p, optimizer, closure
+
+    p, one, closure = make_one(parameter(6).detach())
+    one.step(closure)
+    q, two, again = make_one(p.detach().clone())
+    two.load_state_dict(pickle.loads(pickle.dumps(one.state_dict())))
+    for _ in range(2):
+        one.step(closure), two.step(again)
+    assert np.array_equal(p.array, q.array)
 
 
 def test_averaged_model_and_update_bn():

@@ -54,10 +54,10 @@ class Adafactor(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    self.update(group, p)
+                    self._update(group, p)
         return loss
 
-    def update(self, group, p):
+    def _update(self, group, p):
         """One step of one parameter."""
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")

@@ -168,7 +168,7 @@ class NAdam(Elementwise):
     def coefficients(self, group, fresh, step, mu_product):
         step += 1
         beta1, beta2 = map(float, group["betas"])
-        lr, decay, number = float(group["lr"]), group["momentum_decay"], counter_type()
+        lr, decay, number = float(group["lr"]), group["momentum_decay"], counter_type().type
         mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
         mu_product = float(number(mu_product) * number(mu))        # rounded as the tensor that keeps it
         return (step, mu_product), (1 - beta1, beta2, 1 - beta2, 1 / sqrt(1 - beta2**step), float(group["eps"]),

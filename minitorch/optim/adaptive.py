@@ -52,7 +52,7 @@ class Adagrad(Elementwise):
                                       initial_accumulator_value=initial_accumulator_value, foreach=foreach,
                                       maximize=maximize, differentiable=differentiable, fused=fused))
         for group in self.param_groups:
-            self.create(group, group["params"], self.slots(group))
+            self._create(group, group["params"], self.slots(group))
 
     def slots(self, group):
         return {"sum": self.defaults["initial_accumulator_value"]}

@@ -38,10 +38,9 @@ class Elementwise(Optimizer):
 
     rule = None
     scratch = 1                                            # how many scratch arrays the rule needs
-    counters = ("step",)
 
     def __init__(self, params, defaults):
-        self.plans, self.workspace = {}, Workspace()
+        self._plans, self._workspace = {}, Workspace()
         super().__init__(params, defaults)
 
     def slots(self, group):
@@ -62,11 +61,11 @@ class Elementwise(Optimizer):
         for index, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p.grad is not None]
             if params:
-                self.update(index, group, params)
+                self._update(index, group, params)
         return loss
 
     # -- one group -----------------------------------------------------------------------------------------
-    def update(self, key, group, params):
+    def _update(self, key, group, params):
         """One step for the tensors `params` of `group`, all of which have gradients.
 
         This is where another backend will put a kernel that updates many tensors in one launch: everything it needs
@@ -74,20 +73,20 @@ class Elementwise(Optimizer):
         """
         slots, fresh = self.slots(group), ()
         names = (*self.counters, *slots)
-        arrays = self.arrays(params, names)
+        arrays = self._arrays(params, names)
         if arrays is None:
-            fresh = self.create(group, params, slots)
-            arrays = self.arrays(params, names)
+            fresh = self._create(group, params, slots)
+            arrays = self._arrays(params, names)
         n = len(params)
         counts = [[x.item() for x in arrays[k * n:(k + 1) * n]] for k in range(1, 1 + len(self.counters))]
-        plan = self.plans.get(key)
+        plan = self._plans.get(key)
         if plan is None or not plan.fits(arrays, counts):
-            plan = self.plans[key] = Plan(params, arrays, counts, fresh, names, self.scratch, self.workspace)
+            plan = self._plans[key] = Plan(params, arrays, counts, fresh, names, self.scratch, self._workspace)
         grads = plan.gradients(params)
         for cohort in plan.cohorts:
             i = cohort.members[0]
             after, c = self.coefficients(group, params[i] in fresh, *(column[i] for column in counts))
-            self.apply(group, cohort, grads, c)
+            self._apply(group, cohort, grads, c)
             for k, value in enumerate(after, 1):
                 for i in cohort.members:
                     arrays[k * n + i][()] = value
@@ -95,9 +94,9 @@ class Elementwise(Optimizer):
         for p in params:
             written(p, writer, line)
         if plan.repeated:                                  # parameters that the group lists twice move twice
-            self.update((key, "repeated"), group, plan.repeated)
+            self._update((key, "repeated"), group, plan.repeated)
 
-    def apply(self, group, cohort, grads, c):
+    def _apply(self, group, cohort, grads, c):
         """Run the rule over the pieces of one cohort, with the numbers `c`."""
         xp, rule = cohort.xp, self.rule
         c = [cohort.operand(x) for x in c]
@@ -121,7 +120,7 @@ class Elementwise(Optimizer):
             piece.store()
 
     # -- state ---------------------------------------------------------------------------------------------
-    def arrays(self, params, names):
+    def _arrays(self, params, names):
         """The arrays of the parameters, then of each of their states by name; None if a state is missing."""
         found = [p.array for p in params]
         if names:
@@ -133,7 +132,7 @@ class Elementwise(Optimizer):
                 return None
         return found
 
-    def create(self, group, params, slots):
+    def _create(self, group, params, slots):
         """Make the states that are missing; returns the parameters that had some missing."""
         fresh = [p for p in params if any(self.state[p].get(name) is None for name in (*self.counters, *slots))]
         for name in self.counters:
@@ -151,7 +150,7 @@ class Elementwise(Optimizer):
     def __setstate__(self, state):
         """After loading or copying: counters that older versions kept as numbers become tensors, states flat."""
         super().__setstate__(state)
-        self.plans, self.workspace = {}, Workspace()
+        self._plans, self._workspace = {}, Workspace()
         for group in self.param_groups:
             params = [p for p in group["params"] if self.state.get(p)]
             for p in params:

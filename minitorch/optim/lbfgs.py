@@ -73,7 +73,7 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
 
         first_loss = loss_of(closure)
-        loss, g, evals = float(first_loss), self.gradient(), 1
+        loss, g, evals = float(first_loss), self._gradient(), 1
         state["func_evals"] += 1
         if abs(g).max() <= group["tolerance_grad"]:
             return first_loss
@@ -88,15 +88,15 @@ class LBFGS(Optimizer):
                 break
             used = 0
             if search is not None:
-                best, used = strong_wolfe(self.along(d, closure), Point(0, loss, g, slope), t, abs(d).max(),
+                best, used = strong_wolfe(self._along(d, closure), Point(0, loss, g, slope), t, abs(d).max(),
                                           max_evals=group["max_eval"] - evals)
                 t, loss, g, _ = best
                 memory.t = t
-                self.move(t, d)
+                self._move(t, d)
             else:
-                self.move(t, d)
+                self._move(t, d)
                 if n != group["max_iter"]:                 # in the last iteration nobody would use the result
-                    loss, g, used = float(loss_of(closure)), self.gradient(), 1
+                    loss, g, used = float(loss_of(closure)), self._gradient(), 1
             evals += used
             state["func_evals"] += used
             if (evals >= group["max_eval"] or abs(g).max() <= group["tolerance_grad"] or abs(d * t).max() <= change
@@ -105,12 +105,12 @@ class LBFGS(Optimizer):
         memory.save(state, group["params"][0].backend)
         return first_loss
 
-    def gradient(self):
+    def _gradient(self):
         """The gradients of all parameters as one flat array; zeros where there is none."""
         return np.concatenate([(np.zeros_like(p.array) if p.grad is None else p.grad.array).reshape(-1)
                                for p in self.param_groups[0]["params"]])
 
-    def move(self, t, d):
+    def _move(self, t, d):
         """``p <- p + t d``."""
         start = 0
         for p in self.param_groups[0]["params"]:
@@ -119,14 +119,14 @@ class LBFGS(Optimizer):
             written(p, "LBFGS.step")
             start = stop
 
-    def along(self, d, closure):
+    def _along(self, d, closure):
         """The function that evaluates the loss at distance `t` along `d` from where the parameters are now."""
         params = self.param_groups[0]["params"]
         origin = [p.array.copy() for p in params]
 
         def evaluate(t):
-            self.move(t, d)
-            loss, g = float(loss_of(closure)), self.gradient()
+            self._move(t, d)
+            loss, g = float(loss_of(closure)), self._gradient()
             for p, array in zip(params, origin):           # back to the same bits, not by a move of -t
                 p.array[...] = array
                 written(p, "LBFGS.step")

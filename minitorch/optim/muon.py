@@ -56,10 +56,10 @@ class Muon(Optimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    self.update(group, p)
+                    self._update(group, p)
         return loss
 
-    def update(self, group, p):
+    def _update(self, group, p):
         """One step of one matrix."""
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")

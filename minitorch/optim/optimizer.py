@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.grad_mode import enable_grad
 from ..autograd.graph import RemovableHandle, written
-from ..dtypes import float32, float64, get_default_dtype
+from ..dtypes import float32, float64, from_np, get_default_dtype
 from ..tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook", "required"]
@@ -106,6 +106,7 @@ class Optimizer:
     [0.0, 0.0]
     """
 
+    counters = ("step",)        # the states that are a number, of a type of their own, for each parameter
     _opt_called = None          # None: no scheduler watches; False or True: whether step ran since one does
 
     def __init_subclass__(cls, **kwargs):
@@ -241,9 +242,10 @@ class Optimizer:
     def load_state_dict(self, state_dict):
         """Take over the state and the options of `state_dict`; parameters are matched by position.
 
-        Tensors are copied, and cast to the dtype and device of their parameter (the step counts are not cast).
-        PyTorch shares them with `state_dict` where no cast is needed, so that a second optimiser loaded from a
-        live one would go on changing with it; here it does not.
+        Tensors are copied, and cast to the dtype and device of their parameter. Unlike in PyTorch, they are never
+        shared with `state_dict`, where a second optimiser loaded from a live one would go on changing with it; and
+        numbers such as NAdam's ``mu_product`` keep the precision of the default dtype even if the parameters have
+        less, so that a resumed training goes on bit for bit.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -264,7 +266,7 @@ class Optimizer:
         for index, entries in state_dict["state"].items():
             if index in owner:
                 p, group = owner[index]
-                state[p] = _adopt(entries, p, group)
+                state[p] = _adopt(entries, p, group, self.counters)
             else:
                 state[index] = entries
         for group, new in zip(self.param_groups, saved):
@@ -318,18 +320,20 @@ def _unpack_params(group):
         group["param_names"] = names
 
 
-def _adopt(value, p, group, key=None):
+def _adopt(value, p, group, counters, key=None):
     """A copy of a loaded state entry that suits parameter `p`; containers entry by entry."""
     if isinstance(value, Tensor):
         value = value.detach()
-        if key == "step":                                  # a count, not of the parameter's type; read on the host
+        if key == "step":
             dtype = float32 if group.get("fused") or group.get("capturable") else value.dtype
             return value.to("cpu", dtype, copy=True)
+        if key in counters:
+            return value.to("cpu", from_np(counter_type()), copy=True)
         return value.to(p.device, p.dtype if p.is_floating_point() else value.dtype, copy=True)
     if isinstance(value, dict):
-        return {k: _adopt(v, p, group, k) for k, v in value.items()}
+        return {k: _adopt(v, p, group, counters, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_adopt(v, p, group) for v in value)
+        return type(value)(_adopt(v, p, group, counters) for v in value)
     return value
 
 
@@ -368,7 +372,7 @@ def check_implementation(foreach, fused, differentiable):
 
 def counter_type():
     """The NumPy type of step counts and other per-parameter numbers: float32, or float64 if that is the default."""
-    return np.float64 if get_default_dtype() is float64 else np.float32
+    return np.dtype(np.float64 if get_default_dtype() is float64 else np.float32)
 
 
 def number(x):
