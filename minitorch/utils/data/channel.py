@@ -12,6 +12,7 @@ little as 64 MB of it), the arrays go through the pipe, slower, with a warning.
 import io
 import os
 import pickle
+import secrets
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -127,9 +128,11 @@ def prepare() -> None:
 
 
 def _new_block(size: int):
+    from multiprocessing import parent_process
     from multiprocessing.shared_memory import SharedMemory
 
-    block = SharedMemory(create=True, size=size)
+    owner = getattr(parent_process(), "pid", os.getpid())  # so that one can see whose it is
+    block = SharedMemory(f"minitorch_{owner}_{secrets.token_hex(4)}", create=True, size=size)
     if sys.platform == "linux":
         # Linux hands out shared memory that it does not have and kills with SIGBUS whoever writes to it. Ask now.
         try:
