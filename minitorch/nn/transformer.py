@@ -19,7 +19,6 @@ from .module import Module
 from .norm import LayerNorm
 
 
-
 def _activation(activation):
     """``"relu"`` or ``"gelu"`` as a function; functions and modules as they are."""
     if not isinstance(activation, str):

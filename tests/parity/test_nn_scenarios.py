@@ -4,12 +4,13 @@ A scenario is a function of the library, ``T``, that returns plain data. It stan
 registering, hooks, saving and loading, converting, containers, utilities.
 """
 
+# ruff: noqa: B023  (the lambdas are called at once)
+
 import collections
 import copy
 import pickle
 import warnings
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
@@ -509,7 +510,8 @@ def packing(T):
     r, log = T.nn.utils.rnn, []
     sequences = [T.arange(float(n) * 2).reshape(n, 2) for n in (2, 4, 1)]
     padded = r.pad_sequence(sequences)
-    log += [padded, r.pad_sequence(sequences, True, -1.0, "left"), r.unpad_sequence(padded.clone(), T.tensor([2, 4, 1]))]
+    log += [padded, r.pad_sequence(sequences, True, -1.0, "left")]
+    log += [r.unpad_sequence(padded.clone(), T.tensor([2, 4, 1]))]
     for batch_first in (False, True):
         for lengths in ([2, 4, 1], T.tensor([2, 3, 1])):
             x = (padded.transpose(0, 1) if batch_first else padded).clone().requires_grad_()
@@ -636,7 +638,8 @@ def fusing_and_calling(T):
     call, m = nn.utils.stateless.functional_call, nn.Linear(2, 1)
     w = T.ones(1, 2, requires_grad=True)
     call(m, {"weight": w * 2}, (T.ones(1, 2),)).sum().backward()
-    log += [w.grad, m.weight.grad, type(m.weight).__name__, error(lambda: call(m, {"weight": w}, T.ones(2), strict=True))]
+    log += [w.grad, m.weight.grad, type(m.weight).__name__]
+    log += [error(lambda: call(m, {"weight": w}, T.ones(2), strict=True))]
     T.manual_seed(5)
     nn.utils.skip_init(nn.Linear, 3, 3)
     return [*log, T.rand(1), error(lambda: nn.utils.skip_init(nn.ReLU))]
