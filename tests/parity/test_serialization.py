@@ -311,6 +311,36 @@ def repacked(data, changes):
     return target.getvalue()
 
 
+# ------------------------------------------------------------------ whole checkpoints
+def training(lib):
+    nn, optim = lib.module.nn, lib.module.optim
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+    optimizer = optim.Adam(model.parameters(), lr=0.01)
+    return model, optimizer, optim.lr_scheduler.StepLR(optimizer, 2)
+
+
+def steps(lib, model, optimizer, scheduler):
+    x, losses = lib.module.tensor([[1.0, 2, 3], [4, 5, 7], [0, 1, 0], [3, 1, 2]]), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("writer, reader", [(Ours, Theirs), (Theirs, Ours)], ids=["to_torch", "from_torch"])
+def test_training_continues_in_the_other_library(writer, reader):
+    begun, continued = training(writer), training(reader)
+    steps(writer, *begun)
+    states = loaded(reader, saved(writer, [part.state_dict() for part in begun]))
+    for part, state in zip(continued, states):
+        part.load_state_dict(state)
+    assert steps(reader, *continued) == pytest.approx(steps(writer, *begun), rel=1e-5)
+
+
 # ------------------------------------------------------------------ the container
 def test_layout_of_the_archive():
     data = saved(Ours, {"a": Ours.flat("float32", 3), "b": Ours.flat("uint8", 1000), "e": Ours.flat("int8", 0)})
