@@ -12,6 +12,7 @@ from . import (
     cross_entropy,
     dropout,
     embedding,
+    extreme,
     index,
     join,
     linear,
@@ -30,7 +31,7 @@ from . import (
     view,
 )
 
-__all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entropy", "dropout", "embedding", "index",
+__all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entropy", "dropout", "embedding", "extreme", "index",
            "join", "linear", "loss", "matmul", "norm", "operators", "pad", "pointwise", "pool", "random", "reduce",
            "resize", "shape", "softmax", "view"]
 
