@@ -1,16 +1,19 @@
 """The op table, pooling: maxima, means and norms over windows of the last 1, 2 or 3 dimensions.
 
 Maxima and sums over a box are taken one dimension after the other, by whole-array operations on shifted views: far
-fewer of them, and far faster, than reducing windows one by one.
+fewer of them, and far faster, than reducing windows one by one. Indices of maxima are computed when they are asked
+for, not in the common forward pass.
 """
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ..op import composite, op
+from ..op import Other, op
+from .arithmetic import where
 from .resize import resample
-from .windows import offsets, pad_sides, reach, shifted, spread
+from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
 
 
 class Pooling(NamedTuple):
@@ -24,178 +27,399 @@ class Pooling(NamedTuple):
 
     def sides(self, size):
         """How much to pad, or cut off, so that the windows cover just all of it."""
-        return [(p, (o - 1) * s + reach(k, d) - p - n) for n, k, s, p, d, o in zip(size, *self)]
+        return [(p, (o - 1) * s + reach(k, d) - p - n) for n, (k, s, p, d, o) in zip(size, zip(*self))]
+
+    def slices(self, i):
+        """Along dimension `i`: the slice that each place of the window takes."""
+        k, s, _, d, o = [values[i] for values in self]
+        return [slice(j, j + s * (o - 1) + 1, s) for j in range(0, k * d, d)]
 
 
 def window_reduce(F, function, x, pooling, fill):
-    """Reduce the windows of `x` by ``function(a, b, out)``, padding with `fill`."""
-    n = len(pooling.kernel)
-    x = pad_sides(F.xp, x, pooling.sides(x.shape[x.ndim - n:]), fill)
-    for axis, (k, s, _, d, o) in enumerate(zip(*pooling), x.ndim - n):
-        if k == s == 1:
-            continue
-        parts = [x[(slice(None),) * axis + (slice(j, j + s * (o - 1) + 1, s),)] for j in range(0, k * d, d)]
-        x = parts[0].copy() if k == 1 else function(parts[0], parts[1])
+    """Reduce the windows of `x` by the binary ufunc `function`, with `fill` in the padding."""
+    n = len(pooling.out)
+    x = first = pad_sides(F.xp, x, pooling.sides(x.shape[x.ndim - n:]), fill)
+    if all(o == 1 for o in pooling.out) and max(pooling.dilation) == 1:
+        return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
+    for i in range(n):
+        parts = [x[(Ellipsis, part) + (slice(None),) * (n - i - 1)] for part in pooling.slices(i)]
+        x = parts[0] if len(parts) == 1 else function(parts[0], parts[1])
         for part in parts[2:]:
             function(x, part, x)
-    return x
+    return x.copy() if x.base is first or x is first else x
 
 
 # ---- maxima ------------------------------------------------------------------------------------------------
-def lowest(xp, dtype):
-    """What no element of `dtype` is below."""
-    return -xp.inf if dtype.kind not in "iub" else xp.iinfo(dtype).min
-
-
-@op(promotion="any", namespace=None, kinks="ties",
+@op(promotion="any", namespace=None, kinks="ties", sample=lambda d: ([d.array((2, 7))], dict(pooling=Pooling(
+        (3,), (2,), (1,), (1,), (4,)))),
     input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
 def max_pool(F, input, *, pooling):
     """The largest element of each window; what lies in the padding never is."""
-    out = window_reduce(F, F.xp.maximum, input, pooling, lowest(F.xp, input.dtype))
-    return input.copy() if out is input else out
+    lowest = F.xp.iinfo(input.dtype).min if input.dtype.kind in "iu" else -F.xp.inf
+    return window_reduce(F, F.xp.maximum, input, pooling, lowest)
 
 
 @op(promotion="any", namespace=None,
-    grad=lambda F, g, input, result, pooling: g)
+    grad=lambda F, g, input, pooling: F.gather_last(
+        g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, result, *, pooling):
     """`grad` put where the first element equal to the maximum stands in each window."""
-    xp, n = F.xp, len(pooling.kernel)
-    size = input.shape[input.ndim - n:]
-    sides = pooling.sides(size)
+    xp, n = F.xp, len(pooling.out)
+    sides = pooling.sides(input.shape[input.ndim - n:])
     x = pad_sides(xp, input, sides, xp.nan)                # NaN equals nothing
     out = xp.zeros(x.shape, grad.dtype)
     free = xp.ones(result.shape, bool)                     # the windows whose maximum was not found yet
+    work = xp.empty(grad.shape, grad.dtype)
     for offset in offsets(pooling.kernel, pooling.dilation):
         hit = shifted(x, offset, pooling.stride, pooling.out) == result
         hit &= free
         free ^= hit
         view = shifted(out, offset, pooling.stride, pooling.out)
-        view += grad * hit
+        view += xp.multiply(grad, hit, out=work)
     return pad_sides(xp, out, [(-b, -a) for b, a in sides])
 
 
-# ---- sums and means ----------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None,
-    input=lambda F, g, pooling, input_shape: F.sum_pool_backward(g, pooling=pooling, size=tuple(input_shape)))
-def sum_pool(F, input, *, pooling):
-    """The sum of each window; the padding counts as zeros."""
-    out = window_reduce(F, F.xp.add, input, pooling, 0)
-    return input.copy() if out is input else out
+def tables_of(pooling, shape):
+    """For each dimension the places in the input, (out, kernel), that each window covers.
+
+    A place in the padding is replaced by the window's first place in the input, so that it never comes first.
+    """
+    tables = []
+    for n, k, s, p, d, o in zip(shape[-len(pooling.out):], *pooling):
+        start = np.arange(o) * s - p
+        start += -(np.minimum(start, 0) // d) * d          # the first place that is not in the padding
+        table = (np.arange(o) * s - p)[:, None] + np.arange(k) * d
+        tables.append(np.where((table < 0) | (table >= n), start[:, None], table))
+    return tuple(tables)
 
 
-@op(promotion="any", namespace=None, grad=lambda F, g, pooling: F.sum_pool(g, pooling=pooling))
-def sum_pool_backward(F, grad, *, pooling, size):
-    """The transpose of `sum_pool`: each element of `grad` added all over its window of zeros of shape `size`."""
-    xp, n = F.xp, len(pooling.kernel)
+@op(promotion=None, namespace=None)
+def max_pool_indices(F, input, *, windows):
+    """Where the first maximum of each window stands: its place in the last dimensions, laid out in one row.
+
+    `windows` is a `Pooling`, or a table for each dimension that gives the places by window, (out, kernel), or by plane
+    and window, (N, C, out, kernel).
+    """
+    tables = tables_of(windows, input.shape) if isinstance(windows, Pooling) else windows
+    xp, n = F.xp, len(tables)
+    lead, size = input.shape[:input.ndim - n], input.shape[input.ndim - n:]
+    windows, places = input, xp.zeros((1,) * (input.ndim + n), "int64")
+    for i, table in enumerate(tables):
+        table = F.from_host(table)
+        out, kernel = table.shape[-2:]
+        axis = len(lead) + 2 * i                           # so far: (*lead, out, kernel, ..., size, ...)
+        after = (1,) * (n - i - 1)
+        if table.ndim == 2:
+            windows = xp.take(windows, table, axis)
+        else:
+            index = table.reshape(*lead, *(1,) * (2 * i), out * kernel, *after)
+            windows = xp.take_along_axis(windows, index, axis)
+            windows = windows.reshape(*windows.shape[:axis], out, kernel, *windows.shape[axis + 1:])
+        table = table.reshape(*(lead if table.ndim > 2 else (1,) * len(lead)), *(1,) * (2 * i), out, kernel,
+                              *(1,) * (2 * (n - i - 1)))
+        places = places * size[i] + table
+    order = (*range(len(lead)), *range(len(lead), windows.ndim, 2), *range(len(lead) + 1, windows.ndim, 2))
+    outs = tuple([table.shape[-2] for table in tables])
+    best = windows.transpose(order).reshape(*lead, *outs, -1).argmax(-1)
+    places = xp.broadcast_to(places, windows.shape).transpose(order).reshape(*lead, *outs, -1)
+    return xp.take_along_axis(places, best[..., None], -1)[..., 0]
+
+
+@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 5)), np.array([[0, 3, 3], [1, 2, 4]])], dict(dims=1)),
+    input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
+def gather_last(F, input, indices: Other, *, dims):
+    """The elements of `input` at `indices`, places in its last `dims` dimensions laid out in one row."""
+    lead = input.shape[:input.ndim - dims]
+    found = F.xp.take_along_axis(input.reshape(*lead, -1), indices.reshape(*lead, -1), -1)
+    return found.reshape(indices.shape)
+
+
+@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 3], [1, 2, 4]])], dict(size=(5,))),
+    grad=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
+def scatter_last(F, grad, indices: Other, *, size):
+    """Zeros with `grad` added at `indices`: the transpose of `gather_last`."""
+    xp, places = F.xp, prod(size)
+    lead = indices.shape[:indices.ndim - len(size)]
+    out = xp.zeros(prod(lead) * places, grad.dtype)
+    rows = indices.reshape(prod(lead), -1) + xp.arange(prod(lead))[:, None] * places
+    xp.add.at(out, rows.ravel(), grad.ravel())
+    return out.reshape(*lead, *size)
+
+
+@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 1], [1, 2, 4]])], dict(size=(5,))),
+    input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
+def put_last(F, input, indices: Other, *, size):
+    """Zeros with `input` written at `indices`; of several values for one place one is kept."""
+    lead = indices.shape[:indices.ndim - len(size)]
+    out = F.xp.zeros((*lead, prod(size)), input.dtype)
+    F.xp.put_along_axis(out, indices.reshape(*lead, -1), input.reshape(*lead, -1), -1)
+    return out.reshape(*lead, *size)
+
+
+# ---- means -------------------------------------------------------------------------------------------------
+@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=Pooling(
+        (3,), (2,), (1,), (1,), (4,)))),
+    input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
+        g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
+def avg_pool(F, input, *, pooling, divisor):
+    """The sum of each window divided by `divisor`, a number or an array; the padding counts as zeros."""
+    return divide(F, window_reduce(F, F.xp.add, input, pooling, 0), divisor)
+
+
+@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=Pooling(
+        (3,), (2,), (1,), (1,), (4,)))),
+    grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
+def avg_pool_backward(F, grad, *, pooling, divisor, size):
+    """The transpose of `avg_pool`: ``grad / divisor`` added all over each window of zeros of shape `size`."""
+    xp, n = F.xp, len(pooling.out)
+    x = divide(F, grad.copy(), divisor)
     sides = pooling.sides(size[-n:])
-    out = xp.zeros((*size[:-n], *[m + b + a for m, (b, a) in zip(size[-n:], sides)]), grad.dtype)
-    for offset in offsets(pooling.kernel, pooling.dilation):
-        view = shifted(out, offset, pooling.stride, pooling.out)
-        view += grad
-    return pad_sides(xp, out, [(-b, -a) for b, a in sides])
+    for i in reversed(range(n)):
+        after = (slice(None),) * (n - i - 1)
+        axis = x.ndim - n + i
+        length = size[axis] + sum(sides[i])
+        apart = pooling.stride[i] >= pooling.kernel[i] and pooling.dilation[i] == 1
+        full = apart and pooling.stride[i] == pooling.kernel[i]
+        wide = (xp.empty if full else xp.zeros)((*x.shape[:axis], length, *x.shape[axis + 1:]), x.dtype)
+        for part in pooling.slices(i):
+            view = wide[(Ellipsis, part, *after)]
+            if apart:
+                view[...] = x
+            else:
+                view += x
+        x = wide
+    return pad_sides(xp, x, [(-b, -a) for b, a in sides])
 
 
-# ---- the public functions ----------------------------------------------------------------------------------
+def divide(F, x, divisor):
+    """``x / divisor`` into `x`; integers are rounded towards zero."""
+    divisor = F.from_host(divisor) if hasattr(divisor, "shape") else divisor
+    if x.dtype.kind in "iu":
+        return (x / divisor).astype(x.dtype)
+    x /= divisor
+    return x
+
+
+# ---- checking, and placing windows -------------------------------------------------------------------------
 def windows_of(name, n, input, kernel_size, stride, padding, dilation=1, ceil_mode=False):
     """The `Pooling` of a public call, checked."""
+    if not hasattr(input, "array"):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kernel = spread(kernel_size, n, "kernel_size", name)
     stride = kernel if stride is None or stride == () or stride == [] else spread(stride, n, "stride", name)
     padding, dilation = spread(padding, n, "padding", name), spread(dilation, n, "dilation", name)
+    for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if min(values) < 1:
+            raise RuntimeError(f"{name}: {what} must be greater than zero, but got {list(values)}")
+    for p, k, d in zip(padding, kernel, dilation):
+        if p < 0:
+            raise RuntimeError(f"{name}: pad must be non-negative, but got pad: {p}")
+        if p > reach(k, d) // 2:
+            raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got pad={p}, "
+                               f"kernel_size={k} and dilation={d}")
+    check_rank(name, n, input)
     out = []
     for size, k, s, p, d in zip(input.shape[input.ndim - n:], kernel, stride, padding, dilation):
         count = (size + 2 * p - reach(k, d) + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (count - 1) * s >= size + p:      # the last window must begin inside
             count -= 1
         out.append(count)
+    if min(out) < 1:
+        raise RuntimeError(f"{name}: given input size {tuple(input.shape)} and kernel_size {kernel}, the calculated "
+                           f"output size {tuple(out)} is too small")
     return Pooling(kernel, stride, padding, dilation, tuple(out))
 
 
-def max_pool_nd(name, n, input, kernel_size, stride, padding, dilation, ceil_mode):
-    return max_pool(input, windows_of(name, n, input, kernel_size, stride, padding, dilation, ceil_mode))
+def check_rank(name, n, input):
+    """The input must be (C, *size) or (N, C, *size); only N may be 0."""
+    if input.ndim not in (n + 1, n + 2) or 0 in input.shape[input.ndim - n - 1:]:
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for "
+                           f"input, but got: {list(input.shape)}")
 
 
-@composite(namespace="nn.functional")
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The maximum of each window of (N, C, H, W)."""
-    return max_pool_nd("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode)
+# ---- sliding windows: the public functions -----------------------------------------------------------------
+BOTH = ("", "nn.functional")
 
 
-def divisors(xp, pooling, size, count_include_pad):
-    """By what each window's sum is divided: how many places it covers of the input, and of the padding if that counts."""
-    total = 1
+@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH)
+def max_pool_nd(n):
+    def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        """The maximum of each window of {shape}, N being optional; nothing is larger than padding.
+
+        `stride` is the kernel size by default, `padding` at most half of it. `ceil_mode` allows a last window that
+        reaches over the end. With `return_indices` also where the maxima stand, for `max_unpool`.
+        """
+        pooling = windows_of(f"max_pool{n}d", n, input, kernel_size, stride, padding, dilation, ceil_mode)
+        if not return_indices:
+            return max_pool(input, pooling)
+        return max_with_indices(input, pooling)
+    return max_pool_of_rank
+
+
+@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH)
+def max_pool_nd_with_indices(n):
+    def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        """The maximum of each window of {shape}, and where it stands: `max_pool` with ``return_indices=True``."""
+        pooling = windows_of(f"max_pool{n}d", n, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return max_with_indices(input, pooling)
+    return max_pool_of_rank
+
+
+def max_with_indices(input, windows):
+    """The maximum of each window and its index."""
+    indices = max_pool_indices(input, windows)
+    return gather_last(input, indices, len(windows.out if isinstance(windows, Pooling) else windows)), indices
+
+
+def average(n, name, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
+    """`avg_pool1d`, `avg_pool2d` and `avg_pool3d`."""
+    pooling = windows_of(name, n, input, kernel_size, stride, padding, 1, ceil_mode)
+    if divisor_override is not None:
+        if divisor_override == 0:
+            raise RuntimeError(f"{name}: divisor must be not zero")
+        divisor = divisor_override
+    elif any(pooling.padding) or ceil_mode:
+        divisor = window_sizes(pooling, input.shape[-n:], count_include_pad)
+    else:
+        divisor = prod(pooling.kernel)
+    return avg_pool(input, pooling, divisor)
+
+
+def window_sizes(pooling, size, count_include_pad):
+    """How many places each window covers: of the input, and of the padding if that counts."""
+    total = np.ones(())
     for n, k, s, p, _, o in zip(size, *pooling):
-        start = xp.arange(o) * s - p
-        end = xp.minimum(start + k, n + p)
+        start = np.arange(o) * s - p
+        end = np.minimum(start + k, n + p)
         if not count_include_pad:
-            start, end = xp.maximum(start, 0), xp.minimum(end, n)
-        total = xp.multiply.outer(total, end - start)
+            start, end = np.maximum(start, 0), np.minimum(end, n)
+        total = np.multiply.outer(total, (end - start).astype("float32"))
     return total
 
 
-def avg_pool_nd(name, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
-    pooling = windows_of(name, n, input, kernel_size, stride, padding, 1, ceil_mode)
-    if divisor_override is not None:
-        return sum_pool(input, pooling) / divisor_override
-    total = 1
-    for k in pooling.kernel:
-        total *= k
-    if any(pooling.padding) or ceil_mode:
-        counts = divisors(input.backend.xp, pooling, input.shape[-n:], count_include_pad)
-        from ..tensor import wrap
-        return sum_pool(input, pooling) * wrap((1 / counts).astype(input.array.dtype), input.backend)
-    return sum_pool(input, pooling) * (1 / total)
+@for_ranks("avg_pool{}d", 1, packages=BOTH)
+def avg_pool_1d(n):
+    def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+        """The mean of each window of {shape}, as `avg_pool2d`."""
+        return average(1, "avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return avg_pool1d
 
 
-@composite(namespace="nn.functional")
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
-               divisor_override=None):
-    """The mean of each window of (N, C, H, W)."""
-    return avg_pool_nd("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+@for_ranks("avg_pool{}d", 2, 3)
+def avg_pool_nd(n):
+    def avg_pool_of_rank(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+                         divisor_override=None):
+        """The mean of each window of {shape}, N being optional.
+
+        `stride` is the kernel size by default, `padding` (zeros) at most half of it. `ceil_mode` allows a last window
+        that reaches over the end. Padding counts as elements unless `count_include_pad` is false;
+        `divisor_override` divides the sums by another number.
+        """
+        return average(n, f"avg_pool{n}d", input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                        divisor_override)
+    return avg_pool_of_rank
 
 
-# ---- adaptive windows --------------------------------------------------------------------------------------
+@for_ranks("lp_pool{}d", 1, 2, 3)
+def lp_pool_nd(n):
+    def lp_pool_of_rank(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        """``(sum of x ** p) ** (1 / p)`` over each window of {shape}, p being `norm_type`; the maximum if that is inf.
+
+        The gradient of a sum of 0 is 0.
+        """
+        name = f"lp_pool{n}d"
+        if norm_type == float("inf"):
+            return max_pool(input, windows_of(name, n, input, kernel_size, stride, 0, 1, ceil_mode))
+        mean = average(n, name, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
+        total = mean * prod(spread(kernel_size, n, "kernel_size", name))
+        return where(total == 0, 0.0, total).pow(1 / norm_type)
+    return lp_pool_of_rank
+
+
+# ---- adaptive windows: the public functions ----------------------------------------------------------------
 def adaptive_size(name, n, input, output_size):
-    """The output size of an adaptive pooling, None standing for the input's, and the input's size."""
-    size = input.shape[-n:]
-    wanted = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
+    """The output size of an adaptive pooling, None standing for the input's."""
+    if n > 1 and input.ndim < n + 1:
+        raise ValueError(f"Input dimension should be at least {n + 1}, got {input.ndim}")
+    check_rank(name, n, input)
+    wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(wanted) != n:
         raise RuntimeError(f"{name}: output_size must be {n} ints, got {list(wanted)}")
-    return tuple([have if want is None else want for have, want in zip(size, wanted)]), size
+    out = tuple([have if want is None else want for have, want in zip(input.shape[-n:], wanted)])
+    if min(out) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0, got {list(out)}")
+    return out
 
 
-def adaptive_bounds(size, out):
+def bounds(size, out):
     """Where the `out` windows that divide `size` places begin and end."""
-    return [i * size // out for i in range(out)], [-(-(i + 1) * size // out) for i in range(out)]
+    i = np.arange(out)
+    return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
+
+
+def even(size, out):
+    """The `Pooling` that does the same as adaptive windows, if all sizes are multiples; else None."""
+    if any(o == 0 or m % o for m, o in zip(size, out)):
+        return None
+    kernel = tuple([m // o for m, o in zip(size, out)])
+    return Pooling(kernel, kernel, (0,) * len(out), (1,) * len(out), out)
 
 
 def averaging_matrix(size, out):
     """The matrix (out, size) that takes the mean of each adaptive window."""
-    matrix = np.zeros((out, size))
-    for i, (start, end) in enumerate(zip(*adaptive_bounds(size, out))):
-        matrix[i, start:end] = 1 / (end - start)
-    return matrix
+    start, end = bounds(size, out)
+    place = np.arange(size)
+    inside = (place >= start[:, None]) & (place < end[:, None])
+    return inside / (end - start)[:, None]
 
 
-def even_windows(size, out):
-    """The `Pooling` that does the same as adaptive windows, where `out` divides the size."""
-    kernel = tuple([n // o for n, o in zip(size, out)])
-    zeros = (0,) * len(out)
-    return Pooling(kernel, kernel, zeros, (1,) * len(out), out)
+def adaptive_tables(size, out):
+    """For each dimension the places, (out, longest window), that each window covers, its last one repeated."""
+    tables = []
+    for m, o in zip(size, out):
+        start, end = bounds(m, o)
+        longest = int((end - start).max(initial=1))
+        tables.append(np.minimum(start[:, None] + np.arange(longest), end[:, None] - 1))
+    return tuple(tables)
 
 
-def adaptive_avg_pool_nd(name, n, input, output_size):
-    out, size = adaptive_size(name, n, input, output_size)
-    if all(o and m % o == 0 for m, o in zip(size, out)):
-        pooling = even_windows(size, out)
-        total = 1
-        for k in pooling.kernel:
-            total *= k
-        return sum_pool(input, pooling) * (1 / total)
-    return resample(input, tuple([None if m == o else averaging_matrix(m, o) for m, o in zip(size, out)]))
+@for_ranks("adaptive_avg_pool{}d", 1, packages=BOTH)
+@for_ranks("adaptive_avg_pool{}d", 2, 3)
+def adaptive_avg_pool_nd(n):
+    def adaptive_avg_pool_of_rank(input, output_size):
+        """The means of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
+
+        Window i of `out` in a dimension of n places covers those from ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
+        """
+        out, size = adaptive_size(f"adaptive_avg_pool{n}d", n, input, output_size), input.shape[-n:]
+        pooling = even(size, out)
+        if pooling:
+            return avg_pool(input, pooling, prod(pooling.kernel))
+        return resample(input, tuple([None if m == o else averaging_matrix(m, o) for m, o in zip(size, out)]))
+    return adaptive_avg_pool_of_rank
 
 
-@composite(namespace="nn.functional")
-def adaptive_avg_pool2d(input, output_size):
-    """The means of windows that divide (N, C, H, W) into `output_size` parts; None keeps a dimension's size."""
-    return adaptive_avg_pool_nd("adaptive_avg_pool2d", 2, input, output_size)
+@for_ranks("adaptive_max_pool{}d", 1, packages=BOTH)
+@for_ranks("adaptive_max_pool{}d", 2, 3)
+def adaptive_max_pool_nd(n):
+    def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
+        """The maxima of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
+
+        The windows are those of `adaptive_avg_pool`. With `return_indices` also where the maxima stand.
+        """
+        out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
+        pooling = even(input.shape[-n:], out)
+        if pooling and not return_indices:
+            return max_pool(input, pooling)
+        found = max_with_indices(input, adaptive_tables(input.shape[-n:], out))
+        return found if return_indices else found[0]
+    return adaptive_max_pool_of_rank
+
+
+@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3)
+def adaptive_max_pool_nd_with_indices(n):
+    def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
+        """The maxima of adaptive windows of {shape}, and where they stand."""
+        out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
+        return max_with_indices(input, adaptive_tables(input.shape[-n:], out))
+    return adaptive_max_pool_of_rank

@@ -1,10 +1,12 @@
 """Windows that slide over the last n dimensions of an array: what convolution, pooling and folding share.
 
 A window covers ``kernel`` places that lie ``dilation`` apart; it moves by ``stride``. Everything works for any number
-of dimensions; the functions here take raw arrays and tuples of n ints.
+of dimensions, with raw arrays and tuples of n ints; `for_ranks` makes PyTorch's functions for 1, 2 and 3 of it.
 """
 
 from itertools import product
+
+from ..op import publish
 
 
 def spread(value, n, name, op):
@@ -69,3 +71,22 @@ def window_view(F, x, kernel, stride, dilation, out):
     steps = x.strides[lead:]
     strides = (*x.strides[:lead], *[t * d for t, d in zip(steps, dilation)], *[t * s for t, s in zip(steps, stride)])
     return F.strided(x, (*x.shape[:lead], *kernel, *out), strides)
+
+
+def for_ranks(name, *ranks, packages=("nn.functional",)):
+    """Publish one function for each number of spatial dimensions: ``name.format(n)`` is what ``make(n)`` returns.
+
+    `{shape}` in its docstring stands for the input's shape.
+    """
+    def enter(make):
+        for n in ranks:
+            function = make(n)
+            function.__name__ = function.__qualname__ = name.format(n)
+            function.__doc__ = function.__doc__.replace("{shape}", SHAPES[n])
+            for package in packages:
+                publish(function, function.__name__, namespace=package, method=False)
+        return make
+    return enter
+
+
+SHAPES = {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
