@@ -7,6 +7,7 @@ update treats every element alike, derive from `Elementwise` (flat.py).
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from copy import deepcopy
 from itertools import chain
 
@@ -36,6 +37,7 @@ class _Required:
 
 
 required = _Required()
+ParamsT = Iterable          # PyTorch's name for the type of `params`, which annotations of custom optimisers import
 
 
 def _add_hook(hooks, hook, prepend=False):
