@@ -168,12 +168,16 @@ def normal_blocks(gen, n, dtype, mean, std):
     """16 or more by blocks of 16. If these do not come out even, the last 16 are drawn anew."""
     per = 2 if dtype == f64 else 1
     transform = scaled_box_muller64 if dtype == f64 else scaled_box_muller
-    for part, words in gen.blocks(n - n % 16, per):
-        yield part, transform(words, mean, std)
-    if n % 16:
-        if dtype.itemsize > 2:                           # numbers for a last, short block are drawn and thrown away
-            gen.words(n % 16 * per)
-        yield slice(n - 16, n), transform(gen.words(16 * per), mean, std)
+    rest = n % 16
+    for part, words in gen.blocks(n - rest, per):
+        if rest and part.stop == n - rest:
+            if dtype.itemsize > 2:                       # numbers for the short block are drawn and thrown away
+                gen.words(rest * per)
+            x = transform(np.concatenate((words, gen.words(16 * per))), mean, std)
+            yield part, x[:-16]
+            yield slice(n - 16, n), x[-16:]
+        else:
+            yield part, transform(words, mean, std)
 
 
 def scaled_box_muller(words, mean, std):
@@ -286,24 +290,32 @@ def pairs(words):
 
 
 def permutation(gen, n):
-    """The numbers below `n` in random order, as an int64 array.
-
-    By Fisher and Yates: at step i the places i and ``i + draw % (n - i)`` are exchanged. Where the loop would have
-    led is found without it. Step i takes the number that the last earlier step with the same target has put there
-    (else the target's own), and what a step puts at its target is what it found at its own place: again its own
-    number, or what the last step that aimed there has put. These references are followed all at once, each round
-    doubling their reach.
+    """The numbers below `n` in random order, as an int64 array, by the method of Fisher and Yates.
 
     From 2**32 / 20 numbers on, a 32-bit draw is no longer near enough to uniform, and PyTorch takes another way.
     """
     if n >= (1 << 32) // 20:
         return long_permutation(gen, n)
     place = np.arange(n)
-    target = place.copy()
+    target = place.copy()                                # at step i the places i and target[i] are exchanged
     for part, words in gen.blocks(max(n - 1, 0), 1):
         words %= (n - place[part]).astype(np.uint64)
         target[part] += words.view(np.int64)
+    if n > 100:
+        return exchange_at_once(place, target)
+    order = list(range(n))
+    for i, j in enumerate(target.tolist()):
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, np.int64)
 
+
+def exchange_at_once(place, target):
+    """Where the exchanges would have led, found without the loop.
+
+    Step i takes the number that the last earlier step with the same target has put there (else the target's own),
+    and what a step puts at its target is what it found at its own place: again its own number, or what the last step
+    that aimed there has put. These references are followed all at once, each round doubling their reach.
+    """
     found = place.copy()                                 # the step whose own number a step finds at its place
     mover = target != place
     found[target[mover]] = place[mover]                  # of several that aimed there the last, as in the loop
