@@ -23,8 +23,8 @@ def in_blocks(F, kernel, first, *rest):
 def in_double(F, function, *inputs):
     """``function(xp, *flat)`` on flat arrays of float64, for functions that take hundreds of steps an element.
 
-    `inputs` are float arrays of one dtype and Python numbers, which broadcast; the result has the arrays' dtype, rounded
-    once. In blocks, so that what is computed on the way stays in the cache.
+    `inputs` are float arrays of one dtype and Python numbers, which broadcast; the result has the arrays' dtype,
+    rounded once. In blocks, so that what is computed on the way stays in the cache.
     """
     xp = F.xp
     dtype = next(x.dtype for x in inputs if hasattr(x, "dtype"))

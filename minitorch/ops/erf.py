@@ -17,7 +17,7 @@ STEPS, REACH = 512, 6                                      # nodes per unit, and
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def nodes(xp, dtype):
     """erf at the multiples of 1/512 from -6 to 6."""
     return xp.asarray([math.erf(i / STEPS) for i in range(-REACH * STEPS, REACH * STEPS + 1)], dtype)

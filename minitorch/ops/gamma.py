@@ -7,7 +7,6 @@ function (25.11.5). Their coefficients are Bernoulli numbers and values of the z
 
 import functools
 import math
-from fractions import Fraction
 
 import numpy as np
 
@@ -18,22 +17,12 @@ EULER = 0.5772156649015329
 HALF_LOG_2PI = 0.9189385332046727
 
 
-@functools.lru_cache(maxsize=None)
-def bernoulli(n):
-    """The first n Bernoulli numbers of even index from 2 on: 1/6, -1/30, 1/42, ... (DLMF 24.5.3)"""
-    found = [Fraction(1)]
-    for m in range(1, 2 * n + 1):
-        found.append(-sum(math.comb(m + 1, k) * found[k] for k in range(m)) / (m + 1))
-    return found[2::2]
-
-
-def even_series(coefficients):
-    return tuple(float(c) for c in coefficients)
-
-
-STIRLING = even_series(b / (2 * k * (2 * k - 1)) for k, b in enumerate(bernoulli(10), 1))
-DIGAMMA = even_series(-b / (2 * k) for k, b in enumerate(bernoulli(10), 1))
-MACLAURIN = even_series(b / math.factorial(2 * k) for k, b in enumerate(bernoulli(12), 1))
+# The Bernoulli numbers of even index from 2 on (DLMF 24.2), and what each expansion makes of them.
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
+             854513 / 138, -236364091 / 2730)
+STIRLING = tuple(b / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI[:10], 1))
+DIGAMMA = tuple(-b / (2 * k) for k, b in enumerate(BERNOULLI[:10], 1))
+MACLAURIN = tuple(b / math.factorial(2 * k) for k, b in enumerate(BERNOULLI, 1))
 
 
 # ---- the zeta function of Hurwitz --------------------------------------------------------------------------
@@ -67,8 +56,11 @@ def zeta_sum(xp, s, q):
     return total
 
 
-ZETA_MINUS_1 = [float(z) for z in zeta(np, np.arange(2.0, 31.0), np.full(29, 2.0))]   # zeta(k) - 1, k = 2 .. 30
-AT_2 = (1 - EULER, *[(-1) ** k * z / k for k, z in enumerate(ZETA_MINUS_1, 2)])       # lgamma(2 + t) / t
+@functools.cache
+def at_2():
+    """Coefficients of ``lgamma(2 + t) / t``: 1 - gamma, (zeta(2) - 1) / 2, -(zeta(3) - 1) / 3, ... (DLMF 5.7.3)"""
+    zetas = zeta(np, np.arange(2.0, 31.0), np.full(29, 2.0)).tolist()
+    return (1 - EULER, *[(-1) ** k * z / k for k, z in enumerate(zetas, 2)])
 
 
 # ---- the logarithm of the gamma function -------------------------------------------------------------------
@@ -101,7 +93,7 @@ def lgamma_small(xp, x):
         t -= large
     down = xp.where(x < 0.5, x * (x + 1), xp.where(x < 1.5, x, 1))
     t = xp.where(x < 0.5, x, xp.where(x < 1.5, x - 1, t))
-    return t * horner(t, AT_2) + xp.log(product) - xp.log(down)
+    return t * horner(t, at_2()) + xp.log(product) - xp.log(down)
 
 
 def lgamma_reflected(xp, x):
@@ -201,7 +193,7 @@ def small_series(xp, a, x):
 
 def lgamma_at_1(xp, a):
     """``lgamma(1 + a)`` without rounding ``1 + a``, for ``0 < a <= 1.1``."""
-    return xp.where(a < 0.5, a * horner(a, AT_2) - xp.log1p(a), lgamma(xp, 1 + a))
+    return xp.where(a < 0.5, a * horner(a, at_2()) - xp.log1p(a), lgamma(xp, 1 + a))
 
 
 def fraction(xp, a, x):
