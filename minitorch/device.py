@@ -2,7 +2,7 @@
 
 __all__ = ["device"]
 
-TYPES = ("cpu", "cuda", "sim", "meta")
+TYPES = ["cpu", "cuda", "sim", "meta"]                    # `backends.register` adds to them
 
 
 class device:

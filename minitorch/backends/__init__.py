@@ -4,6 +4,7 @@
 device's index (or None) and returns a `Backend`.
 """
 
+from ..device import TYPES
 from ..device import device as Device
 from .base import Backend
 from .cpu import make_cpu
@@ -18,10 +19,9 @@ _made = {("cpu", None): cpu, ("cpu", 0): cpu}
 
 def register(type, maker):
     """Let ``device(type)`` stand for the backends that ``maker(index)`` returns."""
-    from .. import device as module
     _makers[type] = maker
-    if type not in module.TYPES:
-        module.TYPES += (type,)
+    if type not in TYPES:
+        TYPES.append(type)
 
 
 def get(where=None):
