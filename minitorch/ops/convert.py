@@ -1,6 +1,7 @@
 """Other dtypes and devices: `to` and its short forms."""
 
 from .. import backends, dtypes
+from ..autograd.function import Function
 from ..device import device as Device
 from ..dtypes import as_np
 from ..inplace import inplace
@@ -64,10 +65,21 @@ def cast(x, found):
     return to_dtype(x, dtype=found)
 
 
+class ToBackend(Function):
+    """A copy on another device; the gradient comes back to the first."""
+
+    @staticmethod
+    def forward(ctx, x, backend):
+        ctx.source = x.backend
+        return wrap(backend.from_host(x.backend.to_host(x.array)), backend)
+
+    @staticmethod
+    def backward(ctx, g):
+        return ToBackend.apply(g, ctx.source), None
+
+
 def to_backend(x, backend):
-    if x.needs_grad:
-        raise RuntimeError("copies between devices of tensors that require grad come with the CUDA backend")
-    return wrap(backend.from_host(x.backend.to_host(x.array)), backend)
+    return ToBackend.apply(x, backend)
 
 
 def short_form(name, dtype):
