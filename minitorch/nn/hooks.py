@@ -62,39 +62,36 @@ class _Global:
     buffer_registration = OrderedDict()
     module_registration = OrderedDict()
     parameter_registration = OrderedDict()
-    # The four kinds that ``Module.__call__`` must look at.
-    calls = (forward_pre, forward, backward_pre, backward)
 
 
-def any_global_hook():
-    """Whether some hook applies to the call of every module."""
-    return any(_Global.calls)
+# The ids of the hooks that apply to every call: what ``Module.__call__`` must look at.
+global_call_hooks = OrderedDict()
 
 
 def register_module_forward_pre_hook(hook):
     """Call ``hook(module, args)`` before the ``forward`` of every module; see ``Module.register_forward_pre_hook``."""
-    return add_hook(_Global.forward_pre, hook)
+    return add_hook(_Global.forward_pre, hook, global_call_hooks)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """Call ``hook(module, args, output)`` after the ``forward`` of every module, before the module's own hooks."""
     flags = [_Global.forward_with_kwargs] * with_kwargs + [_Global.forward_always] * always_call
-    return add_hook(_Global.forward, hook, *flags)
+    return add_hook(_Global.forward, hook, global_call_hooks, *flags)
 
 
 def register_module_full_backward_pre_hook(hook):
     """Call ``hook(module, grad_output)`` before the backward pass of every module."""
-    return add_hook(_Global.backward_pre, hook)
+    return add_hook(_Global.backward_pre, hook, global_call_hooks)
 
 
 def register_module_full_backward_hook(hook):
     """Call ``hook(module, grad_input, grad_output)`` once a module's input gradients are known, for every module."""
-    return add_hook(_Global.backward, hook)
+    return add_hook(_Global.backward, hook, global_call_hooks)
 
 
 def register_module_backward_hook(hook):
     """The old name of ``register_module_full_backward_hook``; here the two do the same."""
-    return add_hook(_Global.backward, hook)
+    return add_hook(_Global.backward, hook, global_call_hooks)
 
 
 def register_module_buffer_registration_hook(hook):

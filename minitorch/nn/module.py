@@ -12,7 +12,7 @@ from minitorch.tensor import Tensor
 
 from .hooks import (  # noqa: F401  (the functions are found here in PyTorch)
     Hooked,
-    any_global_hook,
+    global_call_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -69,7 +69,7 @@ class Module(Hooked, Stateful):
 
     def __call__(self, *args, **kwargs):
         if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
-                or any_global_hook()):
+                or global_call_hooks):
             return self._call_with_hooks(*args, **kwargs)
         return self.forward(*args, **kwargs)
 
@@ -170,11 +170,18 @@ class Module(Hooked, Stateful):
             kept["_non_persistent_buffers_set"].discard(name)
 
     def __getattr__(self, name):
-        # Called only for names that are not ordinary attributes.
+        # Called only for names that are not ordinary attributes. No loop: every use of a weight comes here.
         kept = self.__dict__
-        for place in ("_parameters", "_buffers", "_modules"):
-            if place in kept and name in kept[place]:
-                return kept[place][name]
+        if "_parameters" in kept:
+            found = kept["_parameters"]
+            if name in found:
+                return found[name]
+            found = kept["_modules"]
+            if name in found:
+                return found[name]
+            found = kept["_buffers"]
+            if name in found:
+                return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name):
