@@ -7,6 +7,7 @@ to either is seen by both, in the numbers and in the graph.
 """
 
 import weakref
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -56,6 +57,9 @@ class Tensor:
     is_inference_tensor = False
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
     __hash__ = object.__hash__
+
+    if TYPE_CHECKING:                                      # the methods that come from the op table
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, *data, device=None, requires_grad=False):
         backend, dtype = backends.get(device), dtypes.get_default_dtype().np
