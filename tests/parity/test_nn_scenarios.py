@@ -15,6 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
 
+pytest.importorskip("torch.nn.utils.prune", reason="torch does not import it by itself")
+
 import minitorch  # noqa: E402
 
 
@@ -662,10 +664,38 @@ def attention_and_transformer(T):
     return [*log, out, m.encoder.layers[0].linear1.weight.grad, mask]
 
 
+def pruning(T):
+    nn, P, log = T.nn, T.nn.utils.prune, []
+    T.manual_seed(0)
+    m = nn.Conv2d(3, 4, 2)
+    P.l1_unstructured(m, "weight", amount=0.3)
+    log += [list(m.state_dict()), m.weight, P.is_pruned(m)]
+    P.ln_structured(m, "weight", amount=1, n=2, dim=0)
+    log += [m.weight_mask, type(m._forward_pre_hooks[next(iter(m._forward_pre_hooks))]).__name__]
+    P.random_unstructured(m, "weight", amount=3)
+    P.random_unstructured(m, "bias", 0.5)
+    P.random_structured(m, "weight", amount=0.3, dim=1)
+    log += [m.weight_mask, m.bias_mask]
+    m(T.ones(1, 3, 3, 3)).sum().backward()
+    log += [m.weight_orig.grad]
+    P.remove(m, "weight")
+    log += [list(m.state_dict()), m.weight, type(m.weight).__name__, P.is_pruned(m)]
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    P.custom_from_mask(net[0], "bias", T.tensor([0, 1, 1, 0]))
+    P.global_unstructured([(net[0], "weight"), (net[1], "weight")], P.L1Unstructured, amount=0.25)
+    P.identity(net[1], "bias")
+    log += [net.state_dict(), net(T.ones(1, 3))]
+    bad = [lambda: P.l1_unstructured(nn.Linear(2, 2), "weight", 1.5), lambda: P.remove(nn.Linear(2, 2), "weight"),
+           lambda: P.l1_unstructured(nn.Linear(2, 2), "weight", 5), lambda: P.l1_unstructured(net, "x", 1),
+           lambda: P.random_structured(nn.Linear(2, 2), "bias", 1, 0), lambda: P.L1Unstructured("a"),
+           lambda: P.ln_structured(nn.Linear(2, 2), "weight", 1, 2, 5)]
+    return [*log, [error(call) for call in bad]]
+
+
 SCENARIOS = [registration_errors, attributes_find_their_place, walking, load_messages, loading_copies_or_assigns,
              extra_state_and_hooks, copies, converting, forward_hooks, backward_hooks, global_hooks, sequential,
              module_list_and_dict, parameter_list_and_dict, lazy_modules, initialisers, clipping, packing, recurrent,
-             parametrizations, old_norms, fusing_and_calling, attention_and_transformer]
+             parametrizations, old_norms, fusing_and_calling, attention_and_transformer, pruning]
 
 
 def assert_same(ours, theirs, path="log"):
