@@ -191,8 +191,8 @@ SQUEEZE = float(f32.type(0.0331))
 
 def one_normal(gen, u):
     """One standard normal number; of each pair the second is the generator's spare."""
-    if gen.spare is not None:
-        spare, gen.spare = gen.spare, None
+    spare, gen.spare = gen.spare, None
+    if spare is not None:
         return spare
     u1, u2 = u(), u()
     radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2 * math.pi * u1

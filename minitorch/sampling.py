@@ -131,17 +131,17 @@ def normal_pairs(gen, n, dtype, mean, std):
 
 def standard_normal(gen, n, dtype):
     """Yield slices and float64 values of `n` standard normal numbers. They come by pairs; an odd one is kept."""
-    start = 0
-    if gen.spare is not None:
-        first, gen.spare = gen.spare, None
+    first, gen.spare = gen.spare, None
+    start = 0 if first is None else 1
+    if first is not None:
         yield slice(0, 1), np.array([first])
-        start = 1
     pairs_of = few_pairs if n < 16 or dtype == f64 else many_pairs
     for part, words in gen.blocks(n - start + (n - start) % 2, 2):
-        x = pairs_of(unit_double(words))
+        u = unit_double(words)
+        x = pairs_of(u)
         begin, stop = part.start + start, part.stop + start
         if stop > n:
-            gen.spare = float(x[-1])
+            gen.spare = float(few_pairs(u[-2:])[1])      # whoever takes it may want all its places
         yield slice(begin, min(stop, n)), x[: n - begin]
 
 

@@ -286,3 +286,30 @@ def test_dropout_masks(n):
     minitorch.manual_seed(0)
     mask = minitorch.empty_like(minitorch.ones(n, 2).transpose(0, 1)).bernoulli_(1 - 0.3)
     assert ((mask.array > 0) == (theirs.numpy() > 0)).all()
+
+
+LAYERS = {
+    "Linear": lambda nn: nn.Linear(7, 5),
+    "Conv2d": lambda nn: nn.Conv2d(3, 4, 3),
+    "Embedding": lambda nn: nn.Embedding(10, 6),
+    "LSTM": lambda nn: nn.LSTM(4, 3, 2, bidirectional=True),
+    "MultiheadAttention": lambda nn: nn.MultiheadAttention(8, 2),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_initial_weights(layer):
+    nn = pytest.importorskip("minitorch.nn")
+    minitorch.manual_seed(0)
+    torch.manual_seed(0)
+    mine, theirs = LAYERS[layer](nn).state_dict(), LAYERS[layer](torch.nn).state_dict()
+    assert list(mine) == list(theirs)
+    for name in theirs:
+        assert_same(mine[name].detach(), theirs[name])
+
+
+@pytest.mark.parametrize("name", ("uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_",
+                                  "kaiming_normal_"))
+def test_initialisers(name):
+    init = pytest.importorskip("minitorch.nn.init")
+    check(lambda t: getattr(init if t is minitorch else t.nn.init, name)(t.empty(20, 9)))
