@@ -7,10 +7,13 @@
 import warnings
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 
 import minitorch
 from minitorch.autograd import Function, graph
 from minitorch.tensor import Tensor
+
+Hooks = OrderedDict[int, Callable]
 
 
 class RemovableHandle(graph.RemovableHandle):
@@ -53,19 +56,19 @@ def add_hook(hooks, hook, *flags, prepend=False):
 class _Global:
     """Hooks that apply to every module of the process."""
 
-    forward_pre = OrderedDict()
-    forward = OrderedDict()
-    forward_with_kwargs = OrderedDict()
-    forward_always = OrderedDict()
-    backward_pre = OrderedDict()
-    backward = OrderedDict()
-    buffer_registration = OrderedDict()
-    module_registration = OrderedDict()
-    parameter_registration = OrderedDict()
+    forward_pre: Hooks = OrderedDict()
+    forward: Hooks = OrderedDict()
+    forward_with_kwargs: Hooks = OrderedDict()
+    forward_always: Hooks = OrderedDict()
+    backward_pre: Hooks = OrderedDict()
+    backward: Hooks = OrderedDict()
+    buffer_registration: Hooks = OrderedDict()
+    module_registration: Hooks = OrderedDict()
+    parameter_registration: Hooks = OrderedDict()
 
 
 # The ids of the hooks that apply to every call: what ``Module.__call__`` must look at.
-global_call_hooks = OrderedDict()
+global_call_hooks: Hooks = OrderedDict()
 
 
 def register_module_forward_pre_hook(hook):

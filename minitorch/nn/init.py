@@ -139,7 +139,8 @@ def dirac_(tensor, groups=1):
     centre = tuple(size // 2 for size in tensor.shape[2:])
     for group in range(groups):
         for i in range(min(per_group, tensor.size(1))):
-            tensor[(group * per_group + i, i, *centre)] = 1
+            place = (group * per_group + i, i, *centre)
+            tensor[place] = 1
     return tensor
 
 

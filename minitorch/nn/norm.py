@@ -33,7 +33,7 @@ class _NormBase(Module):
         self.register_parameter("bias", Parameter(empty(num_features)) if affine and bias else None)
         self.register_buffer("running_mean", empty(num_features) if track_running_stats else None)
         self.register_buffer("running_var", empty(num_features) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", minitorch.tensor(0, dtype=minitorch.long, device=device)
+        self.register_buffer("num_batches_tracked", minitorch.zeros((), dtype=minitorch.long, device=device)
                              if track_running_stats else None)
         self.reset_parameters()
 
@@ -64,18 +64,12 @@ class _NormBase(Module):
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
             # Version 1 did not count batches.
-            count = self.num_batches_tracked
-            state_dict[key] = minitorch.tensor(0, dtype=minitorch.long) if count is None else count
+            state_dict[key] = self.num_batches_tracked
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 
 class _BatchNorm(_NormBase):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel (dimension 1).
-
-    In training mean and variance are the batch's, and the running ones move towards them by ``momentum`` (with
-    ``momentum=None`` they are the plain average over all batches); the running variance is the unbiased one. In eval
-    the running statistics are used, or the batch's if there are none.
-    """
+    """The forward pass that the batch norms share."""
 
     def forward(self, input):
         self._check_input_dim(input)
@@ -109,22 +103,24 @@ class _Dims3d:
 
 
 class BatchNorm1d(_Dims1d, _BatchNorm):
-    __doc__ = "Batch norm of (N, C) or (N, C, L): " + _BatchNorm.__doc__
+    """Batch norm of (N, C) or (N, C, L), per channel: see ``BatchNorm2d``."""
 
 
 class BatchNorm2d(_Dims2d, _BatchNorm):
-    __doc__ = "Batch norm of (N, C, H, W): " + _BatchNorm.__doc__
+    """Batch norm of (N, C, H, W): ``(x - mean) / sqrt(var + eps) * weight + bias`` per channel. Ioffe & Szegedy 2015.
+
+    In training mean and variance are the batch's, and ``running_mean`` and ``running_var`` (the unbiased one) move
+    towards them by ``momentum``; with ``momentum=None`` they are the plain average over all batches. In eval these
+    running statistics are used, or the batch's with ``track_running_stats=False``.
+    """
 
 
 class BatchNorm3d(_Dims3d, _BatchNorm):
-    __doc__ = "Batch norm of (N, C, D, H, W): " + _BatchNorm.__doc__
+    """Batch norm of (N, C, D, H, W), per channel: see ``BatchNorm2d``."""
 
 
 class _InstanceNorm(_NormBase):
-    """``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance per sample and channel.
-
-    By default without parameters and without running statistics; with ``track_running_stats`` those serve in eval.
-    """
+    """The forward pass that the instance norms share."""
 
     spatial_dims: int
 
@@ -151,17 +147,24 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    __doc__ = "Instance norm of (N, C, L) or (C, L): " + _InstanceNorm.__doc__
+    """Instance norm of (N, C, L) or (C, L), per sample and channel: see ``InstanceNorm2d``."""
+
     spatial_dims = 1
 
 
 class InstanceNorm2d(_InstanceNorm):
-    __doc__ = "Instance norm of (N, C, H, W) or (C, H, W): " + _InstanceNorm.__doc__
+    """Instance norm of (N, C, H, W) or (C, H, W): ``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance
+    per sample and channel: Ulyanov et al. 2016.
+
+    By default without parameters and without running statistics; with ``track_running_stats`` those serve in eval.
+    """
+
     spatial_dims = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
-    __doc__ = "Instance norm of (N, C, D, H, W) or (C, D, H, W): " + _InstanceNorm.__doc__
+    """Instance norm of (N, C, D, H, W) or (C, D, H, W), per sample and channel: see ``InstanceNorm2d``."""
+
     spatial_dims = 3
 
 
@@ -180,7 +183,7 @@ class _LazyNormBase(LazyModuleMixin):
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = minitorch.tensor(0, dtype=minitorch.long, device=device)
+            self.num_batches_tracked = minitorch.zeros((), dtype=minitorch.long, device=device)
 
     def reset_parameters(self) -> None:
         """Set the initial values, if the shapes are known already."""
@@ -357,7 +360,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """``LocalResponseNorm`` of (N, C, H, W) under its old name."""
+    """``LocalResponseNorm`` of (N, C, H, W) under its old name, for odd ``size``.
+
+    (For an even size PyTorch's class of this name looks at one channel less than it should; this one does not.)
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

@@ -35,7 +35,7 @@ class Parameter(Tensor):
         pass            # __new__ has done it; a subclass may take other arguments
 
 
-class _BufferMeta(type(Tensor)):
+class _BufferMeta(type):
     def __instancecheck__(self, instance):
         return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 

@@ -105,7 +105,7 @@ class RNNBase(Module):
         self._all_weights = []
         for layer in range(num_layers):
             width = input_size if layer == 0 else output_size * directions
-            shapes = {"weight_ih": (gates, width), "weight_hh": (gates, output_size)}
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, width), "weight_hh": (gates, output_size)}
             if bias:
                 shapes.update(bias_ih=(gates,), bias_hh=(gates,))
             if proj_size:

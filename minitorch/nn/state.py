@@ -5,8 +5,7 @@ can read files that an older version of itself wrote. Format and messages are Py
 """
 
 import itertools
-from collections import OrderedDict
-from typing import NamedTuple
+from collections import OrderedDict, namedtuple
 
 import minitorch
 from minitorch.tensor import Tensor
@@ -17,11 +16,10 @@ from .parameter import Parameter, is_lazy
 EXTRA_STATE = "_extra_state"
 
 
-class _IncompatibleKeys(NamedTuple):
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What ``load_state_dict`` returns: the keys that did not fit."""
 
-    missing_keys: list
-    unexpected_keys: list
+    __slots__ = ()
 
     def __repr__(self):
         if not self.missing_keys and not self.unexpected_keys:

@@ -171,15 +171,15 @@ class Transformer(Module):
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
-            layer = TransformerEncoderLayer(*options, **factory)
+            encoder_layer = TransformerEncoderLayer(*options, **factory)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-            self.encoder = TransformerEncoder(layer, num_encoder_layers, norm)
+            self.encoder = TransformerEncoder(encoder_layer, num_encoder_layers, norm)
         if custom_decoder is not None:
             self.decoder = custom_decoder
         else:
-            layer = TransformerDecoderLayer(*options, **factory)
+            decoder_layer = TransformerDecoderLayer(*options, **factory)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-            self.decoder = TransformerDecoder(layer, num_decoder_layers, norm)
+            self.decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm)
         self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead

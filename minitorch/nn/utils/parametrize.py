@@ -16,7 +16,7 @@ from ..containers import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter
 
-_cache = {}             # (id of module, name) -> tensor, while ``cached()`` is on
+_cache: dict = {}       # (id of module, name) -> tensor, while ``cached()`` is on
 _cached_depth = 0
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import minitorch
 from minitorch.tensor import Tensor
 
-_Fields = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
+PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
 
-class PackedSequence(_Fields):
+class PackedSequence(PackedSequence_):
     """What the recurrent layers take in place of a padded tensor. Made by ``pack_padded_sequence``.
 
     ``data`` (sum of lengths, *); ``batch_sizes[t]``, how many sequences have an element t (int64, on the CPU);
