@@ -221,6 +221,16 @@ def test_lazy_layers_become_ordinary_ones():
     assert m.weight.shape == (3, 5) and m.in_features == 5 and not m._forward_pre_hooks
 
 
+@pytest.mark.filterwarnings("ignore:Lazy modules")
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_of_lazy_layers_learn_their_own_shapes(copied):
+    m = nn.Sequential(nn.LazyLinear(3))
+    twin = copied(m)
+    assert twin(minitorch.ones(2, 5)).shape == (2, 3) and m(minitorch.ones(2, 7)).shape == (2, 3)
+    assert type(twin[0]) is type(m[0]) is nn.Linear and (twin[0].in_features, m[0].in_features) == (5, 7)
+    assert not twin[0]._forward_pre_hooks and not m[0]._load_state_dict_pre_hooks
+
+
 # -------------------------------------------------------------------------------------------------------- containers
 def test_sequential_is_a_list():
     s = nn.Sequential(*(nn.Linear(i + 1, i + 2) for i in range(4)))
