@@ -22,17 +22,24 @@ def general(op, inputs, attrs, out=None):
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
     inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
     check_devices(op, inputs)
+    if op.check:
+        op.check(*[getattr(x, "array", x) for x in inputs])
     if op.promotion:
         inputs = PROMOTIONS[op.promotion](op, inputs, kinds, attrs)
+    for x in participants(inputs, kinds) if op.refuses else ():
+        if hasattr(x, "dtype") and x.dtype.kind in op.refuses:
+            raise errors.not_implemented(op.name, x.dtype)
     return op.bare(inputs, **attrs) if variadic else op.bare(*inputs, **attrs)
 
 
 def cast_first(op, inputs, attrs):
-    """Call `op` with its first input cast to the dtype that is asked for."""
+    """Call `op` with its first input cast to the dtype that is asked for; sums of small integers also come in it."""
     first, *rest = inputs
+    dtype = dtypes.from_np(attrs["dtype"])
     if first.array.dtype != attrs["dtype"]:
-        first = first.to(dtypes.from_np(attrs["dtype"]))
-    return op.call(first, *rest, **{**attrs, "dtype": None})
+        first = first.to(dtype)
+    out = op.call(first, *rest, **{**attrs, "dtype": None})
+    return out if out.array.dtype == attrs["dtype"] else out.to(dtype)
 
 
 def accept(op, x, kind, position):
@@ -114,17 +121,15 @@ def promote_floating(op, inputs, kinds, attrs):
     """No promotion: the tensors must agree, and integers are refused."""
     inputs = promote_same(op, inputs, kinds, attrs)
     for x in participants(inputs, kinds):
-        require_floating(op.name, x)
+        if hasattr(x, "dtype"):
+            require_floating(op.name, x)
     return inputs
 
 
 def require_floating(name, x):
-    """RuntimeError, in PyTorch's words, if a raw array is not of a floating-point type."""
-    d = dtypes.from_np(x.dtype)
-    if not d.is_floating_point:
-        names = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
-        raise RuntimeError(f'"{name}" not implemented for \'{names.get(d.name, d.name)}\': convert the {d.name} tensor '
-                           f"first, as in x.float()")
+    """NotImplementedError, as in PyTorch, if a raw array is not of a floating-point type."""
+    if not dtypes.from_np(x.dtype).is_floating_point:
+        raise errors.not_implemented(name, x.dtype)
 
 
 PROMOTIONS = {"common": promote_common, "any": lambda op, inputs, kinds, attrs: inputs, "float": promote_float, "same": promote_same,

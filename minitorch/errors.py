@@ -141,6 +141,15 @@ def _wrong_dtype(op, error, inputs):
         return RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
                             "invert a mask, use the `~` or `logical_not()` operator instead.")
     if isinstance(error, np._core._exceptions.UFuncTypeError) and arrays:
-        names = " and ".join(str(a.dtype) for a in arrays)
-        return RuntimeError(f'"{op.name}" not implemented for {names}')
+        return not_implemented(op.name, arrays[0].dtype)
     return None
+
+
+TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
+              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+
+
+def not_implemented(name, dtype):
+    """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
+    return NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES.get(dtype.name, dtype.name)}\': convert the '
+                               f"{dtype.name} tensor first, as in x.{'long' if dtype.kind == 'f' else 'float'}()")

@@ -75,7 +75,9 @@ class Op:
 
     `promotion` says what dtype the inputs are brought to first: "common" (PyTorch's promotion), "float" (the same,
     and integers become the default float), "same" (they must agree), "numbers" (they must agree, and numbers are cast
-    to them), "floating" (they must agree and be floats), "any" (as they come, but 16-bit floats are computed in float32) or None (the forward pass takes any).
+    to them), "floating" (they must agree and be floats), "any" (as they come, but 16-bit floats are computed in
+    float32) or None (the forward pass takes any). `refuses` names the kinds of dtypes, as NumPy's letters, that it
+    does not take after that ("b" bools, "iub" all but floats), `check` is a function of the raw inputs before that.
     `view` says that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says
     which outputs have a gradient, or "list" for any number that all have one.
 
@@ -87,11 +89,12 @@ class Op:
     recorded = recorded
 
     def __init__(self, name, forward, inputs, attrs, rules, doc, promotion=None, view=False, joint=None,
-                 outputs=1, keeps=(), shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None):
+                 outputs=1, keeps=(), shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None,
+                 refuses="", check=None):
         self.name, self.forward, self.inputs, self.attrs, self.__doc__ = name, forward, inputs, attrs, doc
         self.promotion, self.view, self.outputs, self.keeps = promotion, view, outputs, keeps
         self.shapes, self.domain, self.sample, self.kinks = shapes, domain or {}, sample, kinks
-        self.xp_name = xp_name
+        self.xp_name, self.refuses, self.check = xp_name, refuses, check
         self.node_name = node_name or camel_case(name) + "Backward0"
         self.rules, self.joint = {x.name: rules.get(x.name) for x in inputs}, joint
         unknown = set(rules) - set(self.rules)
@@ -187,7 +190,8 @@ def with_out(function):
     return call
 
 
-OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name"}
+OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name",
+           "refuses", "check"}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 
 

@@ -93,7 +93,8 @@ def unpack_one(op, i, x, bare):
         other = [f"x{i} = {t}", f"g{i} = False", "plain = False", "d = f32"]
     else:
         body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad", *([] if bare else [f"plain = plain and {same}"])]
-        other = [f"x{i} = {t}", f"g{i} = False", *([] if bare else [f"plain = plain and {t}.__class__ in NUMBERS"])]
+        number = f"({t} is None or {t}.__class__ in NUMBERS)" if x.optional else f"{t}.__class__ in NUMBERS"
+        other = [f"x{i} = {t}", f"g{i} = False", *([] if bare else [f"plain = plain and {number}"])]
     if x.kind == "number":
         return [f"if isinstance({t}, Tensor):", *indent(body), "else:", *indent(other)]
     if x.optional:
