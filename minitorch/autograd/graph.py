@@ -66,7 +66,7 @@ class Node:
 
     def check_unwritten(self):
         for value in self.saved:
-            for x in value if type(value) is tuple else (value,):
+            for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
                     found = writes.get(id(owner(x)))
                     if found is not None and found.time > self.time:
@@ -93,7 +93,7 @@ def _only(result):
 def rewrap(value, place, backend):
     """A saved value for a recorded backward pass: arrays become tensors at their `place` in the graph."""
     from ..tensor import Tensor, wrap
-    if type(value) is tuple and place is not None:        # several inputs, or several outputs
+    if isinstance(value, tuple) and place is not None:     # several inputs, or several outputs
         places = place if type(place) is tuple else [Selected(place, i) for i in range(len(value))]
         return tuple(rewrap(v, p, backend) for v, p in zip(value, places))
     if not isinstance(value, backend.ndarray):

@@ -10,13 +10,18 @@ from . import (
     convert,
     create,
     cross_entropy,
+    cumulative,
+    distance,
     dropout,
     embedding,
     extreme,
+    fold,
+    grid,
     index,
     join,
     linear,
     loss,
+    margin,
     matmul,
     norm,
     operators,
@@ -27,13 +32,18 @@ from . import (
     reduce,
     resize,
     shape,
+    shuffle,
     softmax,
+    sort,
+    statistics,
+    unpool,
     view,
 )
 
-__all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entropy", "dropout", "embedding", "extreme", "index",
-           "join", "linear", "loss", "matmul", "norm", "operators", "pad", "pointwise", "pool", "random", "reduce",
-           "resize", "shape", "softmax", "view"]
+__all__ = ["activation", "arithmetic", "conv", "convert", "create", "cross_entropy", "cumulative", "distance",
+           "dropout", "embedding", "extreme", "fold", "grid", "index", "join", "linear", "loss", "margin",
+           "matmul", "norm", "operators", "pad", "pointwise", "pool", "random", "reduce", "resize", "shape",
+           "shuffle", "softmax", "sort", "statistics", "unpool", "view"]
 
 
 def bind_methods():

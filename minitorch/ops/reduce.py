@@ -72,3 +72,41 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
         total /= n if n else float("nan")
         return total
     return total / total.dtype.type(n) if n else total * float("nan")
+
+
+def products_of_others(F, x, dim):
+    """For each element the product of all others along `dim`, without dividing: those before it times those after."""
+    before = F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1)
+    x = F.flip_dims(x, dims=(dim,))
+    return before * F.flip_dims(F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1), dims=(dim,))
+
+
+def product_slope(F, g, input, dim, keepdim, shape):
+    if not shape:
+        return g
+    if dim is None:
+        flat = products_of_others(F, F.reshape(input, shape=(-1,)), 0)
+        return F.reshape(g * flat, shape=shape)
+    return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
+
+
+@op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
+    F, g, input, dim, keepdim, input_shape))
+def prod(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
+    kind = input.dtype.kind
+    return F.xp.multiply.reduce(input, axes(input, dim), None if kind == "f" or kind == "c" else "int64", None, keepdim)
+
+
+# ---- in logarithms -----------------------------------------------------------------------------------------
+@op(promotion="float", input=lambda F, g, input, out, dim, keepdim, input_shape: (
+    restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
+def logsumexp(F, input, *, dim, keepdim=False):
+    """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. Of nothing it is -inf."""
+    xp, dim = F.xp, axes(input, dim)
+    top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
+    top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
+    out = xp.exp(input - top)
+    with xp.errstate(divide="ignore"):
+        out = xp.log(xp.add.reduce(out, dim, None, None, keepdim))
+    return out + (top if keepdim else top.reshape(out.shape))
