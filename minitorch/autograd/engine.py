@@ -22,62 +22,63 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
     """
     uses, order = count_uses(roots)
     wanted = None if capture is None else upstream(order, capture)
-    # Leaf tensors tell themselves from nodes by an empty `parents`.
-    grads, ready, owned = {}, [], set()
+    grads, owned = {}, set()           # what has arrived at a place; the places whose array was made here
     for root, seed in zip(roots, seeds):
         g = seed if create_graph else seed.array
         grads[root] = grads[root] + g if root in grads else g
-    for root in dict.fromkeys(roots):
-        if not uses.get(root):
-            ready.append(root)
+    ready = [root for root in dict.fromkeys(roots) if not uses.get(root)]
     while ready:
         place = ready.pop()
         g = grads.pop(place, None)
-        if g is None and not place.parents:
-            continue
         if place.hooks is not None and g is not None:
             g = before(place, g, create_graph)
         if capture is not None and place in capture:
             capture[place] = g
-        if not place.parents:
-            if capture is None:
-                accumulate(place, g, create_graph, place in owned)
+        if not place.parents:                              # a leaf tensor
+            if capture is None and g is not None:
+                accumulate(place, g, create_graph, place in owned and place.hooks is None)
             continue
-        if g is None or (wanted is not None and place not in wanted):
-            pulled = (None,) * len(place.parents)
-        else:
+        pulled = None
+        if g is not None and (wanted is None or place in wanted):
             pulled = place.pull(g, create_graph)
             if place.hooks is not None and place.hooks.post:
                 pulled = after(place, pulled, g, create_graph)
         if not retain_graph:
             place.release()
-        for parent, gp in zip(place.parents, pulled):
+        for i, parent in enumerate(place.parents):
             if parent is None:
                 continue
+            if pulled is not None and pulled[i] is not None:
+                send(place, parent, pulled, i, g, grads, owned, create_graph)
             uses[parent] -= 1
             if not uses[parent]:
                 ready.append(parent)
-            if gp is None:
-                continue
-            if place.__class__ is Selected:
-                slots, i = grads.setdefault(parent, [None] * len(parent.shape)), place.op
-                slots[i] = gp if slots[i] is None else slots[i] + gp
-                continue
-            if gp.shape != parent.shape:                   # undo broadcasting
-                F = place.op.recorded if create_graph else place.backend
-                gp = F.sum_to(gp, shape=tuple(parent.shape))
-            held = grads.get(parent)
-            if held is None:
-                grads[parent] = gp
-                if not parent.parents and not create_graph and is_fresh(gp, g, place.saved, pulled):
-                    owned.add(parent)
-            elif parent in owned and not create_graph and held.dtype == gp.dtype:
-                held += gp                                 # the sum below is ours: add into it
-                grads[parent] = held                       # (a NumPy scalar is not changed but replaced)
-            else:
-                grads[parent] = held + gp
-                if not create_graph and isinstance(grads[parent], place.backend.ndarray):
-                    owned.add(parent)
+
+
+def send(place, parent, pulled, i, g, grads, owned, create_graph):
+    """Add the gradient ``pulled[i]``, which `place` made of `g`, to what has arrived at `parent`."""
+    gp = pulled[i]
+    if place.__class__ is Selected:                        # one output of an op with several
+        slots, k = grads.setdefault(parent, [None] * len(parent.shape)), place.op
+        slots[k] = gp if slots[k] is None else slots[k] + gp
+        return
+    backend = place.backend
+    if not create_graph and gp.__class__ is not backend.ndarray:
+        gp = backend.asarray(gp)                           # a NumPy scalar, from arithmetic on 0-d arrays
+    if gp.shape != parent.shape:                           # undo broadcasting
+        gp = (place.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(parent.shape))
+    held = grads.get(parent)
+    if held is None:
+        grads[parent] = gp
+        if not parent.parents and not create_graph and is_fresh(gp, g, place.saved, pulled):
+            owned.add(parent)
+    elif create_graph:
+        grads[parent] = held + gp
+    elif parent in owned and held.dtype == gp.dtype:
+        held += gp
+    else:
+        grads[parent] = backend.asarray(held + gp)
+        owned.add(parent)
 
 
 def count_uses(roots):

@@ -23,6 +23,8 @@ class CPU(Backend):
 
     def strided(self, array, shape, strides):
         # np.lib.stride_tricks would hang a helper object into the chain of bases, and takes five times as long.
+        if array.__class__ is not np.ndarray:              # a NumPy scalar
+            array = np.array(array)
         memory = owner(array)
         offset = array.ctypes.data - memory.ctypes.data if array.size else 0
         return np.ndarray(shape, array.dtype, flat(memory), offset, strides)

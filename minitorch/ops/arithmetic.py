@@ -27,25 +27,25 @@ _div = ufunc("div", "``input / other``, true division.", "true_divide", promotio
 neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambda F, g: -g)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=True)
 def add(input, other, *, alpha=1):
     """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
     return _add(input, other) if alpha == 1 else _add(input, mul(other, alpha))
 
 
-@composite(inplace=True, aliases=("subtract",))
+@composite(inplace=True, out=True, aliases=("subtract",))
 def sub(input, other, *, alpha=1):
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
     return _sub(input, other) if alpha == 1 else _sub(input, mul(other, alpha))
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=True)
 def rsub(input, other, *, alpha=1):
     """``other - alpha * input``."""
     return sub(other, input, alpha=alpha)
 
 
-@composite(inplace=True, aliases=("divide",))
+@composite(inplace=True, out=True, aliases=("divide",))
 def div(input, other, *, rounding_mode=None):
     """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
     if rounding_mode is None:
@@ -58,7 +58,7 @@ def div(input, other, *, rounding_mode=None):
                        f"'{rounding_mode}'")
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=True)
 def true_divide(input, other):
     """``input / other``, true division."""
     return _div(input, other)

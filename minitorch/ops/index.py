@@ -168,7 +168,7 @@ def __getitem__(self, item):
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(np.array([0, 2]),), (slice(0, 2),)]))))
 def index_set(F, input, values: Number, *, index):
     """A copy of `input` with `values` at `index`, which names no place twice."""
-    out = input.copy()
+    out = F.xp.array(input)
     out[index] = values
     return out
 
@@ -179,7 +179,7 @@ def index_set(F, input, values: Number, *, index):
     sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(np.array([0, 2, 0]),))))
 def index_accumulate(F, input, values: Number, *, index):
     """A copy of `input` with `values` added at `index`, as often as it names a place."""
-    out = input.copy()
+    out = F.xp.array(input)
     add_at(F.xp, out, index, F.xp.broadcast_to(values, out[index].shape))
     return out
 
