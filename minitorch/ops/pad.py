@@ -3,6 +3,8 @@
 `pad` counts from the last dimension: (left, right, top, bottom, ...). Negative numbers cut places off.
 """
 
+import numpy as np
+
 from ..op import composite, op
 from .windows import pad_sides
 
@@ -21,15 +23,107 @@ def constant_pad(F, input, *, pad, value):
     return input.copy() if out is input else out
 
 
+# ---- taking places, and adding them back -------------------------------------------------------------------
+@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 3, 4))], dict(
+        places=(np.array([2, 0, 0, 1]), d.choice([None, np.array([1, 1])])))),
+    input=lambda F, g, places, input_shape: F.add_places(g, places=places, size=tuple(input_shape)))
+def take_places(F, input, *, places):
+    """``input[..., p, q]`` for the integer arrays `places` of the last dimensions, each by itself; None is all."""
+    out = input
+    for i, index in enumerate(places):
+        if index is not None:
+            out = F.xp.take(out, F.from_host(index), input.ndim - len(places) + i)
+    return input.copy() if out is input else out
+
+
+@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 4, 2))], dict(
+        places=(np.array([2, 0, 0, 1]), np.array([1, 1])), size=(2, 3, 4))),
+    grad=lambda F, g, places: F.take_places(g, places=places))
+def add_places(F, grad, *, places, size):
+    """Zeros of shape `size` with `grad` added at `places`: the transpose of `take_places`."""
+    for i, index in enumerate(places):
+        if index is not None:
+            axis = grad.ndim - len(places) + i
+            grad = add_along(F.xp, grad, index, axis, size[axis])
+    return grad.copy()
+
+
+def add_along(xp, grad, index, axis, size):
+    """The slices of `grad` added at the places `index` of one dimension, sorted so that equal places are neighbours."""
+    out = xp.zeros((*grad.shape[:axis], size, *grad.shape[axis + 1:]), grad.dtype)
+    if index.size:
+        order = np.argsort(index, kind="stable")
+        index = index[order]
+        starts = np.flatnonzero(np.diff(index, prepend=-1))
+        sums = xp.add.reduceat(xp.take(grad, order, axis), starts, axis)
+        out[(slice(None),) * axis + (index[starts],)] = sums
+    return out
+
+
+# ---- where padded places come from -------------------------------------------------------------------------
+def reflect(n, before, after):
+    if max(before, after) >= n:
+        raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding "
+                           f"({before}, {after}) at a dimension of size {n}")
+    places = np.abs(np.arange(-before, n + after))
+    return np.where(places >= n, 2 * (n - 1) - places, places)
+
+
+def replicate(n, before, after):
+    return np.clip(np.arange(-before, n + after), 0, n - 1)
+
+
+def circular(n, before, after):
+    if max(before, after) > n:
+        raise RuntimeError(f"Padding value causes wrapping around more than once: padding ({before}, {after}) at a "
+                           f"dimension of size {n}")
+    inner = np.arange(max(-before, 0), n - max(-after, 0))
+    if not inner.size:
+        raise RuntimeError(f"Negative padding value is resulting in an empty dimension: ({before}, {after}) of {n}")
+    return inner[np.arange(-max(before, 0), inner.size + max(after, 0)) % inner.size]
+
+
+PLACES = {"reflect": reflect, "replicate": replicate, "circular": circular}
+
+
 @composite(namespace="nn.functional")
 def pad(input, pad, mode="constant", value=None):
-    """`input` with places around its last dimensions: ``pad`` is (left, right, top, bottom, ...)."""
+    """`input` with places around its last dimensions: ``pad`` is (left, right, top, bottom, ...), the last one first.
+
+    `mode`: "constant" puts `value` there (0 by default); "reflect" mirrors without repeating the edge, "replicate"
+    repeats the edge, "circular" goes on at the other end; these three pad the last 1, 2 or 3 dimensions of an input
+    with one or two more. Negative numbers cut places off.
+
+    >>> pad(arange(3.), (2, 1), "reflect")     # doctest: +SKIP (needs one more dimension)
+    """
     pad = tuple([p.__index__() for p in pad])
     if len(pad) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
+        raise RuntimeError(f"Padding length must be divisible by 2, got {len(pad)} numbers")
     if len(pad) > 2 * input.ndim:
         raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension but got "
                            f"padding length {len(pad)} and input of dimension {input.ndim}")
+    n = len(pad) // 2
     if mode == "constant":
+        check_sizes(input, pad, n)
         return constant_pad(input, pad, 0 if value is None else value)
-    raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in PLACES or n not in (1, 2, 3) or input.ndim not in (n + 1, n + 2):
+        raise NotImplementedError(f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, in "
+                                  f"modes {', '.join(PLACES)}: got mode '{mode}', padding {list(pad)} and an input of "
+                                  f"{input.ndim} dimensions")
+    check_sizes(input, pad, n)
+    if 0 in input.shape[-n:]:
+        raise RuntimeError(f"{mode} padding: expected non-zero sizes in the padded dimensions, but got input of shape "
+                           f"{list(input.shape)}")
+    sizes = zip(input.shape[input.ndim - n:], sides_of(pad))
+    places = [PLACES[mode](size, *sides) if any(sides) else None for size, sides in sizes]
+    return take_places(input, tuple(places))
+
+
+def check_sizes(input, pad, n):
+    """RuntimeError where cutting leaves less than nothing."""
+    for size, (before, after) in zip(input.shape[input.ndim - n:], sides_of(pad)):
+        if size + before + after < 0:
+            raise RuntimeError(f"The input size {size}, plus negative padding {before} and {after}, resulted in a "
+                               f"negative output size, which is invalid")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..op import Other, op
 from .arithmetic import where
-from .resize import resample
+from .resize import adaptive_bounds, mean_taps, resample
 from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
 
 
@@ -37,16 +37,20 @@ class Pooling(NamedTuple):
 
 def window_reduce(F, function, x, pooling, fill):
     """Reduce the windows of `x` by the binary ufunc `function`, with `fill` in the padding."""
-    n = len(pooling.out)
-    x = first = pad_sides(F.xp, x, pooling.sides(x.shape[x.ndim - n:]), fill)
+    n, given = len(pooling.out), x
+    x = pad_sides(F.xp, x, pooling.sides(x.shape[x.ndim - n:]), fill)
+    fresh = x is not given
     if all(o == 1 for o in pooling.out) and max(pooling.dilation) == 1:
         return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
     for i in range(n):
         parts = [x[(Ellipsis, part) + (slice(None),) * (n - i - 1)] for part in pooling.slices(i)]
-        x = parts[0] if len(parts) == 1 else function(parts[0], parts[1])
+        if len(parts) == 1:
+            x = parts[0]
+        else:
+            x, fresh = function(parts[0], parts[1]), True
         for part in parts[2:]:
             function(x, part, x)
-    return x.copy() if x.base is first or x is first else x
+    return x if fresh else x.copy()
 
 
 # ---- maxima ------------------------------------------------------------------------------------------------
@@ -120,39 +124,35 @@ def max_pool_indices(F, input, *, windows):
         places = places * size[i] + table
     order = (*range(len(lead)), *range(len(lead), windows.ndim, 2), *range(len(lead) + 1, windows.ndim, 2))
     outs = tuple([table.shape[-2] for table in tables])
-    best = windows.transpose(order).reshape(*lead, *outs, -1).argmax(-1)
-    places = xp.broadcast_to(places, windows.shape).transpose(order).reshape(*lead, *outs, -1)
+    shape = (*lead, *outs, prod([table.shape[-1] for table in tables]))
+    best = windows.transpose(order).reshape(shape).argmax(-1)
+    places = xp.broadcast_to(places, windows.shape).transpose(order).reshape(shape)
     return xp.take_along_axis(places, best[..., None], -1)[..., 0]
 
 
-@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 5)), np.array([[0, 3, 3], [1, 2, 4]])], dict(dims=1)),
+@op(promotion=None, namespace=None,
+    sample=lambda d: ([d.array((2, 5)), np.array([[0, 3, 3], [1, 2, 4]])], dict(dims=1)),
     input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
 def gather_last(F, input, indices: Other, *, dims):
     """The elements of `input` at `indices`, places in its last `dims` dimensions laid out in one row."""
-    lead = input.shape[:input.ndim - dims]
-    found = F.xp.take_along_axis(input.reshape(*lead, -1), indices.reshape(*lead, -1), -1)
-    return found.reshape(indices.shape)
+    return F.xp.take_along_axis(rows(input, dims), rows(indices, dims), -1).reshape(indices.shape)
 
 
-@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 3], [1, 2, 4]])], dict(size=(5,))),
+def rows(x, dims):
+    """`x` with its last `dims` dimensions laid out in one row."""
+    lead = x.ndim - dims
+    return x.reshape(*x.shape[:lead], prod(x.shape[lead:]))
+
+
+@op(promotion="any", namespace=None,
+    sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 3], [1, 2, 4]])], dict(size=(5,))),
     grad=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
 def scatter_last(F, grad, indices: Other, *, size):
     """Zeros with `grad` added at `indices`: the transpose of `gather_last`."""
-    xp, places = F.xp, prod(size)
-    lead = indices.shape[:indices.ndim - len(size)]
-    out = xp.zeros(prod(lead) * places, grad.dtype)
-    rows = indices.reshape(prod(lead), -1) + xp.arange(prod(lead))[:, None] * places
-    xp.add.at(out, rows.ravel(), grad.ravel())
-    return out.reshape(*lead, *size)
-
-
-@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 1], [1, 2, 4]])], dict(size=(5,))),
-    input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
-def put_last(F, input, indices: Other, *, size):
-    """Zeros with `input` written at `indices`; of several values for one place one is kept."""
-    lead = indices.shape[:indices.ndim - len(size)]
-    out = F.xp.zeros((*lead, prod(size)), input.dtype)
-    F.xp.put_along_axis(out, indices.reshape(*lead, -1), input.reshape(*lead, -1), -1)
+    xp, lead = F.xp, indices.shape[:indices.ndim - len(size)]
+    out = xp.zeros(prod(lead) * prod(size), grad.dtype)
+    first = xp.arange(prod(lead)).reshape(*lead, 1) * prod(size)
+    xp.add.at(out, (rows(indices, len(size)) + first).ravel(), grad.ravel())
     return out.reshape(*lead, *size)
 
 
@@ -233,8 +233,8 @@ def windows_of(name, n, input, kernel_size, stride, padding, dilation=1, ceil_mo
 def check_rank(name, n, input):
     """The input must be (C, *size) or (N, C, *size); only N may be 0."""
     if input.ndim not in (n + 1, n + 2) or 0 in input.shape[input.ndim - n - 1:]:
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for "
-                           f"input, but got: {list(input.shape)}")
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size "
+                           f"for input, but got: {list(input.shape)}")
 
 
 # ---- sliding windows: the public functions -----------------------------------------------------------------
@@ -351,12 +351,6 @@ def adaptive_size(name, n, input, output_size):
     return out
 
 
-def bounds(size, out):
-    """Where the `out` windows that divide `size` places begin and end."""
-    i = np.arange(out)
-    return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
-
-
 def even(size, out):
     """The `Pooling` that does the same as adaptive windows, if all sizes are multiples; else None."""
     if any(o == 0 or m % o for m, o in zip(size, out)):
@@ -365,19 +359,11 @@ def even(size, out):
     return Pooling(kernel, kernel, (0,) * len(out), (1,) * len(out), out)
 
 
-def averaging_matrix(size, out):
-    """The matrix (out, size) that takes the mean of each adaptive window."""
-    start, end = bounds(size, out)
-    place = np.arange(size)
-    inside = (place >= start[:, None]) & (place < end[:, None])
-    return inside / (end - start)[:, None]
-
-
 def adaptive_tables(size, out):
     """For each dimension the places, (out, longest window), that each window covers, its last one repeated."""
     tables = []
     for m, o in zip(size, out):
-        start, end = bounds(m, o)
+        start, end = adaptive_bounds(m, o)
         longest = int((end - start).max(initial=1))
         tables.append(np.minimum(start[:, None] + np.arange(longest), end[:, None] - 1))
     return tuple(tables)
@@ -395,7 +381,7 @@ def adaptive_avg_pool_nd(n):
         pooling = even(size, out)
         if pooling:
             return avg_pool(input, pooling, prod(pooling.kernel))
-        return resample(input, tuple([None if m == o else averaging_matrix(m, o) for m, o in zip(size, out)]))
+        return resample(input, tuple([None if m == o else mean_taps(m, o) for m, o in zip(size, out)]))
     return adaptive_avg_pool_of_rank
 
 
