@@ -1,7 +1,10 @@
 """The op table, embeddings: rows of a table looked up by index, singly or in bags."""
 
+import numpy as np
+
 from ..autograd.graph import written
 from ..op import Other, composite, op
+from ..tensor import wrap
 
 
 @op(promotion=None, namespace=None, node_name="EmbeddingBackward0",
@@ -64,9 +67,14 @@ def add_rows(xp, out, index, rows):
         xp.add.at(out, index, rows)
         return
     order = xp.argsort(index, kind="stable")
-    index = index[order]
-    starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), index[1:] != index[:-1]]))
-    out[index[starts]] += xp.add.reduceat(rows[order], starts, axis=0)
+    add_runs(xp, out, index[order], rows[order])
+
+
+def add_runs(xp, out, index, rows):
+    """The same for indices in ascending order."""
+    if len(index):
+        starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), index[1:] != index[:-1]]))
+        out[index[starts]] += xp.add.reduceat(rows, starts, axis=0)
 
 
 def renormalise(weight, index, max_norm, norm_type):
@@ -99,3 +107,100 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if max_norm is not None:
         renormalise(weight, input.array, max_norm, norm_type)
     return take_rows(input, weight, padding_idx, scale_grad_by_freq)
+
+
+# ---- bags --------------------------------------------------------------------------------------------------
+@op(promotion="any", namespace=None, input=lambda F, g, bags: F.take_rows(bags, g, padding_idx=-1,
+                                                                       scale_grad_by_freq=False),
+    sample=lambda d: ([d.array((5, 2)), np.sort(d.integers((5,), 0, 2))], dict(n=3)))
+def sum_bags(F, input, bags: Other, *, n):
+    """The sums of the rows of each of `n` bags; `bags` says which one each row is in, in ascending order."""
+    out = F.xp.zeros((n, input.shape[1]), input.dtype)
+    add_runs(F.xp, out, bags, input)
+    return out
+
+
+@composite(namespace="nn.functional")
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                  sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """Sums, means or maxima of the rows of each bag of indices: (B, N), or (N,) with `offsets` (B,), gives (B, D).
+
+    `offsets` says where each bag begins; with `include_last_offset` its last element is where the last bag ends.
+    `per_sample_weights`, shaped as the indices, weigh the rows of a sum. Indices equal to `padding_idx` do not
+    count. An empty bag gives zeros. The other arguments are `embedding`'s.
+    """
+    check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
+    backend = weight.backend
+    index = input.array.reshape(-1)
+    bags, n = bag_numbers(input.array, offsets, include_last_offset)
+    if max_norm is not None:
+        renormalise(weight, index, max_norm, norm_type)
+    if padding_idx is not None:
+        padding_idx %= len(weight.array)
+        kept = np.flatnonzero(index != padding_idx)
+        index, bags = index[kept], bags[kept]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)[kept]
+    rows = take_rows(wrap(index, backend), weight, -1, scale_grad_by_freq)
+    if mode == "max":
+        return max_bags(rows, bags, n)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    out = sum_bags(rows, wrap(bags, backend), n)
+    if mode == "mean":
+        sizes = np.maximum(np.bincount(bags, minlength=n), 1).astype(weight.array.dtype)
+        out = out / wrap(sizes[:, None], backend)
+    return out
+
+
+def check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse):
+    if per_sample_weights is not None and input.array.shape != per_sample_weights.array.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
+                         f"have the same shape as the input ({input.shape})")
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(f"if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+                         f"length sequences. However, found offsets of type {type(offsets)}")
+    if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
+        raise ValueError(f"offsets has to be a 1D Tensor but got {offsets if offsets is None else offsets.shape}")
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"mode has to be one of sum, mean or max, got {mode!r}")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if mode != "sum" and per_sample_weights is not None:
+        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+                                  f"supported for mode='sum' (got mode='{mode}')")
+
+
+def bag_numbers(index, offsets, include_last_offset):
+    """Which bag each index is in, and the number of bags."""
+    if index.ndim == 2:
+        return np.repeat(np.arange(len(index)), index.shape[1]), len(index)
+    starts = offsets.array[:-1] if include_last_offset else offsets.array
+    if include_last_offset and not offsets.array.size:
+        raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                           f"position 0. However, got {int(starts[0])}")
+    if starts.size and starts[-1] > len(index):
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(index)} but got offsets[-1] of "
+                           f"{int(starts[-1])}")
+    return np.searchsorted(starts, np.arange(len(index)), side="right") - 1, len(starts)
+
+
+def max_bags(rows, bags, n):
+    """The largest element of each column in each bag, zeros for an empty bag; the gradient goes to the first one."""
+    xp, x = rows.backend.xp, rows.array
+    used, starts = np.unique(bags, return_index=True)
+    if not len(used):
+        return wrap(xp.zeros((n, x.shape[1]), x.dtype), rows.backend)
+    largest = xp.maximum.reduceat(x, starts, axis=0)
+    places = xp.where(x == xp.repeat(largest, np.diff([*starts, len(x)]), axis=0), np.arange(len(x))[:, None], len(x))
+    first = np.minimum(xp.minimum.reduceat(places, starts, axis=0), len(x) - 1)
+    chosen = rows[first, np.arange(x.shape[1])]
+    return sum_bags(chosen, wrap(used, rows.backend), n)

@@ -1,6 +1,7 @@
 """The op table, affine maps: ``input @ weight.T + bias`` and the bilinear form."""
 
-from ..op import op
+from ..op import composite, op, publish
+from ..op import recorded as R
 from .shape import count
 
 
@@ -42,3 +43,24 @@ def linear_weight(F, g, input, shape):
     else:
         out = F.matmul(F.transpose(g, dim0=0, dim1=1), x)
     return out if len(shape) == 2 else F.reshape(out, shape=shape)
+
+
+@composite(method=False)
+def bilinear(input1, input2, weight, bias=None):
+    """``input1 . weight[o] . input2 + bias[o]``: (..., I), (..., J), (O, I, J), (O,) -> (..., O)."""
+    if input1.array.shape[:-1] != input2.array.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and "
+                           f"{list(input2.shape)}")
+    if weight.ndim != 3 or weight.array.shape[1:] != (input1.array.shape[-1], input2.array.shape[-1]):
+        raise RuntimeError(f"bilinear(): weight must be (out, in1, in2) = (*, {input1.array.shape[-1]}, "
+                           f"{input2.array.shape[-1]}), got {list(weight.shape)}")
+    if bias is not None and bias.array.shape[0] != weight.array.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected "
+                           f"{weight.array.shape[0]}")
+    o, i, j = weight.array.shape
+    left = R.matmul(input1, weight.permute(1, 0, 2).reshape(i, o * j)).reshape(*input1.array.shape[:-1], o, j)
+    out = R.matmul(left, input2.unsqueeze(-1)).squeeze(-1)
+    return out if bias is None else out + bias
+
+
+publish(bilinear, "bilinear", namespace="nn.functional")

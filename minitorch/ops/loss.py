@@ -4,9 +4,16 @@
 deprecated there and here. Rows have the reduction built in, so that the most common losses are one node.
 """
 
+import math
 import warnings
 
+import numpy as np
+
+from ..call import require_floating
 from ..op import Other, composite, op
+from ..op import recorded as R
+from ..tensor import Tensor
+from .create import full_like
 from .shape import count
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -38,21 +45,33 @@ def spread(g, reduction, shape):
 
 
 def check_sizes(name, input, target):
-    """Refuse a broadcast that is hardly ever meant: the same number of elements in another shape.
+    """Refuse a broadcast that is hardly ever meant: one that is larger than both, such as (N, 1) against (N,).
 
-    ``(N, 1)`` against ``(N,)`` would give N x N differences. PyTorch warns; here it is an error. Other broadcasts,
-    such as (N, C) against (C,), are as in PyTorch: with a warning.
+    PyTorch warns of every broadcast; here one that only stretches `target` (or `input`) to the other gives the
+    warning, and one that makes every pair of their elements the error.
     """
     a, b = input.array.shape, target.array.shape
     if a == b:
         return
-    if count(a) == count(b) != 1 and a != b:
-        raise ValueError(f"{name}: input of shape {list(a)} and target of shape {list(b)} have the same number of "
-                         f"elements, but would broadcast to every pair of them. Give both one shape, as in "
-                         f"target.reshape(input.shape), or input.squeeze(-1)")
+    both = np.broadcast_shapes(a, b) if fit(a, b) else None
+    if both is not None and both not in (a, b):
+        raise ValueError(f"{name}: an input of shape {list(a)} and a target of shape {list(b)} would broadcast to "
+                         f"{list(both)}, every element of one against every element of the other. Give both one "
+                         f"shape, as in target.reshape(input.shape) or input.squeeze(-1)")
     warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
                   f"will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-                  stacklevel=3)
+                  stacklevel=4)
+
+
+def fit(a, b):
+    """Whether two shapes broadcast against each other."""
+    return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
+
+
+def require_same_size(name, input, target):
+    if input.array.shape != target.array.shape:
+        raise ValueError(f"{name}: target size ({target.shape}) must be the same as input size ({input.shape}), for "
+                         f"example by target.reshape(input.shape)")
 
 
 # ---- differences -------------------------------------------------------------------------------------------
@@ -62,7 +81,7 @@ def check_sizes(name, input, target):
     sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], dict(reduction=d.choice(REDUCTIONS))))
 def squared_error(F, input, target, *, reduction):
     """``(input - target) ** 2``."""
-    difference = input - target
+    difference = float_difference("mse_loss", input, target)
     if reduction == "none":
         return difference * difference
     flat = difference.reshape(-1)
@@ -70,18 +89,31 @@ def squared_error(F, input, target, *, reduction):
     return out if reduction == "sum" else out / flat.size if flat.size else out * F.xp.nan
 
 
+def float_difference(name, input, target):
+    difference = input - target
+    if difference.dtype.kind in "iub":
+        require_floating(name, difference)
+    return difference
+
+
 def squared_slope(g, input, target, reduction):
     difference = input - target
     return spread(g * 2, reduction, difference.shape) * difference
 
 
-@op(promotion="common", namespace=None, node_name="AbsBackward0", kinks="ties",
+def bent_sample(d, **attrs):
+    """Inputs whose differences keep away from the kinks at -1, 0 and 1."""
+    input = d.distinct((2, 3))
+    difference = d.distinct((2, 3), 0.1, 0.8) * d.choice([-1, 1, 3])
+    return [input, input + difference], dict(reduction=d.choice(REDUCTIONS), **attrs)
+
+
+@op(promotion="common", namespace=None, node_name="AbsBackward0", sample=bent_sample,
     input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
-    target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction),
-    sample=lambda d: ([d.distinct((2, 3)), d.distinct((2, 3)) + 0.05], dict(reduction=d.choice(REDUCTIONS))))
+    target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction))
 def absolute_error(F, input, target, *, reduction):
     """``|input - target|``."""
-    return reduced(F, F.xp.abs(input - target), reduction)
+    return reduced(F, F.xp.abs(float_difference("l1_loss", input, target)), reduction)
 
 
 def absolute_slope(F, g, input, target, reduction):
@@ -89,23 +121,26 @@ def absolute_slope(F, g, input, target, reduction):
     return spread(g, reduction, difference.shape) * F.sign(difference)
 
 
-@composite(namespace="nn.functional")
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """``weight * (input - target) ** 2``, reduced; a weighted mean divides by the sum of the weights.
-
-    `input` and `target` have one shape. A target that merely broadcasts gives a warning, as in PyTorch, and one of
-    as many elements in another shape, such as (N, 1) against (N,), ValueError: deliberately stricter than PyTorch.
-    """
-    return difference_loss("mse_loss", squared_error, input, target, size_average, reduce, reduction, weight)
-
-
-@composite(namespace="nn.functional")
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """``weight * |input - target|``, reduced; shapes as in `mse_loss`."""
-    return difference_loss("l1_loss", absolute_error, input, target, size_average, reduce, reduction, weight)
+@op(promotion="common", namespace=None, node_name="HuberLossBackward0",
+    sample=lambda d: bent_sample(d, delta=1.0, scale=d.choice([1.0, 0.5])),
+    input=lambda F, g, input, target, reduction, delta, scale: bent_slope(
+        F, g, input, target, reduction, delta, scale),
+    target=lambda F, g, input, target, reduction, delta, scale: -bent_slope(
+        F, g, input, target, reduction, delta, scale))
+def bent_error(F, input, target, *, reduction, delta, scale):
+    """``scale`` times: ``d^2 / 2`` where ``|d| <= delta``, elsewhere ``delta (|d| - delta / 2)``; d the difference."""
+    size = F.xp.abs(float_difference("huber_loss", input, target))
+    near = F.xp.minimum(size, delta)
+    return reduced(F, near * (size - near * 0.5) * scale, reduction)
 
 
-def difference_loss(name, error, input, target, size_average, reduce, reduction, weight, **attrs):
+def bent_slope(F, g, input, target, reduction, delta, scale):
+    difference = input - target
+    slope = F.hardtanh(difference, min_val=-delta, max_val=delta)
+    return spread(g * scale, reduction, difference.shape) * slope
+
+
+def difference_loss(name, error, input, target, size_average, reduce, reduction, weight=None, **attrs):
     if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
         reduction = reduction_of(size_average, reduce, reduction)
     if input.array.shape != target.array.shape:
@@ -113,11 +148,58 @@ def difference_loss(name, error, input, target, size_average, reduce, reduction,
     if weight is None:
         return error(input, target, reduction=reduction, **attrs)
     if weight.array.shape != input.array.shape:
-        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(input.shape)}")
+        raise ValueError(f"Weights and input must have the same size: got {list(weight.shape)} and "
+                         f"{list(input.shape)}")
     values = error(input, target, reduction="none", **attrs) * weight
     if reduction == "none":
         return values
     return values.sum() if reduction == "sum" else values.sum() / weight.sum()
+
+
+@composite(namespace="nn.functional")
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """``weight * (input - target) ** 2``, reduced; a weighted mean divides by the sum of the weights.
+
+    `input` and `target` have one shape. A target that merely broadcasts gives a warning, as in PyTorch. Shapes such
+    as (N, 1) against (N,), which make every pair of elements, raise ValueError: deliberately stricter than PyTorch.
+    """
+    return difference_loss("mse_loss", squared_error, input, target, size_average, reduce, reduction, weight)
+
+
+@composite(namespace="nn.functional")
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """``weight * |input - target|``, reduced; shapes and weights as in `mse_loss`."""
+    return difference_loss("l1_loss", absolute_error, input, target, size_average, reduce, reduction, weight)
+
+
+@composite(namespace="nn.functional")
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """``d^2 / (2 beta)`` where ``|d| < beta``, elsewhere ``|d| - beta / 2``, reduced; ``d = input - target``.
+
+    Shapes as in `mse_loss`. With `beta` 0 it is `l1_loss`. Source: R. Girshick, "Fast R-CNN", 2015.
+    """
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta: got {beta}")
+    if beta == 0:
+        return difference_loss("smooth_l1_loss", absolute_error, input, target, size_average, reduce, reduction)
+    return difference_loss("smooth_l1_loss", bent_error, input, target, size_average, reduce, reduction,
+                           delta=beta, scale=1 / beta)
+
+
+@composite(namespace="nn.functional")
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """``d^2 / 2`` where ``|d| < delta``, elsewhere ``delta (|d| - delta / 2)``, times `weight`, reduced.
+
+    ``d = input - target``; shapes as in `mse_loss`; the mean is over all elements, weighted or not. Source: P. Huber,
+    "Robust Estimation of a Location Parameter", 1964.
+    """
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss does not support non-positive values for delta: got {delta}")
+    if weight is None:
+        return difference_loss("huber_loss", bent_error, input, target, None, None, reduction, delta=delta, scale=1.0)
+    values = difference_loss("huber_loss", bent_error, input, target, None, None, "none", weight, delta=delta,
+                             scale=1.0)
+    return reduce_tensor(values, reduction)
 
 
 # ---- binary classification ---------------------------------------------------------------------------------
@@ -164,7 +246,122 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     `weight` multiplies each element's loss, `pos_weight` the term of the positive class; both broadcast.
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    if input.array.shape != target.array.shape:
-        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape}): "
-                         f"for example target.reshape(input.shape)")
+    require_same_size("binary_cross_entropy_with_logits", input, target)
     return logits_loss(input, target, weight, pos_weight, reduction)
+
+
+@op(promotion="common", namespace=None, node_name="BinaryCrossEntropyBackward0",
+    input=lambda F, g, input, target, weight, reduction: probability_slope(F, g, input, target, weight, reduction),
+    target=lambda F, g, input, weight, reduction: spread(
+        g if weight is None else g * weight, reduction, input.shape) * (F.log(1 - input) - F.log(input)),
+    sample=lambda d: ([d.array((2, 3), 0.1, 0.9), d.array((2, 3), 0, 1), d.choice([None, d.array((2, 3), 0.5, 2)])],
+                      dict(reduction=d.choice(REDUCTIONS))))
+def probability_loss(F, input, target, weight: Other = None, *, reduction="mean"):
+    """``-weight * (target * log(input) + (1 - target) * log(1 - input))``, each logarithm at least -100."""
+    xp = F.xp
+    if input.size and not (input.min() >= 0 and input.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1: these are probabilities; for logits "
+                           "there is binary_cross_entropy_with_logits")
+    values = (target - 1) * xp.maximum(xp.log1p(-input), -100) - target * xp.maximum(xp.log(input), -100)
+    return reduced(F, values if weight is None else values * weight, reduction)
+
+
+def probability_slope(F, g, input, target, weight, reduction):
+    """``(input - target) / (input (1 - input))``."""
+    slope = (input - target) / F.maximum((1 - input) * input, 1e-12)
+    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+
+
+@composite(namespace="nn.functional")
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """``-weight * (target * log(input) + (1 - target) * log(1 - input))`` for probabilities, reduced.
+
+    `input` and `target` have one shape, `weight` broadcasts to it. Logarithms are at least -100.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    require_same_size("binary_cross_entropy", input, target)
+    if weight is not None and weight.array.shape != input.array.shape:
+        weight = weight.expand(input.array.shape)
+    return probability_loss(input, target, weight, reduction)
+
+
+# ---- distributions -----------------------------------------------------------------------------------------
+def reduce_tensor(values, reduction):
+    """All values, their sum or their mean, on tensors."""
+    return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
+
+
+@op(promotion="common", namespace=None, node_name="KlDivBackward0",
+    input=lambda F, g, target: -g * target,
+    target=lambda F, g, input, target: g * (F.log(target) + 1 - input),
+    sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.1, 1)], {}))
+def divergence(F, input, target):
+    """``target * (log(target) - input)``, 0 times log(0) being 0."""
+    logs = F.xp.log(F.xp.where(target == 0, 1, target))
+    return target * (logs - input)
+
+
+@composite(namespace="nn.functional")
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence ``target * (log(target) - input)``, `input` being log-probabilities.
+
+    With `log_target`, `target` are log-probabilities too. Reductions: also "batchmean", the sum over the number of
+    rows, which is the divergence's definition; "mean" divides by the number of elements, and warns.
+    """
+    if reduction == "batchmean":
+        values = kl_terms(input, target, log_target).sum()
+        return values / input.array.shape[0] if input.array.ndim else values
+    reduction = reduction_of(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
+                      stacklevel=2)
+    return reduce_tensor(kl_terms(input, target, log_target), reduction)
+
+
+def kl_terms(input, target, log_target):
+    return R.exp(target) * (target - input) if log_target else divergence(input, target)
+
+
+@composite(namespace="nn.functional")
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
+                     reduction="mean"):
+    """Negative log likelihood of a Poisson distribution: ``exp(input) - target * input``, reduced.
+
+    If not `log_input`: ``input - target * log(input + eps)``. `full` adds Stirling's approximation of
+    ``log(target!)``, ``target log(target) - target + log(2 pi target) / 2``, where the target is greater than 1.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    loss = R.exp(input) - target * input if log_input else input - target * R.log(input + eps)
+    if full:
+        stirling = target * R.log(target) - target + 0.5 * R.log(2 * math.pi * target)
+        loss = loss + R.where(target > 1, stirling, 0.0)
+    return reduce_tensor(loss, reduction)
+
+
+@composite(namespace="nn.functional")
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Negative log likelihood of normal distributions: ``(log(var) + (input - target)^2 / var) / 2``, reduced.
+
+    The variance, a number or a tensor in the shape of `input`, of it without the last dimension or with one of size
+    1, is raised to `eps` where it is smaller; its gradient is not affected by that. `full` adds ``log(2 pi) / 2``.
+    Source: D. Nix and A. Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
+    """
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not valid")
+    if not isinstance(var, Tensor):
+        var = full_like(input, var)
+    if var.array.size and var.array.min() < 0:
+        raise ValueError("var has negative entry/entries")
+    a, v = input.array.shape, var.array.shape
+    if v != a:
+        if a[:-1] == v:
+            var = var.unsqueeze(-1)
+        elif len(v) != len(a) or [n for m, n in zip(a, v) if m != n] != [1]:
+            raise ValueError(f"var is of incorrect size: {list(v)} for an input of shape {list(a)}")
+    raised = var.detach().clamp_min(eps)
+    var = var + (raised - var.detach())
+    loss = 0.5 * (R.log(var) + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return reduce_tensor(loss, reduction)

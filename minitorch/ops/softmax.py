@@ -1,6 +1,10 @@
 """The op table, softmax and its logarithm, over one dimension."""
 
+import warnings
+
 from ..op import composite, op
+from ..op import recorded as R
+from .create import empty_like, zeros_like
 
 
 def along_rows(dim, ndim):
@@ -96,7 +100,6 @@ def implicit_dim(name, input, dim):
     """The dimension that PyTorch takes where none is given, with its warning."""
     if dim is not None:
         return dim
-    import warnings
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
                   f"argument.", stacklevel=3)
     return 0 if input.ndim in (0, 1, 3) else 1
@@ -120,3 +123,21 @@ def functional_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """The softmax of ``-input`` over `dim`."""
     return functional_softmax(-input, implicit_dim("softmin", input, dim), dtype=dtype)
+
+
+@composite(namespace="nn.functional")
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """Samples of the softmax relaxed by `tau`: ``softmax((logits + gumbel noise) / tau)`` over `dim`.
+
+    With `hard`, one-hot samples that have the gradient of the soft ones. `eps` is deprecated and has no effect.
+    Sources: E. Jang et al. and C. Maddison et al., 2016.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = empty_like(logits).exponential_()
+    soft = softmax_along((logits - R.log(noise)) / tau, dim)
+    if not hard:
+        return soft
+    largest = soft.detach().argmax(dim, True)
+    chosen = zeros_like(soft.detach()).scatter(dim, largest, 1.0)
+    return chosen - soft.detach() + soft
