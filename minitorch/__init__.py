@@ -31,6 +31,7 @@ from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_f
 __version__ = "0.1.0"
 
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
+globals().update(ops.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
 # Parts that are imported when first asked for, and names that live in them.

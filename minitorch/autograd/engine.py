@@ -41,6 +41,8 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
         pulled = None
         if g is not None and (wanted is None or place in wanted):
             pulled = place.pull(g, create_graph)
+            if graph.inspect is not None:
+                graph.inspect(place, pulled)
             if place.hooks is not None and place.hooks.post:
                 pulled = after(place, pulled, g, create_graph)
         if not retain_graph:
