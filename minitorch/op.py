@@ -230,6 +230,8 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     if namespace is None:
         return call
     method = namespace == "" if method is None else method
+    if public_name:
+        call.__name__ = call.__qualname__ = public_name
     for alias in (public_name or name, *aliases):
         FUNCTIONS[namespace, alias] = Public(call, alias, namespace, method, inplace)
     return call

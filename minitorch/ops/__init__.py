@@ -41,6 +41,7 @@ from . import (
     shuffle,
     softmax,
     sort,
+    special,
     statistics,
     unpool,
     view,
@@ -107,4 +108,5 @@ def bind_methods():
     operators.bind()
 
 
+special.publish_special()
 bind_methods()

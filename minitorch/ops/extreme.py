@@ -7,7 +7,7 @@ dimension passes it to the element whose index it returns. NaN counts as both th
 from .. import return_types
 from ..op import Other, composite, op
 from ..tensor import Tensor
-from .arithmetic import maximum, minimum
+from .compare import maximum, minimum
 from .reduce import axes, count, restore, spread
 
 

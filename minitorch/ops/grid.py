@@ -10,18 +10,11 @@ from math import prod
 
 import numpy as np
 
-from ..op import Other, composite, op
+from ..op import composite
 from ..tensor import wrap
-from .arithmetic import where
+from .compare import where
 from .matmul import matmul
 from .pool import gather_last
-
-
-@op(promotion=None, namespace=None, input=lambda F, g, slope: g * slope, sample=lambda d: (
-        [d.array((3,)), d.array((3,)), np.array([1.0, 0.0, -1.0])], {}))
-def known_slope(F, input, value: Other, slope: Other):
-    """`value`, as a function of `input` whose derivative is `slope`."""
-    return value.copy()
 
 
 @composite(namespace="nn.functional")
@@ -41,7 +34,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     for i, size in enumerate(sizes):
         place = grid[..., n - 1 - i]
         place = (place + 1) * ((size - 1) / 2) if align else ((place + 1) * size - 1) / 2
-        taps.append(TAPS[mode](place, size, padding_mode, align))
+        taps.append(TAPS[mode](finite(place), size, padding_mode, align))
     total = None
     for combination in product(*taps):
         value = read(input, [index for index, _ in combination])
@@ -73,7 +66,7 @@ def whole(xp, flat, out, like):
 # ---- the pixels that a place reads, by dimension: pairs of integer places and weights ---------------------------
 def nearest_taps(place, size, padding_mode, align):
     place = fold_back(place, size, padding_mode, align)
-    return [(integers(place.backend.xp, place.backend.xp.rint(place.array)), None)]
+    return [(place.backend.xp.rint(place.array).astype("int64"), None)]
 
 
 def linear_taps(place, size, padding_mode, align):
@@ -81,7 +74,7 @@ def linear_taps(place, size, padding_mode, align):
     xp = place.backend.xp
     first = xp.floor(place.array)
     rest = place - wrap(first, place.backend)
-    index = integers(xp, first)
+    index = first.astype("int64")
     return [(index, 1 - rest), (index + 1, rest)]
 
 
@@ -92,28 +85,23 @@ def cubic_taps(place, size, padding_mode, align):
     t = place - wrap(first, backend)
     s, a = 1 - t, -0.75
     weights = (a * t * s * s, ((a + 2) * t - (a + 3)) * t * t + 1, ((a + 2) * s - (a + 3)) * s * s + 1, a * s * t * t)
-    return [(integers(xp, fold_back(wrap(first + j, backend), size, padding_mode, align).array), weight)
+    return [(fold_back(wrap(first + j, backend), size, padding_mode, align).array.astype("int64"), weight)
             for j, weight in enumerate(weights, -1)]
 
 
 TAPS = {"nearest": nearest_taps, "bilinear": linear_taps, "bicubic": cubic_taps}
 
 
-def integers(xp, place):
-    """Whole floats as integers; NaN and what is far outside become -100."""
-    return xp.where(xp.abs(place) < 2**31, place, -100).astype("int64")
-
-
 def fold_back(place, size, padding_mode, align):
     """Places outside the image moved to its edge or mirrored into it."""
     if padding_mode == "zeros":
         return place
-    xp, x, slope = place.backend.xp, place.array, 1.0
+    xp, x, slope = place.backend.xp, place.array, 1
     if padding_mode == "reflection":
         x, slope = mirror(xp, x, *((0, size - 1) if align else (-0.5, size - 0.5)))
-    inside = (x > 0) & (x < size - 1)
-    x = xp.clip(xp.where(xp.isfinite(x), x, 0), 0, size - 1)
-    return known_slope(place, wrap(x, place.backend), wrap((slope * inside).astype(x.dtype), place.backend))
+    slope = xp.where((x > 0) & (x < size - 1), slope, 0).astype(x.dtype)
+    offset = xp.clip(x, 0, size - 1) - slope * place.array
+    return place * wrap(slope, place.backend) + wrap(offset, place.backend)
 
 
 def mirror(xp, x, low, high):
@@ -125,6 +113,19 @@ def mirror(xp, x, low, high):
     turns, rest = xp.floor(distance / span), xp.fmod(distance, span)
     even = turns % 2 == 0
     return xp.where(even, rest, span - rest) + low, xp.where(even, 1, -1) * xp.where(x < low, -1, 1)
+
+
+def finite(place):
+    """`place` with what no index can reach (infinite, NaN) moved to somewhere far outside the image."""
+    xp, x = place.backend.xp, place.array
+    sound = xp.abs(x) < FAR
+    if sound.all():
+        return place
+    far = xp.where(x > 0, FAR, -FAR).astype(x.dtype)
+    return where(wrap(sound, place.backend), place, wrap(far, place.backend))
+
+
+FAR = 1e6
 
 
 def check_grid(input, grid, mode, padding_mode):

@@ -22,7 +22,8 @@ def comparison(call):
 
 
 BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
-          "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+          "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+          "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
 COMMUTES = ("add", "mul", "and", "or", "xor")
 
 
@@ -36,5 +37,6 @@ def bind():
             setattr(Tensor, f"__i{name}__", inplace(op_name, call, OPS[op_name]))
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Tensor, f"__{name}__", comparison(getattr(R, name)))
+    Tensor.__rdiv__, Tensor.__idiv__ = Tensor.__rtruediv__, Tensor.__itruediv__       # Python 2's, still PyTorch's
     Tensor.__neg__, Tensor.__abs__, Tensor.__invert__ = R.neg, R.abs, R.bitwise_not
     Tensor.__pos__ = lambda self: self

@@ -1,36 +1,183 @@
-"""The op table, functions of one number: exponentials, logarithms, trigonometry, rounding, signs."""
+"""The op table, functions of one number: exponentials, logarithms, roots, trigonometry; and some of two.
 
-from ..op import op, ufunc
+Integers and bools become the default float first. Shapes stay; two inputs broadcast.
+"""
 
-POSITIVE, UNIT = (0.25, 4.0), (-0.75, 0.75)
+import math
+
+from ..op import Number, composite, op, ufunc
+from .arithmetic import pow
+from .blocks import in_blocks
+
+POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, where not all of [-2, 2]
+LN2, LN10, PI = math.log(2), math.log(10), math.pi
 
 # ---- exponentials and logarithms ---------------------------------------------------------------------------
 exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float",
             input=lambda F, g, out: g * out)
+exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float",
+             input=lambda F, g, out: g * out * LN2)
+expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float",
+              input=lambda F, g, out: g * (out + 1))
 log = ufunc("log", "The natural logarithm.", promotion="float", domain={"input": POSITIVE},
             input=lambda F, g, input: g / input)
+log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", domain={"input": POSITIVE},
+             input=lambda F, g, input: g / (input * LN2))
+log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", domain={"input": POSITIVE},
+              input=lambda F, g, input: g / (input * LN10))
+log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float",
+              domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
+
+
+def sigmoid_block(xp, out, x):
+    xp.negative(x, out=out)
+    xp.exp(out, out=out)
+    out += 1
+    xp.reciprocal(out, out=out)
+
+
+@op(promotion="float", inplace=True, input=lambda F, g, out: g * (out * (1 - out)))
+def sigmoid(F, input):
+    """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
+    return in_blocks(F, sigmoid_block, input)
+
+
+@op(promotion="float", inplace=True, domain={"input": INNER},
+    input=lambda F, g, input, eps: logit_slope(F, g, input, eps))
+def logit(F, input, *, eps=None):
+    """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
+
+    Without `eps` NaN outside [0, 1].
+    """
+    x = input if eps is None else F.xp.clip(input, eps, 1 - eps)
+    return F.xp.log(x / (1 - x))
+
+
+def logit_slope(F, g, x, eps):
+    """1 / (x (1 - x)) in the domain; outside it NaN, or 0 where `eps` clamps."""
+    slope = g / (x * (1 - x))
+    if eps is None:
+        return F.where((x >= 0) & (x <= 1), slope, math.nan)
+    return F.keep(slope, (x >= eps) & (x <= 1 - eps))
+
+
+# ---- roots and powers --------------------------------------------------------------------------------------
 sqrt = ufunc("sqrt", "The square root.", promotion="float", domain={"input": POSITIVE},
              input=lambda F, g, out: g / (2 * out))
+
+
+@op(promotion="float", inplace=True, domain={"input": POSITIVE}, input=lambda F, g, out: out * out * out * g * -0.5)
+def rsqrt(F, input):
+    """``1 / sqrt(input)``."""
+    return F.xp.reciprocal(F.xp.sqrt(input))
+
+
+reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", domain={"input": (0.5, 2.0)},
+                   input=lambda F, g, out: -g * out * out)
+
+
+@composite(inplace=True, out=True)
+def square(input):
+    """``input ** 2``; bools become int64."""
+    return pow(input, 2)
+
 
 # ---- trigonometry ------------------------------------------------------------------------------------------
 sin = ufunc("sin", "The sine of `input` (radians).", promotion="float",
             input=lambda F, g, input: g * F.cos(input))
 cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float",
             input=lambda F, g, input: -g * F.sin(input))
-tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float",
-             input=lambda F, g, out: g * (1 - out * out))
+tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", domain={"input": (-1.2, 1.2)},
+            input=lambda F, g, out: g * (out * out + 1))
+asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", aliases=("arcsin",),
+             promotion="float", domain={"input": UNIT},
+             input=lambda F, g, input: g * F.rsqrt(1 - input * input))
+acos = ufunc("acos", "The angle, between 0 and pi, whose cosine is `input`.", "arccos", aliases=("arccos",),
+             promotion="float", domain={"input": UNIT},
+             input=lambda F, g, input: -g * F.rsqrt(1 - input * input))
+atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", aliases=("arctan",),
+             promotion="float", input=lambda F, g, input: g / (input * input + 1))
+atan2 = ufunc("atan2", "The angle, between -pi and pi, from the first axis to the point (`other`, `input`).",
+              "arctan2", aliases=("arctan2",), promotion="float", domain={"other": (0.5, 2.0)},
+              input=lambda F, g, input, other: g * over_square(F, other, input),
+              other=lambda F, g, input, other: -g * over_square(F, input, other))
 
 
-@op(promotion="float", inplace=True, input=lambda F, g, out: g * (out * (1 - out)))
-def sigmoid(F, input):
-    """``1 / (1 + exp(-input))``, without overflow."""
-    y = F.xp.tanh(input * 0.5)
-    y *= 0.5
-    y += 0.5
-    return y
+def over_square(F, x, y):
+    """``x / (x^2 + y^2)``, and 0 where both are 0."""
+    square = x * x + y * y
+    return F.where(square == 0, 0.0, x / square)
 
 
-# ---- rounding and signs ------------------------------------------------------------------------------------
-abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", aliases=("absolute",),
-            kinks="zero", input=lambda F, g, input: g * F.sign(input))
-sign = ufunc("sign", "-1, 0 or 1 by the sign of `input`.", kinks="steps", input=lambda F, g: g * 0.0)
+@op(promotion="float", inplace=True, input=lambda F, g: g * (PI / 180))
+def deg2rad(F, input):
+    """Degrees as radians: ``input * pi / 180``."""
+    return input * (PI / 180)
+
+
+@op(promotion="float", inplace=True, input=lambda F, g: g * (180 / PI))
+def rad2deg(F, input):
+    """Radians as degrees: ``input * 180 / pi``."""
+    return input * (180 / PI)
+
+
+sinc = ufunc("sinc", "``sin(pi input) / (pi input)``, and 1 at 0.", promotion="float",
+             input=lambda F, g, input: g * F.sinc_slope(input))
+
+
+@op(promotion="float", namespace=None,
+    input=lambda F, g, input, out: -g * F.where(input == 0, PI**2 / 3, PI**2 * F.sinc(input) + 2 * out / input))
+def sinc_slope(F, input):
+    """The derivative of `sinc`: ``(cos(pi x) - sinc(x)) / x``; near 0, where that cancels, its series."""
+    xp = F.xp
+    t = (PI * input) ** 2
+    near = input * (PI**2 / -3) * (1 - t / 10 * (1 - t / 28 * (1 - t / 54)))
+    return xp.where(xp.abs(input) < 0.05, near, (xp.cos(PI * input) - xp.sinc(input)) / xp.where(input == 0, 1, input))
+
+
+# ---- hyperbolic functions ----------------------------------------------------------------------------------
+sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", input=lambda F, g, input: g * F.cosh(input))
+cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", input=lambda F, g, input: g * F.sinh(input))
+tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", input=lambda F, g, out: g * (1 - out * out))
+asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", aliases=("arcsinh",),
+              promotion="float", input=lambda F, g, input: g * F.rsqrt(input * input + 1))
+acosh = ufunc("acosh", "The number, not negative, whose hyperbolic cosine is `input`.", "arccosh",
+              aliases=("arccosh",), promotion="float", domain={"input": (1.25, 4.0)},
+              input=lambda F, g, input: g * F.rsqrt(input * input - 1))
+atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arctanh", aliases=("arctanh",),
+              promotion="float", domain={"input": UNIT}, input=lambda F, g, input: g / (1 - input * input))
+
+
+# ---- two numbers -------------------------------------------------------------------------------------------
+logaddexp = ufunc("logaddexp", "``log(exp(input) + exp(other))``, without overflow.", refuses="iub", inplace=False,
+                  input=lambda F, g, input, other: g * F.sigmoid(input - other),
+                  other=lambda F, g, input, other: g * F.sigmoid(other - input))
+logaddexp2 = ufunc("logaddexp2", "``log2(2 ** input + 2 ** other)``, without overflow.", refuses="iub", inplace=False,
+                   input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
+                   other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
+hypot = ufunc("hypot", "``sqrt(input ** 2 + other ** 2)``, without overflow.", refuses="iub",
+              domain={"input": (0.5, 2.0)},
+              input=lambda F, g, input, out: g * (input / out),
+              other=lambda F, g, other, out: g * (other / out))
+
+
+def times_log(F, x, y, log):
+    """``x * log(y)``, and 0 where x is 0, unless y is NaN."""
+    product = x * (log(y) if hasattr(y, "dtype") else float(log(y)))
+    return F.xp.where((x == 0) & (y == y), 0, product)
+
+
+@op(promotion="float", inplace=True, domain={"other": POSITIVE},
+    input=lambda F, g, input, other: F.where((input == 0) & (other <= 0), 0.0, F.xlogy(g, other)),
+    other=lambda F, g, input, other: g * input / other)
+def xlogy(F, input: Number, other: Number):
+    """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
+    return times_log(F, input, other, F.xp.log)
+
+
+@op(promotion="float", namespace="special", domain={"other": (-0.75, 3.0)},
+    input=lambda F, g, input, other: F.where((input == 0) & (other <= -1), 0.0, F.xlog1py(g, other)),
+    other=lambda F, g, input, other: g * input / (other + 1))
+def xlog1py(F, input: Number, other: Number):
+    """``input * log1p(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
+    return times_log(F, input, other, F.xp.log1p)

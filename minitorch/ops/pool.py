@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import backends
 from ..op import Other, op
-from .arithmetic import where
+from .compare import where
 from .resize import adaptive_bounds, mean_taps, resample
 from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
 
@@ -49,13 +50,21 @@ def window_reduce(F, function, x, pooling, fill):
         else:
             x, fresh = function(parts[0], parts[1]), True
         for part in parts[2:]:
-            function(x, part, x)
+            function(x, part, out=x)
     return x if fresh else x.copy()
 
 
 # ---- maxima ------------------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None, kinks="ties", sample=lambda d: ([d.array((2, 7))], dict(pooling=Pooling(
-        (3,), (2,), (1,), (1,), (4,)))),
+OVERLAPPING, APART = Pooling((3,), (2,), (1,), (1,), (4,)), Pooling((3,), (3,), (1,), (1,), (3,))   # of 7 places
+
+
+def sample_max_backward(d):
+    x, pooling = d.distinct((2, 7)), d.choice([OVERLAPPING, APART])
+    return [d.array((2, *pooling.out)), x, max_pool.op.bind(backends.cpu)(x, pooling=pooling)], dict(pooling=pooling)
+
+
+@op(promotion="any", namespace=None, kinks="ties",
+    sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
 def max_pool(F, input, *, pooling):
     """The largest element of each window; what lies in the padding never is."""
@@ -63,7 +72,7 @@ def max_pool(F, input, *, pooling):
     return window_reduce(F, F.xp.maximum, input, pooling, lowest)
 
 
-@op(promotion="any", namespace=None,
+@op(promotion="any", namespace=None, sample=sample_max_backward,
     grad=lambda F, g, input, pooling: F.gather_last(
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, result, *, pooling):
@@ -97,7 +106,7 @@ def tables_of(pooling, shape):
     return tuple(tables)
 
 
-@op(promotion=None, namespace=None)
+@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
     """Where the first maximum of each window stands: its place in the last dimensions, laid out in one row.
 
@@ -157,8 +166,8 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=Pooling(
-        (3,), (2,), (1,), (1,), (4,)))),
+@op(promotion="any", namespace=None,
+    sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
 def avg_pool(F, input, *, pooling, divisor):
@@ -166,8 +175,8 @@ def avg_pool(F, input, *, pooling, divisor):
     return divide(F, window_reduce(F, F.xp.add, input, pooling, 0), divisor)
 
 
-@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=Pooling(
-        (3,), (2,), (1,), (1,), (4,)))),
+@op(promotion="any", namespace=None,
+    sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=OVERLAPPING)),
     grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
 def avg_pool_backward(F, grad, *, pooling, divisor, size):
     """The transpose of `avg_pool`: ``grad / divisor`` added all over each window of zeros of shape `size`."""
