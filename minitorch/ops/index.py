@@ -67,6 +67,7 @@ def add_at(xp, out, index, values):
 
 # ---- what stands between the brackets ----------------------------------------------------------------------
 ALL = slice(None)
+PLAIN = (int, type(None))
 
 
 def parse(x, item):
@@ -152,9 +153,17 @@ def clean_slice(s):
 @method
 def __getitem__(self, item):
     """``x[item]``: a view for integers, slices, None and Ellipsis, a copy where a list or a tensor is among them."""
-    kind = item.__class__
-    if kind is int:
+    if item.__class__ is int:
         return slice_view(self, (item,))
+    parts = item if item.__class__ is tuple else (item,)
+    for p in parts:                                        # the common case: nothing to translate
+        if p.__class__ is slice:
+            if p.start.__class__ not in PLAIN or p.stop.__class__ not in PLAIN or p.step is not None:
+                break
+        elif p.__class__ is not int and p is not None and p is not Ellipsis:
+            break
+    else:
+        return slice_view(self, parts)
     basic, advanced = parse(self, item)
     if basic is not None:
         self = slice_view(self, basic)
