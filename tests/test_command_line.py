@@ -1,0 +1,91 @@
+"""``python -m minitorch``: the demo, PyTorch scripts, and what an import costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def python(*args, cwd):
+    """Run Python on this checkout; its output, after checking that it ended well."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *args], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SCRIPT = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import optim
+from torch.utils.data import DataLoader, TensorDataset
+from torch.optim.lr_scheduler import StepLR
+import torch.autograd.functional
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 1)
+    def forward(self, x):
+        return F.relu(self.fc(x))
+
+torch.manual_seed(int(sys.argv[1]))
+net = Net()
+opt = optim.SGD(net.parameters(), lr=0.1)
+schedule = StepLR(opt, 1)
+for x, y in DataLoader(TensorDataset(torch.randn(8, 2), torch.ones(8, 1)), batch_size=4):
+    opt.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    opt.step()
+schedule.step()
+torch.save(net.state_dict(), "net.pt")
+print(type(torch.load("net.pt")["fc.weight"]).__module__, nn.functional is F, __name__, sys.argv)
+"""
+
+
+def test_a_pytorch_script_runs_unmodified(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    out = python("-m", "minitorch", "script.py", "3", "--flag", cwd=tmp_path)
+    assert out.strip() == "minitorch.tensor True __main__ ['script.py', '3', '--flag']"
+
+
+@pytest.mark.parametrize("line, word", [("import torch.onnx", "minitorch.onnx"), ("import torch; torch.nonsense", "nonsense"),
+                                        ("from torch import sparse_coo_tensor", "sparse_coo_tensor")])
+def test_what_is_missing_says_so(tmp_path, line, word):
+    (tmp_path / "script.py").write_text(line)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-m", "minitorch", "script.py"], cwd=tmp_path, env=env, capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode != 0 and word in done.stderr and "minitorch" in done.stderr
+
+
+def test_demo_trains_and_leaves_its_results(tmp_path):
+    out = python("-m", "minitorch", "demo", "--epochs", "2", "--batch-size", "128", "--out", "results", cwd=tmp_path)
+    assert "test accuracy" in out.splitlines()[1]
+    accuracy = float(out.splitlines()[2].split()[-1].rstrip("%"))
+    assert accuracy > 80
+    assert (tmp_path / "results" / "model.pt").stat().st_size > 100_000
+    assert (tmp_path / "results" / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_info(tmp_path):
+    assert "numpy" in python("-m", "minitorch", "info", cwd=tmp_path)
+
+
+def test_import_brings_in_only_what_it_needs(tmp_path):
+    code = ("import sys, threading, minitorch; print(threading.active_count(), [m for m in sys.modules if m in "
+            "('cupy', 'torch', 'multiprocessing', 'urllib.request', 'PIL', 'hypothesis', 'matplotlib', 'tqdm', "
+            "'ml_dtypes', 'minitorch.nn', 'minitorch.optim', 'minitorch.datasets')])")
+    assert python("-c", code, cwd=tmp_path).strip() == "1 []"
+
+
+def test_the_articles_losses(tmp_path):
+    out = python(str(ROOT / "examples" / "article.py"), cwd=tmp_path)
+    losses = [line.split()[-1] for line in out.splitlines()]
+    assert losses == "1.7035 0.7193 0.3068 0.1742 0.1342 0.1232 0.1220 0.1241 0.1270 0.1297".split()
