@@ -32,7 +32,34 @@ class Geometry(NamedTuple):
 
 
 # ---- the three rows ----------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None,
+def sample(d):
+    """Input, weight, bias, output and geometry of a small convolution, for derived tests."""
+    n, groups = d.int(1, 2), d.int(1, 2)
+    def numbers(lo, hi):
+        return tuple([d.int(lo, hi) for _ in range(n)])
+    geometry = Geometry(numbers(1, 2), numbers(0, 2), numbers(1, 2), groups)
+    x = d.array((d.int(1, 2), groups * d.int(1, 2), *numbers(3, 5)))
+    w = d.array((groups * d.int(1, 2), x.shape[1] // groups, *numbers(1, 2)))
+    y = d.array((len(x), len(w), *geometry.out_size(x.shape[2:], w.shape[2:])))
+    return x, w, d.array((len(w),)), y, geometry
+
+
+def sample_forward(d):
+    x, w, b, y, geometry = sample(d)
+    return [x, w, b], dict(geometry=geometry)
+
+
+def sample_input(d):
+    x, w, b, y, geometry = sample(d)
+    return [y, w], dict(geometry=geometry, size=x.shape[2:])
+
+
+def sample_weight(d):
+    x, w, b, y, geometry = sample(d)
+    return [x, y], dict(geometry=geometry, size=w.shape[2:])
+
+
+@op(promotion="any", namespace=None, sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_weight(
@@ -55,7 +82,7 @@ def cut(F, y, shape):
     return F.slice_view(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(promotion="any", namespace=None,
+@op(promotion="any", namespace=None, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))
@@ -69,7 +96,7 @@ def convolution_input(F, grad, weight, *, geometry, size):
     return out
 
 
-@op(promotion="any", namespace=None,
+@op(promotion="any", namespace=None, sample=sample_weight,
     input=lambda F, g, grad, geometry, input_shape: F.convolution_input(
         grad, g, geometry=geometry, size=tuple(input_shape[2:])),
     grad=lambda F, g, input, geometry, grad_shape: cut(F, F.convolution(input, g, geometry=geometry), grad_shape))

@@ -11,7 +11,22 @@ from .conv import Geometry
 from .windows import offsets, pad_sides, shifted, spread, window_view
 
 
-@op(promotion=None, namespace=None, node_name="Im2ColBackward0",
+def sample(d):
+    return (d.int(1, 2), d.int(1, 2)), Geometry((d.int(1, 2), 1), (d.int(0, 1), 1), (1, d.int(1, 2)), 1)
+
+
+def sample_unfold(d):
+    kernel, geometry = sample(d)
+    return [d.array((2, 2, 3, 4))], dict(kernel=kernel, geometry=geometry)
+
+
+def sample_fold(d):
+    kernel, geometry = sample(d)
+    columns = d.array((2, 2 * prod(kernel), prod(geometry.out_size((3, 4), kernel))))
+    return [columns], dict(size=(3, 4), kernel=kernel, geometry=geometry)
+
+
+@op(promotion=None, namespace=None, node_name="Im2ColBackward0", sample=sample_unfold,
     input=lambda F, g, kernel, geometry, input_shape: F.fold_columns(
         g, size=tuple(input_shape[2:]), kernel=kernel, geometry=geometry))
 def unfold_columns(F, input, *, kernel, geometry):
@@ -22,7 +37,7 @@ def unfold_columns(F, input, *, kernel, geometry):
     return view.copy().reshape(len(input), input.shape[1] * prod(kernel), prod(out))
 
 
-@op(promotion="any", namespace=None, node_name="Col2ImBackward0",
+@op(promotion="any", namespace=None, node_name="Col2ImBackward0", sample=sample_fold,
     input=lambda F, g, kernel, geometry: F.unfold_columns(g, kernel=kernel, geometry=geometry))
 def fold_columns(F, input, *, size, kernel, geometry):
     """Columns (N, C * K, L) added up to (N, C, *size), each where `unfold_columns` takes it from."""

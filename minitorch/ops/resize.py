@@ -48,7 +48,7 @@ def resample(F, input, *, taps):
     return map_dims(F, input, taps, False)
 
 
-@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 4, 3))], dict(taps=(sample_taps(d), None))),
+@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 3, 3))], dict(taps=(sample_taps(d), None))),
     grad=lambda F, g, taps: F.resample(g, taps=taps))
 def resample_backward(F, grad, *, taps):
     """The transpose of `resample`."""
