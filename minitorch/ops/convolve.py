@@ -53,7 +53,8 @@ def columns(F, x, kernel, out, geometry, by_pixels):
     """
     xp, n, channels = F.xp, len(kernel), x.shape[1]
     if prod(kernel) == 1 and not by_pixels and set(geometry.stride) == {1} and not any(geometry.padding):
-        yield slice(0, len(x)), slice(0, out[0]), x                             # 1x1: the input is its own columns
+        x = x[(Ellipsis, *[slice(0, m) for m in out])]                          # 1x1: the input is its own columns
+        yield slice(0, len(x)), slice(0, out[0]), x
         return
     row_bytes = channels * prod(kernel) * prod(out[1:]) * x.itemsize
     last, buffer = None, None
