@@ -13,6 +13,7 @@ from ..op import recorded as R
 from ..tensor import wrap
 from .create import zeros
 from .dropout import noise_for
+from .join import cat
 from .linear import linear
 from .pad import pad
 
@@ -151,7 +152,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     if bias_k is not None or bias_v is not None:
         if bias_k is None or bias_v is None or static_k is not None or static_v is not None:
             raise AssertionError("bias_k and bias_v go together, and cannot be added to static keys or values")
-        k, v = R.cat([k, bias_k.repeat(1, n, 1)]), R.cat([v, bias_v.repeat(1, n, 1)])
+        k, v = cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
         extra += 1
     head = width // num_heads
     q = split_heads(q, n, num_heads, head)
@@ -159,7 +160,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     v = split_heads(v, n, num_heads, head) if static_v is None else static_heads(static_v, n, num_heads, head)
     if add_zero_attn:
         nothing = zeros(n, num_heads, 1, head, dtype=k.dtype, device=k.device)
-        k, v = R.cat([k, nothing], 2), R.cat([v, nothing], 2)
+        k, v = cat([k, nothing], 2), cat([v, nothing], 2)
         extra += 1
     mask = merge_masks(attn_mask, padding, extra, k.array.shape[2], n)
     dropout_p = dropout_p if training else 0.0

@@ -19,6 +19,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     for x in (x1, x2):
         if not x.is_floating_point():
             raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x.dtype.name}")
+    shape = np.broadcast_shapes(x1.array.shape, x2.array.shape)
+    x1, x2 = (x if x.array.shape == shape else x.expand(shape) for x in (x1, x2))
     return (direction(x1, dim, eps) * direction(x2, dim, eps)).sum(dim)
 
 

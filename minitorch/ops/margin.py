@@ -23,7 +23,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
                            f"{input1.shape}, input2: {input2.shape}, target: {target.shape} ")
-    return reduce_tensor(hinge(-target * (input1 - input2) + margin), reduction)
+    return reduce_tensor(hinge(-target * (input1 - input2) + float(margin)), reduction)
 
 
 @composite(namespace="nn.functional")

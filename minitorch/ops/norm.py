@@ -475,7 +475,9 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         return input
     squares = input * input
     sides = (0, 0) * (input.ndim - 2) + (size // 2, (size - 1) // 2)
-    return input / (pad(squares, sides).unfold(1, size, 1).mean(-1) * alpha + k) ** beta
+    sums = pad(squares, sides).unfold(1, size, 1).sum(-1)
+    means = sums / size if input.is_floating_point() else sums // size
+    return input / (means * alpha + k) ** beta
 
 
 for call in (layer_norm, group_norm, rms_norm):
