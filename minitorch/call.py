@@ -95,6 +95,13 @@ def promote_common(op, inputs, kinds, attrs):
     return cast_all(inputs, kinds, dtypes.common_dtype(participants(inputs, kinds)))
 
 
+def promote_compared(op, inputs, kinds, attrs):
+    """The same for tensors; numbers stay as they are, so that one out of a tensor's range equals none of its elements."""
+    dtype = dtypes.common_dtype(participants(inputs, kinds))
+    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to_dtype(x, dtype=dtype.np)
+            for x in inputs]
+
+
 def promote_float(op, inputs, kinds, attrs):
     """The same, but integers and bools become the default float."""
     found = dtypes.common_dtype(participants(inputs, kinds))
@@ -117,6 +124,23 @@ def promote_numbers(op, inputs, kinds, attrs):
     return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds) if hasattr(x, "dtype")]))
 
 
+def promote_first(op, inputs, kinds, attrs):
+    """Everything in the type of the first input; a number must fit into it."""
+    dtype = dtypes.from_np(inputs[0].array.dtype)
+    for x, kind in zip(inputs, kinds):
+        if kind.kind == "number" and not isinstance(x, Tensor) and not fits(x, dtype):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: {op.name}() got {x}")
+    return cast_all(inputs, kinds, dtype)
+
+
+def fits(number, dtype):
+    """Whether a Python number can be written into a dtype: rounded if need be, but not out of range."""
+    if dtype.category == dtypes.BOOL or number != number or number in (float("inf"), float("-inf")):
+        return dtype.category == dtypes.BOOL or dtype.is_floating_point
+    limits = dtypes.finfo(dtype) if dtype.is_floating_point else dtypes.iinfo(dtype)
+    return limits.min <= number <= limits.max
+
+
 def promote_floating(op, inputs, kinds, attrs):
     """No promotion: the tensors must agree, and integers are refused."""
     inputs = promote_same(op, inputs, kinds, attrs)
@@ -132,8 +156,8 @@ def require_floating(name, x):
         raise errors.not_implemented(name, x.dtype)
 
 
-PROMOTIONS = {"common": promote_common, "any": lambda op, inputs, kinds, attrs: inputs, "float": promote_float, "same": promote_same,
-              "numbers": promote_numbers, "floating": promote_floating}
+PROMOTIONS = {"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
+              "any": lambda op, inputs, kinds, attrs: inputs, "numbers": promote_numbers, "first": promote_first, "floating": promote_floating}
 
 
 # ------------------------------------------------------------------ writing results

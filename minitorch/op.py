@@ -75,11 +75,13 @@ class Op:
 
     `promotion` says what dtype the inputs are brought to first: "common" (PyTorch's promotion), "float" (the same,
     and integers become the default float), "same" (they must agree), "numbers" (they must agree, and numbers are cast
-    to them), "floating" (they must agree and be floats), "any" (as they come, but 16-bit floats are computed in
-    float32) or None (the forward pass takes any). `refuses` names the kinds of dtypes, as NumPy's letters, that it
-    does not take after that ("b" bools, "iub" all but floats), `check` is a function of the raw inputs before that.
-    `view` says that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says
-    which outputs have a gradient, or "list" for any number that all have one.
+    to them), "first" (all are cast to the first one's), "floating" (they must agree and be floats), "any" (as they
+    come, but 16-bit floats are computed in float32) or None (the forward pass takes any). `refuses` names the kinds of
+    dtypes, as NumPy's letters, that it does not take after that ("b" bools, "iub" all but floats), `check` is a
+    function of the raw inputs before that. `xp_name` names the array module's function that is the forward pass; the
+    row's function then has a docstring only. `view` says that the result shares memory with the first input.
+    `outputs` is 1, or a tuple of bools that says which outputs have a gradient, or "list" for any number that all
+    have one.
 
     For tests and docs: `shapes` ("* n k, * k m -> * n m"), `domain` (input name to a range, where not all of
     [-2, 2] will do), `kinks` (where it is not differentiable: "zero", "ties", "steps"), and `sample`, a function of a
@@ -123,7 +125,7 @@ class Op:
 
     def bind(self, backend):
         """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
-        if self.forward is None:                           # the array module's own function
+        if self.xp_name:                                   # the array module's own function
             return getattr(backend.xp, self.xp_name)
         return MethodType(self.forward, backend)
 
@@ -142,12 +144,16 @@ def camel_case(name):
 
 
 # ------------------------------------------------------------------ the three ways to define a function
-def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, **options):
-    """Define an elementwise op that the array modules have; rules are given by input name."""
+def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=None, **options):
+    """Define an elementwise op that the array modules have; rules are given by input name.
+
+    `numbers` names the inputs that may be Python numbers: all, if there are several and nothing else is said.
+    """
     how, rules = split_options(options)
     names = inputs or list(rules) or ["input"]
+    numbers = numbers if numbers is not None else names if len(names) > 1 else ()
     parameters = [Input(inspect.Parameter(x, inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                                          annotation=Number if len(names) > 1 else inspect.Parameter.empty))
+                                          annotation=Number if x in numbers else inspect.Parameter.empty))
                   for x in names]
     public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
     public.setdefault("inplace", True)
@@ -191,7 +197,7 @@ def with_out(function):
 
 
 OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name",
-           "refuses", "check"}
+           "refuses", "check", "xp_name"}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 
 
