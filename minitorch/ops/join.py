@@ -8,7 +8,7 @@ from .. import dtypes
 from ..op import composite, method, op
 from ..tensor import Tensor
 from .shape import ints, reshape, unsqueeze
-from .view import diagonal, diagonal_put, dim_of, expand, join, narrow, squeeze
+from .view import diagonal, diagonal_put, dim_of, expand, join, narrow, squeeze, stack_pieces
 
 
 # ---- joining -----------------------------------------------------------------------------------------------
@@ -35,15 +35,22 @@ def cat(tensors, dim=0):
         raise RuntimeError(f"zero-dimensional tensor (at position "
                            f"{[t.array.ndim for t in tensors].index(0)}) cannot be concatenated: use stack()")
     d = dim_of(first, dim)
-    for t in real[1:]:
-        check_fits(first.array.shape, t.array.shape, d, real.index(t) if t is first else None)
-    if builtins.any(t.array.dtype is not first.array.dtype for t in tensors):
-        dtype = dtypes.common_dtype([t.array for t in tensors])
-        real = [t.to(dtype) for t in real]
-    return join(real, d)
+    for t in real:
+        if t.array.shape != first.array.shape:
+            check_fits(first.array.shape, t.array.shape, d)
+    return join(of_one_dtype(real, tensors), d)
 
 
-def check_fits(a, b, d, _):
+def of_one_dtype(tensors, all_tensors):
+    """`tensors` with the dtype that the operands `all_tensors` have in common."""
+    first = all_tensors[0].array.dtype
+    if builtins.all([t.array.dtype is first for t in all_tensors]):
+        return tensors
+    dtype = dtypes.common_dtype([t.array for t in all_tensors])
+    return [t.to(dtype) for t in tensors]
+
+
+def check_fits(a, b, d):
     if len(a) != len(b):
         raise RuntimeError(f"Tensors must have same number of dimensions: got {len(a)} and {len(b)}")
     for i, (m, n) in enumerate(zip(a, b)):
@@ -61,8 +68,7 @@ def stack(tensors, dim=0):
         if t.array.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                                f"{list(t.array.shape)} at entry {i}")
-    d = dim_of(tensors[0], dim, extra=1)
-    return cat([unsqueeze(t, d) for t in tensors], d)
+    return stack_pieces(of_one_dtype(tensors, tensors), dim_of(tensors[0], dim, extra=1))
 
 
 @composite(method=False)

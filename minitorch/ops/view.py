@@ -288,6 +288,9 @@ def unbind_views(F, input, *, dim):
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def stack_pieces(F, *pieces, dim):
     """The pieces side by side along a new dimension."""
+    shape = pieces[0].shape
+    if dim < len(shape):   # by joining along the dimension that comes next, which is faster than NumPy's stack
+        return F.xp.concatenate(pieces, dim).reshape(*shape[:dim], len(pieces), *shape[dim:])
     return F.xp.stack(pieces, dim)
 
 
