@@ -307,7 +307,8 @@ def _can_pin(loader: DataLoader) -> bool:
             f"ignore pin_memory_device='{loader.pin_memory_device}'.",
             stacklevel=5,
         )
-    if minitorch.cuda.is_available():
+    cuda = getattr(minitorch, "cuda", None)
+    if cuda is not None and cuda.is_available():
         return True
     warnings.warn(
         "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
