@@ -1,7 +1,7 @@
 """The op table, split by kind, and the methods that Tensor gets from it."""
 
 from ..inplace import inplace
-from ..op import FUNCTIONS, METHODS, publish
+from ..op import FUNCTIONS, METHODS, as_method, publish
 from ..tensor import Tensor
 from . import (
     activation,
@@ -61,9 +61,10 @@ def bind_methods():
     """Give Tensor its methods: those of the table, their in-place twins, and the explicit ones, which come first."""
     for (namespace, name), public in list(FUNCTIONS.items()):
         if public.method:
-            setattr(Tensor, name, public.call)
+            setattr(Tensor, name, as_method(public.call))
         if public.inplace:
             twin = inplace(name, public.call, getattr(public.call, "op", None))
+            twin.__wrapped__ = as_method(public.call)      # whose signature `inspect` shows
             setattr(Tensor, name + "_", twin)
             if not namespace:                              # torch.exp_(x) is x.exp_()
                 publish(twin, name + "_", method=False)
