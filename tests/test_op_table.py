@@ -30,7 +30,8 @@ def is_live(row, i, x):
     if not isinstance(x, np.ndarray) or x.dtype != np.float64:
         return False
     kinds = [row.inputs[0]] * (i + 1) if row.inputs[0].kind == "variadic" else row.inputs
-    return kinds[i].kind != "other" and bool(row.joint or row.rules[kinds[i].name])
+    rule = row.joint or row.rules[kinds[i].name]
+    return kinds[i].kind != "other" and bool(rule) and not getattr(rule, "missing", False)
 
 
 def as_tensors(row, arrays):

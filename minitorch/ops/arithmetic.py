@@ -66,6 +66,8 @@ def sub(input, other, *, alpha=1, out=None):
 @composite
 def rsub(input, other, *, alpha=1):
     """``other - alpha * input``."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"rsub(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return sub(other, input, alpha=alpha)
 
 
@@ -116,7 +118,13 @@ def check_divisor(F, other):
         raise RuntimeError("ZeroDivisionError")
 
 
-@op(promotion="common", refuses="b", inplace=True, domain={"other": NONZERO}, sample=lambda d: quotients(d),
+def quotients(d):
+    """A sample of dividends and divisors whose quotient is not near a whole number."""
+    divisor = d.array(shape := d.shape(1), 0.5, 2.0) * d.choice([-1, 1])
+    return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
+
+
+@op(promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -126,7 +134,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(promotion="common", refuses="b", namespace=None, sample=lambda d: quotients(d),
+@op(promotion="common", refuses="b", namespace=None, sample=quotients,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
@@ -138,7 +146,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=lambda d: quotients(d),
+@op(promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -148,25 +156,19 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=lambda d: quotients(d),
+@op(promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
-def fmod(F, input: Number, other: Number):
+def fmod(F, input, other: Number):
     """The rest of ``input / other`` with the sign of `input`, as C's fmod."""
     if not is_float(input, other):
         check_divisor(F, other)
     return F.xp.fmod(input, other)
 
 
-def quotients(d):
-    """A sample of dividends and divisors whose quotient is not near a whole number."""
-    divisor = d.array(shape := d.shape(), 0.5, 2.0) * d.choice([-1, 1])
-    return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
-
-
-gcd = ufunc("gcd", "The greatest common divisor of integers.", inputs=["input", "other"], refuses="b",
+gcd = ufunc("gcd", "The greatest common divisor of integers.", inputs=["input", "other"], numbers=[], refuses="b",
             sample=lambda d: ([d.integers((2, 3), 1, 9), d.integers((3,), 1, 9)], {}))
-lcm = ufunc("lcm", "The least common multiple of integers.", inputs=["input", "other"], refuses="b",
+lcm = ufunc("lcm", "The least common multiple of integers.", inputs=["input", "other"], numbers=[], refuses="b",
             sample=lambda d: ([d.integers((2, 3), 1, 9), d.integers((3,), 1, 9)], {}))
 
 

@@ -15,16 +15,20 @@ def no_gradient(name, doc, xp_name=None, inputs=("input", "other"), **options):
     return ufunc(name, doc, xp_name, inputs=list(inputs), **options)
 
 
+def comparison(name, doc, xp_name, *aliases):
+    return no_gradient(name, f"``{doc}``, as bools.", xp_name, promotion="compared", numbers=["other"], aliases=aliases)
+
+
 # ---- comparisons and logic ---------------------------------------------------------------------------------
-eq = no_gradient("eq", "``input == other``, as bools.", "equal")
-ne = no_gradient("ne", "``input != other``, as bools.", "not_equal", aliases=("not_equal",))
-lt = no_gradient("lt", "``input < other``, as bools.", "less", aliases=("less",))
-le = no_gradient("le", "``input <= other``, as bools.", "less_equal", aliases=("less_equal",))
-gt = no_gradient("gt", "``input > other``, as bools.", "greater", aliases=("greater",))
-ge = no_gradient("ge", "``input >= other``, as bools.", "greater_equal", aliases=("greater_equal",))
-logical_and = no_gradient("logical_and", "Whether both are nonzero.")
-logical_or = no_gradient("logical_or", "Whether one or both are nonzero.")
-logical_xor = no_gradient("logical_xor", "Whether just one of them is nonzero.")
+eq = comparison("eq", "input == other", "equal")
+ne = comparison("ne", "input != other", "not_equal", "not_equal")
+lt = comparison("lt", "input < other", "less", "less")
+le = comparison("le", "input <= other", "less_equal", "less_equal")
+gt = comparison("gt", "input > other", "greater", "greater")
+ge = comparison("ge", "input >= other", "greater_equal", "greater_equal")
+logical_and = no_gradient("logical_and", "Whether both are nonzero.", numbers=[])
+logical_or = no_gradient("logical_or", "Whether one or both are nonzero.", numbers=[])
+logical_xor = no_gradient("logical_xor", "Whether just one of them is nonzero.", numbers=[])
 logical_not = no_gradient("logical_not", "Whether `input` is zero.", inputs=["input"], promotion=None)
 
 # ---- bits --------------------------------------------------------------------------------------------------
@@ -73,7 +77,7 @@ def share(F, g, input, other, loses):
 @op(promotion="common", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input < other),
     other=lambda F, g, input, other: share(F, g, input, other, other < input))
-def maximum(F, input: Number, other: Number):
+def maximum(F, input, other):
     """The larger of the two, NaN if either is; the gradient of equal values is shared."""
     return F.xp.maximum(input, other)
 
@@ -81,12 +85,18 @@ def maximum(F, input: Number, other: Number):
 @op(promotion="common", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input > other),
     other=lambda F, g, input, other: share(F, g, input, other, other > input))
-def minimum(F, input: Number, other: Number):
+def minimum(F, input, other):
     """The smaller of the two, NaN if either is; the gradient of equal values is shared."""
     return F.xp.minimum(input, other)
 
 
-@op(promotion="common", kinks="ties",
+def without_ties(d):
+    """A sample of two arrays that share no value."""
+    first, second = d.broadcastable(2)
+    return [d.distinct(first), d.distinct(second, -1.93, 2.07)], {}
+
+
+@op(promotion="common", sample=without_ties,
     input=lambda F, g, input, other: F.keep(g, (input >= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.keep(g, F.logical_not((input >= other) | F.isnan(other))))
 def fmax(F, input, other):
@@ -94,7 +104,7 @@ def fmax(F, input, other):
     return F.xp.fmax(input, other)
 
 
-@op(promotion="common", kinks="ties",
+@op(promotion="common", sample=without_ties,
     input=lambda F, g, input, other: F.keep(g, (input <= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.keep(g, F.logical_not((input <= other) | F.isnan(other))))
 def fmin(F, input, other):

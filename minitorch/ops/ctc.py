@@ -128,7 +128,7 @@ def log_likelihood(x, labels, times, sizes, blank):
     skip = np.zeros(path.shape, bool)                      # a blank between different labels may be left out
     skip[:, 3::2] = labels[:, 1:] != labels[:, :-1]
     rows, backend = np.arange(n)[:, None], x.backend
-    emit = R.maximum(x[:, rows, path], NEVER)              # (T, N, S)
+    emit = R.clamp(x[:, rows, path], NEVER)              # (T, N, S)
     start = np.full(path.shape, NEVER, x.array.dtype)
     start[:, :1] = 0                                       # before the first frame, at the first blank
     alpha, same = wrap(start, backend), np.all(times == len(x.array))

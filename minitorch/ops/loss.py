@@ -268,7 +268,7 @@ def probability_loss(F, input, target, weight: Other = None, *, reduction="mean"
 
 def probability_slope(F, g, input, target, weight, reduction):
     """``(input - target) / (input (1 - input))``."""
-    slope = (input - target) / F.maximum((1 - input) * input, 1e-12)
+    slope = (input - target) / F.clamp((1 - input) * input, 1e-12)
     return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
 
 

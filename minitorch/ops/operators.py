@@ -37,6 +37,7 @@ def bind():
             setattr(Tensor, f"__i{name}__", inplace(op_name, call, OPS[op_name]))
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Tensor, f"__{name}__", comparison(getattr(R, name)))
-    Tensor.__rdiv__, Tensor.__idiv__ = Tensor.__rtruediv__, Tensor.__itruediv__       # Python 2's, still PyTorch's
+    Tensor.__idiv__ = Tensor.__itruediv__                  # Python 2's, still PyTorch's
+    Tensor.__rdiv__ = lambda self, other: R.mul(R.reciprocal(self), other)
     Tensor.__neg__, Tensor.__abs__, Tensor.__invert__ = R.neg, R.abs, R.bitwise_not
     Tensor.__pos__ = lambda self: self

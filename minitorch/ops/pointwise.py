@@ -98,7 +98,7 @@ acos = ufunc("acos", "The angle, between 0 and pi, whose cosine is `input`.", "a
 atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", aliases=("arctan",),
              promotion="float", input=lambda F, g, input: g / (input * input + 1))
 atan2 = ufunc("atan2", "The angle, between -pi and pi, from the first axis to the point (`other`, `input`).",
-              "arctan2", aliases=("arctan2",), promotion="float", domain={"other": (0.5, 2.0)},
+              "arctan2", aliases=("arctan2",), promotion="float", numbers=[], domain={"other": (0.5, 2.0)},
               input=lambda F, g, input, other: g * over_square(F, other, input),
               other=lambda F, g, input, other: -g * over_square(F, input, other))
 
@@ -121,8 +121,10 @@ def rad2deg(F, input):
     return input * (180 / PI)
 
 
-sinc = ufunc("sinc", "``sin(pi input) / (pi input)``, and 1 at 0.", promotion="float",
-             input=lambda F, g, input: g * F.sinc_slope(input))
+@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.sinc_slope(input))
+def sinc(F, input):
+    """``sin(pi input) / (pi input)``, and 1 at 0."""
+    return F.xp.sinc(input)
 
 
 @op(promotion="float", namespace=None,
@@ -149,13 +151,13 @@ atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arcta
 
 
 # ---- two numbers -------------------------------------------------------------------------------------------
-logaddexp = ufunc("logaddexp", "``log(exp(input) + exp(other))``, without overflow.", refuses="iub", inplace=False,
+logaddexp = ufunc("logaddexp", "``log(exp(input) + exp(other))``, without overflow.", refuses="iub", numbers=[], inplace=False,
                   input=lambda F, g, input, other: g * F.sigmoid(input - other),
                   other=lambda F, g, input, other: g * F.sigmoid(other - input))
-logaddexp2 = ufunc("logaddexp2", "``log2(2 ** input + 2 ** other)``, without overflow.", refuses="iub", inplace=False,
+logaddexp2 = ufunc("logaddexp2", "``log2(2 ** input + 2 ** other)``, without overflow.", refuses="iub", numbers=[], inplace=False,
                    input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
                    other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
-hypot = ufunc("hypot", "``sqrt(input ** 2 + other ** 2)``, without overflow.", refuses="iub",
+hypot = ufunc("hypot", "``sqrt(input ** 2 + other ** 2)``, without overflow.", refuses="iub", numbers=[],
               domain={"input": (0.5, 2.0)},
               input=lambda F, g, input, out: g * (input / out),
               other=lambda F, g, other, out: g * (other / out))

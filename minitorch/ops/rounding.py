@@ -8,6 +8,7 @@ from ..op import Number, composite, op, ufunc
 from ..return_types import frexp as Frexp
 from ..tensor import Tensor
 from .arithmetic import mul, pow
+from .compare import without_ties
 
 
 # ---- signs -------------------------------------------------------------------------------------------------
@@ -32,7 +33,7 @@ def signbit(F, input):
 @op(promotion="float", inplace=True, kinks="zero",
     input=lambda F, g, input, out: g * (F.sign(input) * F.sign(out)),
     other=lambda F, g: F.zero(g))
-def copysign(F, input: Number, other: Number):
+def copysign(F, input, other: Number):
     """The absolute value of `input` with the sign of `other`; the gradient at 0 is 0."""
     return F.xp.copysign(input, other)
 
@@ -47,7 +48,7 @@ def positive(input):
 
 def between_steps(d):
     """A sample whose elements are neither whole numbers nor halves."""
-    shape = d.shape()
+    shape = d.shape(1)
     return [d.integers(shape, -2, 2) + d.array(shape, 0.1, 0.4)], {}
 
 
@@ -107,7 +108,7 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     return out
 
 
-nextafter = ufunc("nextafter", "The next float after `input` towards `other`.", refuses="iub", kinks="ties",
+nextafter = ufunc("nextafter", "The next float after `input` towards `other`.", refuses="iub", numbers=[], sample=without_ties,
                   input=lambda F, g, input, other: F.keep(g, input != other),
                   other=lambda F, g: F.zero(g))
 
@@ -118,7 +119,7 @@ def check_floating(input):
 
 
 @op(promotion="common", check=check_floating, outputs=(True, False),
-    sample=lambda d: ([d.array(s := d.shape(), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
+    sample=lambda d: ([d.array(s := d.shape(1), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
     input=lambda F, g, out: F.scale_by_power(g[0], out[1], sign=-1))
 def frexp(F, input):
     """(mantissa, exponent) with ``input = mantissa * 2 ** exponent`` and the mantissa in [0.5, 1); int32 exponents."""
@@ -136,6 +137,7 @@ def scale_by_power(F, input, exponent, *, sign):
 @composite(inplace=True, out=True)
 def ldexp(input, other):
     """``input * 2 ** other``."""
-    if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    for place, name, x in (1, "input", input), (2, "other", other):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"ldexp(): argument '{name}' (position {place}) must be Tensor, not {type(x).__name__}")
     return mul(input, pow(2.0, other))
