@@ -283,7 +283,7 @@ class Tensor:
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
-        engine.backward(self, gradient, retain_graph, create_graph, inputs)
+        engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def detach(self):
         """The same memory without the graph: a new tensor that does not require grad."""

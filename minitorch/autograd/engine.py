@@ -173,13 +173,15 @@ def accumulate(leaf, g, create_graph, is_owned):
 
 
 # ------------------------------------------------------------------ the public calls
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add to the `grad` of every leaf below `tensors` (or of `inputs` only) its part of the gradient.
 
     `grad_tensors` are the gradients of `tensors`, None for those with one element (then 1). The graph's saved
     values are freed unless `retain_graph` (default: `create_graph`); with `create_graph` the pass is recorded,
     so that its result can be differentiated again.
     """
+    if grad_variables is not None:                         # the name of `grad_tensors` in old programs
+        grad_tensors = grad_variables
     tensors, seeds = as_tuple(tensors), as_tuple(grad_tensors)
     if inputs is not None:
         inputs = as_tuple(inputs)
@@ -195,7 +197,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):
     """The gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple of tensors.
 

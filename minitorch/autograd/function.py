@@ -96,7 +96,10 @@ class Function:
         raise NotImplementedError("You must implement either the backward or vjp method for your custom "
                                   "autograd.Function to use it with backward mode AD.")
 
-    setup_context = None
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Where `forward` takes no context: save here what `backward` needs."""
+        raise NotImplementedError("setup_context is not implemented.")
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -110,7 +113,7 @@ class Function:
         record = grad_mode.enabled and any(needs)
         places = tuple((a.node or a) if on else None for a, on in zip(args, needs))
         with no_grad():
-            if cls.setup_context is None:
+            if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *args)
             else:
                 result = cls.forward(*args)
@@ -231,14 +234,14 @@ def index_of(tensors, t):
     return next((i for i, other in enumerate(tensors) if other is t), None)
 
 
-def once_differentiable(backward):
+def once_differentiable(fn):
     """Decorator of a `backward` that must not be differentiated again: doing so raises RuntimeError."""
-    @functools.wraps(backward)
+    @functools.wraps(fn)
     def wrapped(ctx, *grad_outputs):
         from ..tensor import Tensor
         recorded = grad_mode.enabled and any(isinstance(g, Tensor) and g.needs_grad for g in grad_outputs)
         with no_grad():
-            grads = backward(ctx, *grad_outputs)
+            grads = fn(ctx, *grad_outputs)
         if not recorded:
             return grads
         several = isinstance(grads, tuple)

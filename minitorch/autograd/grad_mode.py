@@ -103,9 +103,9 @@ class no_grad(_Mode):
 
     enabled = False
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         mode = super().__new__(cls)
-        return mode if function is None else mode(function)    # ``@no_grad`` without the parentheses
+        return mode if orig_func is None else mode(orig_func)  # ``@no_grad`` without the parentheses
 
 
 class enable_grad(no_grad):

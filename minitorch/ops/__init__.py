@@ -1,5 +1,7 @@
 """The op table, split by kind, and the methods that Tensor gets from it."""
 
+from types import FunctionType
+
 from ..inplace import inplace
 from ..op import FUNCTIONS, METHODS, as_method, publish
 from ..tensor import Tensor
@@ -67,7 +69,9 @@ def bind_methods():
             twin.__wrapped__ = as_method(public.call)      # whose signature `inspect` shows
             setattr(Tensor, name + "_", twin)
             if not namespace:                              # torch.exp_(x) is x.exp_()
-                publish(twin, name + "_", method=False)
+                function = FunctionType(twin.__code__, twin.__globals__, name + "_", None, twin.__closure__)
+                function.__wrapped__, function.__doc__ = public.call, twin.__doc__
+                publish(function, name + "_", method=False)
     for name, function in METHODS.items():
         setattr(Tensor, name, function)
     for name in ("zero_", "fill_", "resize_as_", "detach_"):

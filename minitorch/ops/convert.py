@@ -148,11 +148,11 @@ def fill_(self, value):
 
 
 @method
-def copy_(self, src, non_blocking=False):
-    """Write the elements of `src`, broadcast and cast, into this tensor; gradients flow back to `src`."""
-    if not isinstance(src, Tensor):
-        src = create.tensor(src)
-    return _copy(self, src if src.backend is self.backend else to(src, device=self.device))
+def copy_(self, other, non_blocking=False):
+    """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
+    if not isinstance(other, Tensor):
+        other = create.tensor(other)
+    return _copy(self, other if other.backend is self.backend else to(other, device=self.device))
 
 
 _copy = inplace("copy", create.copy)

@@ -175,10 +175,11 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 
 @composite(method=False)
-def from_dlpack(ext_tensor):
-    """A tensor over the memory of any object that speaks DLPack."""
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
     array = np.from_dlpack(ext_tensor)
-    return wrap(array, backends.cpu)
+    out = wrap(array.copy() if copy else array, backends.cpu)
+    return out if device is None else out.to(device)
 
 
 # ---- filled ------------------------------------------------------------------------------------------------

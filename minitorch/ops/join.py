@@ -195,9 +195,9 @@ def combinations(input, r=2, with_replacement=False):
 
 # ---- repeating and moving ----------------------------------------------------------------------------------
 @method
-def repeat(self, *repeats):
+def repeat(self, *args, repeats=None):
     """This tensor side by side with itself, `repeats` times along each dimension."""
-    repeats = ints(repeats)
+    repeats = ints(args) if repeats is None else ints((repeats,))
     if len(repeats) < self.array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if builtins.any(n < 0 for n in repeats):

@@ -50,9 +50,9 @@ def expand(F, input, *, size):
 
 
 @method(name="expand")
-def expand_method(self, *sizes):
+def expand_method(self, *args, size=None, implicit=False):
     """A view with dimensions of size 1 repeated to the given sizes, without copying; -1 keeps a size."""
-    return expand(self, ints(sizes))
+    return expand(self, ints(args) if size is None else ints((size,)))
 
 
 # ---- the same elements, another shape ----------------------------------------------------------------------
@@ -64,13 +64,13 @@ def reshape(F, input, *, shape):
 
 
 @method(name="reshape")
-def reshape_method(self, *shape):
+def reshape_method(self, *args, shape=None):
     """This tensor with another shape: a view where the strides allow it, otherwise a copy. One size may be -1."""
-    return reshape(self, ints(shape))
+    return reshape(self, ints(args) if shape is None else ints((shape,)))
 
 
 @op(view=True, input=lambda F, g, dim0, dim1: F.transpose(g, dim0=dim0, dim1=dim1),
-    aliases=("swapaxes", "swapdims"), sample=lambda d: ([d.array((2, 3, 4))], dict(dim0=d.int(-3, 2), dim1=d.int(-3, 2))))
+    aliases=("swapdims",), sample=lambda d: ([d.array((2, 3, 4))], dict(dim0=d.int(-3, 2), dim1=d.int(-3, 2))))
 def transpose(F, input, *, dim0, dim1):
     """A view with two dimensions swapped."""
     return input.swapaxes(dim0, dim1) if input.ndim else input[...]
@@ -96,9 +96,9 @@ def inverse(dims):
 
 
 @method(name="permute")
-def permute_method(self, *dims):
+def permute_method(self, *args, dims=None):
     """A view with the dimensions in the order `dims`."""
-    return permute(self, ints(dims))
+    return permute(self, ints(args) if dims is None else ints((dims,)))
 
 
 @op(view=True, input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),

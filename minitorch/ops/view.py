@@ -2,7 +2,7 @@
 
 from ..autograd.graph import owner
 from ..inplace import check_is_no_leaf
-from ..op import METHODS, composite, method, op
+from ..op import METHODS, as_method, composite, method, op
 from ..tensor import Tensor
 from .index import slice_view
 from .shape import as_strided as strided_row
@@ -157,6 +157,12 @@ def broadcast_shapes(*shapes):
 
 
 # ---- another order of the dimensions -----------------------------------------------------------------------
+@composite
+def swapaxes(input, axis0, axis1):
+    """The same as `transpose`."""
+    return transpose(input, axis0, axis1)
+
+
 @composite
 def movedim(input, source, destination):
     """`input` with the dimensions `source` moved to the places `destination`: a view."""
@@ -383,8 +389,13 @@ def chunk(input, chunks, dim=0):
 
 
 @composite
-def tensor_split(input, indices_or_sections, dim=0):
-    """`input` in pieces of nearly one size, or cut at the given indices, along `dim`: views."""
+def tensor_split(input, sections=None, dim=0, *, indices=None, indices_or_sections=None,
+                 tensor_indices_or_sections=None):
+    """`input` in `sections` pieces of nearly one size, or cut at the given `indices`, along `dim`: views.
+
+    The second argument may be an int, a list of ints or a tensor, under any of PyTorch's names for it.
+    """
+    indices_or_sections = one_of(sections, indices, indices_or_sections, tensor_indices_or_sections)
     if not input.array.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d, cuts = dim_of(input, dim), indices_or_sections
@@ -402,13 +413,18 @@ def tensor_split(input, indices_or_sections, dim=0):
     return split_by(input, [n // cuts + (i < n % cuts) for i in range(cuts)], d)
 
 
+def one_of(*values):
+    """The value that was given, of several names for one argument."""
+    return next((v for v in values if v is not None), None)
+
+
 def split_along(name, dim, least):
-    def call(input, indices_or_sections):
+    def call(input, sections=None, *, indices=None, indices_or_sections=None):
         if input.array.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
                                f"{input.array.ndim} dimensions!")
         d = 0 if name == "hsplit" and input.array.ndim == 1 else dim
-        cuts = indices_or_sections
+        cuts = one_of(sections, indices, indices_or_sections)
         if isinstance(cuts, int) and (cuts <= 0 or input.array.shape[d] % cuts):
             raise RuntimeError(f"torch.{name} attempted to split along dimension {d}, but the size of the dimension "
                                f"{input.array.shape[d]} is not divisible by the split_size {cuts}!")
@@ -471,13 +487,13 @@ def as_strided(input, size, stride, storage_offset=None):
     return strided_row(input, size, stride, layout[2] if storage_offset is None else storage_offset, layout)
 
 
-method(as_strided, name="as_strided")
+method(as_method(as_strided), name="as_strided")
 
 
 @method
-def sum_to_size(self, *size):
+def sum_to_size(self, *args, size=None):
     """This tensor summed to `size`, to which it would have to be broadcastable."""
-    size = ints(size)
+    size = ints(args) if size is None else ints((size,))
     try:
         fits = tuple(broadcast_shapes(size, self.array.shape)) == self.array.shape and len(size) <= self.array.ndim
     except RuntimeError:
@@ -533,9 +549,9 @@ def row_major(shape):
 
 
 @method
-def resize_as_(self, other, memory_format=None):
-    """Give this tensor the shape of `other`."""
-    return resize_(self, other.array.shape)
+def resize_as_(self, the_template, *, memory_format=None):
+    """Give this tensor the shape of another."""
+    return resize_(self, the_template.array.shape)
 
 
 __all__ = ["along", "copy_contiguous", "dim_of", "join", "split_by", "unbind"]

@@ -49,7 +49,7 @@ def input_names(function, arguments):
         return [f"input{i}" for i in range(arguments)]
     if inspect.isclass(function) and issubclass(function, Function):
         parameters = list(inspect.signature(function.forward).parameters)
-        return parameters[1:] if function.setup_context is None else parameters
+        return parameters[1:] if function.setup_context is Function.setup_context else parameters
     return [p.name for p in inspect.signature(function).parameters.values()
             if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
 
