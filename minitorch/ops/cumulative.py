@@ -1,15 +1,18 @@
-"""The op table, running sums and products along a dimension.
+"""The op table, running sums, products and extremes along a dimension, differences and integrals.
 
 The derivative of a running product is a linear recurrence, ``y[i] = x[i] + a[i] * y[i - 1]``, run backwards. It divides
 by nothing, so it is right where elements are zero, to any order.
 """
 
-from ..op import op
-
-
-def along(ndim, dim, part):
-    """The index that takes `part`, a slice, of dimension `dim`."""
-    return (slice(None),) * (dim % ndim) + (part,)
+from .. import return_types
+from ..op import composite, op
+from ..tensor import Tensor
+from .arithmetic import sub
+from .compare import ne
+from .index import slice_view
+from .join import cat
+from .sort import along
+from .view import dim_of
 
 
 def accumulate(ufunc, input, dim):
@@ -81,3 +84,164 @@ def recurrence(F, input, factor, *, dim):
         a[upper] = a[upper] * a[lower]
         s *= 2
     return y
+
+
+# ---- extremes so far ---------------------------------------------------------------------------------------
+def running(F, ufunc, returned, input, dim):
+    """The extremes so far, and where the last one equal to each of them is; a NaN stays."""
+    if not input.ndim:
+        return returned(input.copy(), F.xp.zeros((), "int64"))
+    values = ufunc.accumulate(input, dim)
+    places = F.xp.arange(input.shape[dim]).reshape((-1,) + (1,) * ((-1 - dim) % input.ndim))
+    found = (input == values) | (input != input)
+    return returned(values, F.xp.maximum.accumulate(F.xp.where(found, places, 0), dim))
+
+
+def running_sample(d):
+    return [d.distinct((4, 3))], dict(dim=d.int(-2, 1))
+
+
+def put_back(F, g, index, shape, dim):
+    """The gradient at the places that were chosen, often several times."""
+    return F.put_along(g, index, shape=shape, dim=dim, repeated=True) if shape else g
+
+
+@op(promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
+    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim),))
+def cummax(F, input, *, dim):
+    """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
+    return running(F, F.xp.maximum, return_types.cummax, input, dim)
+
+
+@op(promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
+    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim),))
+def cummin(F, input, *, dim):
+    """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
+    return running(F, F.xp.minimum, return_types.cummin, input, dim)
+
+
+# ---- in logarithms -----------------------------------------------------------------------------------------
+def logcumsumexp_slope(F, g, input, out, dim):
+    """``exp(x[i]) * sum(g[k] exp(-out[k]), k >= i)`` as a recurrence whose every factor is at most 1."""
+    if not len(input.shape):
+        return g
+    step = F.exp(F.shift(out, by=1, dim=dim, fill=0) - out)
+    return F.exp(input - out) * recur_backwards(F, g, step, dim)
+
+
+@op(promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
+def logcumsumexp(F, input, *, dim):
+    """``log(cumsum(exp(input)))`` along `dim`, without overflow."""
+    return accumulate(F.xp.logaddexp, input, dim)
+
+
+# ---- differences, sums under curves ------------------------------------------------------------------------
+def piece(x, dim, start, stop=None):
+    """The view of `x` from `start` to `stop` along `dim`."""
+    return slice_view(x, along(x.array.ndim, dim, slice(start, stop)))
+
+
+@composite(out=True)
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The differences of neighbours along `dim`, `n` times over, of `input` between `prepend` and `append`."""
+    if not input.array.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = dim_of(input, dim)
+    pieces = [t for t in (prepend, input, append) if t is not None]
+    for t in pieces:
+        if t.array.ndim != input.array.ndim:
+            raise RuntimeError(f"diff expects prepend or append to be the same dimension as input: {t.array.ndim} and "
+                               f"{input.array.ndim} dimensions")
+    x = cat(pieces, d) if len(pieces) > 1 else input
+    minus = ne if x.array.dtype.kind == "b" else sub
+    for _ in range(min(n, x.array.shape[d])):
+        x = minus(piece(x, d, 1), piece(x, d, 0, -1))
+    return x if n else input.clone()
+
+
+def areas(name, y, x, dx, dim):
+    """Twice the area under each step of `y` along `dim`, and that dimension."""
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}(): x or dx says how far apart the values are, not both")
+    if not y.array.ndim:
+        raise IndexError(f"{name}(): y needs at least one dimension")
+    d = dim_of(y, dim)
+    if x is not None:
+        x = x.reshape((-1,) + (1,) * (y.array.ndim - d - 1)) if x.array.ndim == 1 else x
+        if x.array.ndim > y.array.ndim or x.array.shape[d - y.array.ndim] != y.array.shape[d]:
+            raise RuntimeError(f"{name}(): There must be one `x` value for each sample point: shapes "
+                               f"{list(x.array.shape)} and {list(y.array.shape)}")
+        dx = diff(x, dim=d - y.array.ndim)
+    both = piece(y, d, 1) + piece(y, d, 0, -1)
+    return both if dx is None else both * dx, d
+
+
+@composite(method=False, aliases=("trapz",))
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integral of `y` along `dim` by the trapezoidal rule, at points `x` or at distances `dx` (1)."""
+    if not y.array.shape[dim] if y.array.ndim else False:
+        return y.sum(dim)
+    twice, d = areas("trapezoid", y, x, dx, dim)
+    return twice.sum(d) / 2
+
+
+@composite(method=False)
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The integrals of `y` from the first point up to each of the others, by the trapezoidal rule."""
+    twice, d = areas("cumulative_trapezoid", y, x, dx, dim)
+    return twice.cumsum(d) / 2
+
+
+# ---- derivatives by finite differences ---------------------------------------------------------------------
+@composite(method=False)
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """The derivative of `input` along each dimension (or each of `dim`), from samples: a tuple of tensors.
+
+    Second order inside, one-sided and of `edge_order` 1 or 2 at both ends. `spacing` is one distance, one for each
+    dimension, or a tensor of coordinates for each. Fornberg, Generation of finite difference formulas on arbitrarily
+    spaced grids (1988), for three points.
+    """
+    dims = range(input.array.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [dim_of(input, d) for d in dims]
+    spacing = 1 if spacing is None else spacing
+    spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(spacings) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+                           f"{len(dims)}, one for each dim, but got a list of length {len(spacings)}")
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(f"dim {max(dims, key=dims.count)} appears multiple times in the list of dims")
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
+    for d in dims:
+        if input.array.shape[d] < edge_order + 1:
+            raise RuntimeError(f"torch.gradient expected each dimension size to be at least edge_order+1: dimension "
+                               f"{d} has {input.array.shape[d]}")
+    return tuple([slope_along(input, d, h, edge_order) for d, h in zip(dims, spacings)])
+
+
+def slope_along(x, d, spacing, edge_order):
+    """The derivative along dimension `d`, as `gradient` describes it."""
+    n = x.array.shape[d]
+    if isinstance(spacing, Tensor) and spacing.array.ndim:
+        h = diff(spacing).reshape((-1,) + (1,) * (x.array.ndim - d - 1))
+        step = lambda start, stop: h[start:stop]           # noqa: E731
+    else:
+        step = lambda start, stop: spacing                 # noqa: E731
+
+    def first(at):
+        return (piece(x, d, at + 1, at + 2) - piece(x, d, at, at + 1)) / step(at, at + 1)
+
+    def inside(start, stop):
+        """At the points from `start` to `stop`: the slopes on both sides, each weighted by the other side's length."""
+        left = (piece(x, d, start, stop) - piece(x, d, start - 1, stop - 1)) / step(start - 1, stop - 1)
+        right = (piece(x, d, start + 1, stop + 1) - piece(x, d, start, stop)) / step(start, stop)
+        a, b = step(start - 1, stop - 1), step(start, stop)
+        return (left * b + right * a) / (a + b)
+
+    parts = [first(0), inside(1, n - 1), first(n - 2)] if n > 2 else [first(0), first(0)]
+    if edge_order == 2:                                    # the parabola through three points, at its ends
+        second = [2 * first(i) - inside(j, j + 1) for i, j in ((0, 1), (n - 2, n - 2))]
+        parts = [second[0], parts[1], second[1]]
+    return cat(parts, d)

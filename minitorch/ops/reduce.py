@@ -1,10 +1,10 @@
-"""The op table, reductions over dimensions: sums, means, products, extremes, norms.
+"""The op table, reductions over dimensions: sums, means, products, counts.
 
 `dim` is an int, a tuple of ints, or None for all dimensions; with `keepdim` the reduced dimensions stay, as size 1.
-The index of an extreme and statistics of order are in `sort.py`, running sums in `cumulative.py`.
+Extremes are in `extreme.py`, norms in `norms.py`, what needs an order in `sort.py`, running sums in `cumulative.py`.
 """
 
-from ..op import op
+from ..op import composite, op
 
 
 # ---- dimensions --------------------------------------------------------------------------------------------
@@ -41,13 +41,14 @@ def spread(F, g, dim, keepdim, shape):
 def count(shape, dim):
     """How many elements are reduced to one."""
     n = 1
-    dims = range(len(shape)) if dim is None or dim == () or dim == [] else dim if isinstance(dim, (tuple, list)) else (dim,)
-    for d in dims:
+    if dim is None or dim == () or dim == []:
+        dim = range(len(shape))
+    for d in dim if isinstance(dim, (tuple, list, range)) else (dim,):
         n *= shape[d] if shape else 1
     return n
 
 
-# ---- sums, means, products ---------------------------------------------------------------------------------
+# ---- sums and means ----------------------------------------------------------------------------------------
 @op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`. Integers and bools are summed in int64."""
@@ -62,8 +63,8 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
     if input.dtype.kind not in "fc":
-        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex "
-                           f"dtype. Got: {input.dtype}; use x.float().mean() or mean(dtype=...)")
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
+                           f"complex dtype. Got: {input.dtype}; use x.float().mean() or mean(dtype=...)")
     if dim is not None:
         dim = axes(input, dim)
     total = F.xp.add.reduce(input, dim, None, None, keepdim)
@@ -74,6 +75,30 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     return total / total.dtype.type(n) if n else total * float("nan")
 
 
+# ---- without NaN -------------------------------------------------------------------------------------------
+@op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: (
+    spread(F, g, dim, keepdim, input_shape) * (input == input)))
+def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
+    return F.sum(F.xp.where(input == input, input, input.dtype.type(0)), dim=dim, keepdim=keepdim)
+
+
+@composite(out=True)
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{input.dtype.name}: convert it first, as in x.float().nanmean()")
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(input == input, dim, keepdim)
+
+
+@op()
+def count_nonzero(F, input, *, dim=None):
+    """How many elements are not zero, over `dim`; NaN is not zero."""
+    return F.xp.count_nonzero(input, axes(input, dim))
+
+
+# ---- products ----------------------------------------------------------------------------------------------
 def products_of_others(F, x, dim):
     """For each element the product of all others along `dim`, without dividing: those before it times those after."""
     before = F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1)
@@ -106,7 +131,5 @@ def logsumexp(F, input, *, dim, keepdim=False):
     xp, dim = F.xp, axes(input, dim)
     top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
-    out = xp.exp(input - top)
-    with xp.errstate(divide="ignore"):
-        out = xp.log(xp.add.reduce(out, dim, None, None, keepdim))
+    out = xp.log(xp.add.reduce(xp.exp(input - top), dim, None, None, keepdim))
     return out + (top if keepdim else top.reshape(out.shape))
