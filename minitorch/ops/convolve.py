@@ -12,7 +12,7 @@ Letters: N images, C and O channels, G groups, K places of the kernel, P places 
 
 from math import prod
 
-from .windows import offsets, pad_sides, shifted, window_view
+from .windows import evenly, offsets, pad_sides, shifted, window_view
 
 BLOCK = 1 << 21                # bytes of columns in a block; less makes the products small, more leaves the cache
 
@@ -38,12 +38,6 @@ def blocks(count, rows, row_bytes):
     if images:
         return [(part, slice(0, rows)) for part in evenly(count, images)]
     return [(slice(i, i + 1), part) for i in range(count) for part in evenly(rows, max(1, BLOCK // row_bytes))]
-
-
-def evenly(count, most):
-    """Slices of about the same size that divide `count`, none larger than `most`, none larger than the first."""
-    parts = -(-count // most)
-    return [slice(-(-i * count // parts), -(-(i + 1) * count // parts)) for i in range(parts)]
 
 
 def columns(F, x, kernel, out, geometry, by_pixels):

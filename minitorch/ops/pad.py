@@ -25,19 +25,19 @@ def constant_pad(F, input, *, pad, value):
 
 # ---- taking places, and adding them back -------------------------------------------------------------------
 @op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 3, 4))], dict(
-        places=(np.array([2, 0, 0, 1]), d.choice([None, np.array([1, 1])])))),
+        places=(d.choice([np.array([2, 0, 0, 1]), np.array([0, 0, 1, 1, 2, 2])]), d.choice([None, np.array([1, 1])])))),
     input=lambda F, g, places, input_shape: F.add_places(g, places=places, size=tuple(input_shape)))
 def take_places(F, input, *, places):
     """``input[..., p, q]`` for the integer arrays `places` of the last dimensions, each by itself; None is all."""
     out = input
     for i, index in enumerate(places):
         if index is not None:
-            out = F.xp.take(out, F.from_host(index), input.ndim - len(places) + i)
+            out = take_along(F, out, index, input.ndim - len(places) + i)
     return input.copy() if out is input else out
 
 
 @op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 4, 2))], dict(
-        places=(np.array([2, 0, 0, 1]), np.array([1, 1])), size=(2, 3, 4))),
+        places=(d.choice([np.array([2, 0, 0, 1]), np.array([0, 0, 1, 1])]), np.array([1, 1])), size=(2, 3, 4))),
     grad=lambda F, g, places: F.take_places(g, places=places))
 def add_places(F, grad, *, places, size):
     """Zeros of shape `size` with `grad` added at `places`: the transpose of `take_places`."""
@@ -48,16 +48,56 @@ def add_places(F, grad, *, places, size):
     return grad.copy()
 
 
+def take_along(F, x, index, axis):
+    """``x[..., index, ...]``, as a few slices where that will do."""
+    pieces, lead = strips(index), (slice(None),) * axis
+    if pieces is None:
+        return F.xp.take(x, F.from_host(index), axis)
+    out = F.xp.empty((*x.shape[:axis], len(index), *x.shape[axis + 1:]), x.dtype)
+    for place, position in pieces:
+        out[(*lead, position)] = x[(*lead, place)]
+    return out
+
+
 def add_along(xp, grad, index, axis, size):
-    """The slices of `grad` added at the places `index` of one dimension, sorted so that equal places are neighbours."""
+    """The slices of `grad` added at the places `index` of one dimension: a few at once, or sorted by place."""
     out = xp.zeros((*grad.shape[:axis], size, *grad.shape[axis + 1:]), grad.dtype)
-    if index.size:
+    pieces, lead = strips(index), (slice(None),) * axis
+    if pieces is None:
         order = np.argsort(index, kind="stable")
         index = index[order]
         starts = np.flatnonzero(np.diff(index, prepend=-1))
-        sums = xp.add.reduceat(xp.take(grad, order, axis), starts, axis)
-        out[(slice(None),) * axis + (index[starts],)] = sums
+        out[(*lead, index[starts])] = xp.add.reduceat(xp.take(grad, order, axis), starts, axis)
+        return out
+    for place, position in pieces:
+        target, part = out[(*lead, place)], grad[(*lead, position)]
+        target += xp.add.reduce(part, axis, keepdims=True) if target.shape[axis] < part.shape[axis] else part
     return out
+
+
+def strips(index):
+    """The places `index` as pairs of slices (of places, of positions), or None if that takes more than a few.
+
+    Within a pair the places differ, or there is one place for all positions.
+    """
+    n = len(index)
+    if n == 0:
+        return []
+    times = n // (int(index[-1]) + 1)
+    if 1 < times <= 8 and np.array_equal(index, np.arange(n) // times):        # 0 0 1 1 2 2: everything so many times
+        return [(slice(0, n // times), slice(t, None, times)) for t in range(times)]
+    found, i, steps = [], 0, np.diff(index)
+    while i < n:
+        if len(found) == 8:
+            return None
+        step = int(steps[i]) if i < n - 1 else 1
+        others = np.flatnonzero(steps[i:] != step)
+        end = i + 1 + int(others[0]) if len(others) else n
+        first, last = int(index[i]), int(index[end - 1])
+        stop = last + (1 if step >= 0 else -1)
+        found.append((slice(first, None if stop < 0 else stop, step or 1), slice(i, end)))
+        i = end
+    return found
 
 
 # ---- where padded places come from -------------------------------------------------------------------------

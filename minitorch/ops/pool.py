@@ -14,7 +14,7 @@ from .. import backends
 from ..op import Other, op
 from .compare import where
 from .resize import adaptive_bounds, mean_taps, resample
-from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
+from .windows import evenly, for_ranks, pad_sides, reach, spread
 
 
 class Pooling(NamedTuple):
@@ -35,6 +35,17 @@ class Pooling(NamedTuple):
         k, s, _, d, o = [values[i] for values in self]
         return [slice(j, j + s * (o - 1) + 1, s) for j in range(0, k * d, d)]
 
+    def index(self, i, part):
+        """An index that takes the slice `part` of dimension `i`."""
+        return (Ellipsis, part, *(slice(None),) * (len(self.out) - i - 1))
+
+    def empty(self, xp, i, shape, dtype):
+        """An array of `shape` to spread values over along dimension `i`, and whether no place gets two of them."""
+        k, s, _, d, o = [values[i] for values in self]
+        apart = k <= s and d == 1
+        full = apart and s == k and shape[i - len(self.out)] == k * o
+        return (xp.empty if full else xp.zeros)(shape, dtype), apart
+
 
 def window_reduce(F, function, x, pooling, fill):
     """Reduce the windows of `x` by the binary ufunc `function`, with `fill` in the padding."""
@@ -42,9 +53,9 @@ def window_reduce(F, function, x, pooling, fill):
     x = pad_sides(F.xp, x, pooling.sides(x.shape[x.ndim - n:]), fill)
     fresh = x is not given
     if all(o == 1 for o in pooling.out) and max(pooling.dilation) == 1:
-        return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
+        return reduce_all(F.xp, function, x, n)
     for i in range(n):
-        parts = [x[(Ellipsis, part) + (slice(None),) * (n - i - 1)] for part in pooling.slices(i)]
+        parts = [x[pooling.index(i, part)] for part in pooling.slices(i)]
         if len(parts) == 1:
             x = parts[0]
         else:
@@ -52,6 +63,17 @@ def window_reduce(F, function, x, pooling, fill):
         for part in parts[2:]:
             function(x, part, out=x)
     return x if fresh else x.copy()
+
+
+def reduce_all(xp, function, x, n):
+    """Reduce the last n dimensions to size 1; sums as a product with ones, which takes a third of the time."""
+    if function is xp.add and x.dtype.kind == "f":
+        row = x.reshape(-1, prod(x.shape[x.ndim - n:]))
+        return xp.matmul(row, xp.ones(row.shape[1], x.dtype)).reshape(*x.shape[:x.ndim - n], *(1,) * n)
+    return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
+
+
+BLOCK = 1 << 16                # elements that are worked on at a time, where several passes are made
 
 
 # ---- maxima ------------------------------------------------------------------------------------------------
@@ -77,19 +99,44 @@ def max_pool(F, input, *, pooling):
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, result, *, pooling):
     """`grad` put where the first element equal to the maximum stands in each window."""
-    xp, n = F.xp, len(pooling.out)
-    sides = pooling.sides(input.shape[input.ndim - n:])
-    x = pad_sides(xp, input, sides, xp.nan)                # NaN equals nothing
-    out = xp.zeros(x.shape, grad.dtype)
-    free = xp.ones(result.shape, bool)                     # the windows whose maximum was not found yet
-    work = xp.empty(grad.shape, grad.dtype)
-    for offset in offsets(pooling.kernel, pooling.dilation):
-        hit = shifted(x, offset, pooling.stride, pooling.out) == result
-        hit &= free
-        free ^= hit
-        view = shifted(out, offset, pooling.stride, pooling.out)
-        view += xp.multiply(grad, hit, out=work)
-    return pad_sides(xp, out, [(-b, -a) for b, a in sides])
+    xp, n, shape = F.xp, len(pooling.out), input.shape
+    size = shape[input.ndim - n:]
+    out = xp.empty((prod(shape[:-n]), *size), grad.dtype)
+    grad, input, result = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input, result)]
+    for part in evenly(len(out), max(1, BLOCK // prod(size))):
+        out[part] = max_backward_block(xp, grad[part], input[part], result[part], pooling)
+    return out.reshape(shape)
+
+
+def max_backward_block(xp, grad, x, result, pooling):
+    """`max_pool_backward` for (planes, *size): the maximum is looked for one dimension after the other."""
+    n = len(pooling.out)
+    sides = pooling.sides(x.shape[1:])
+    padded = pad_sides(xp, x, sides, xp.nan)               # NaN equals nothing, and fmax passes it over
+    stages = [padded]
+    for i in range(n - 1, 0, -1):
+        parts = [stages[-1][pooling.index(i, part)] for part in pooling.slices(i)]
+        best = parts[0]
+        for part in parts[1:]:
+            best = (xp.maximum if padded is x else xp.fmax)(best, part)
+        stages.append(best)
+    for i in range(n):                                     # stages[-1] has dimension i and those before it in full
+        x = stages.pop()
+        wide, apart = pooling.empty(xp, i, x.shape, grad.dtype)
+        *before, last = [pooling.index(i, part) for part in pooling.slices(i)]
+        rest = grad                                        # what is not placed yet: the first maximum takes all
+        for index in before:
+            view = wide[index]
+            here = xp.multiply(rest, x[index] == result, out=view if apart else None)
+            rest = xp.subtract(rest, here, out=wide[last] if apart else None)
+            if not apart:
+                view += here
+        if not apart:
+            wide[last] += rest
+        elif not before:
+            wide[last] = grad
+        grad, result = wide, x
+    return pad_sides(xp, grad, [(-b, -a) for b, a in sides])
 
 
 def tables_of(pooling, shape):
@@ -184,14 +231,10 @@ def avg_pool_backward(F, grad, *, pooling, divisor, size):
     x = divide(F, grad.copy(), divisor)
     sides = pooling.sides(size[-n:])
     for i in reversed(range(n)):
-        after = (slice(None),) * (n - i - 1)
         axis = x.ndim - n + i
-        length = size[axis] + sum(sides[i])
-        apart = pooling.stride[i] >= pooling.kernel[i] and pooling.dilation[i] == 1
-        full = apart and pooling.stride[i] == pooling.kernel[i]
-        wide = (xp.empty if full else xp.zeros)((*x.shape[:axis], length, *x.shape[axis + 1:]), x.dtype)
+        wide, apart = pooling.empty(xp, i, (*x.shape[:axis], size[axis] + sum(sides[i]), *x.shape[axis + 1:]), x.dtype)
         for part in pooling.slices(i):
-            view = wide[(Ellipsis, part, *after)]
+            view = wide[pooling.index(i, part)]
             if apart:
                 view[...] = x
             else:

@@ -55,6 +55,12 @@ def pad_sides(xp, x, sides, value=0):
     return out
 
 
+def evenly(count, most):
+    """Slices of about the same size that divide `count`, none larger than `most`, none larger than the first."""
+    parts = -(-count // most)
+    return [slice(-(-i * count // parts), -(-(i + 1) * count // parts)) for i in range(parts)]
+
+
 def offsets(kernel, dilation):
     """Where in a window its places lie, in the order of memory."""
     return product(*[range(0, k * d, d) for k, d in zip(kernel, dilation)])
