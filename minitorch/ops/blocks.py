@@ -4,20 +4,33 @@ On a million floats a chain of NumPy calls is bound by memory: in blocks of 32k,
 """
 
 
-def in_blocks(F, kernel, first, *rest):
+def in_blocks(F, kernel, first, *rest, outputs=1):
     """``kernel(xp, out, first, *rest)`` in blocks of flat, contiguous memory where possible; returns `out`.
 
-    The kernel fills `out`, which is like `first`, from arrays of that one shape.
+    The kernel fills `out`, which is like `first`, from arrays of that one shape. With `outputs` it is given, and this
+    returns, several.
     """
-    out = F.xp.empty_like(first)
-    block, n = F.block, first.size
-    if block is None or n <= block or not all([x.flags.c_contiguous and x.size == n for x in (out, first, *rest)]):
-        kernel(F.xp, out, first, *rest)
-        return out
-    flat = [x.reshape(-1) for x in (out, first, *rest)]
-    for start in range(0, n, block):
-        kernel(F.xp, *[x[start:start + block] for x in flat])
-    return out
+    outs = [F.xp.empty_like(first) for _ in range(outputs)]
+    arrays, block = [*outs, first, *rest], F.block
+    if block is not None and first.size > block:
+        arrays = flattened(arrays)
+    if arrays[0].ndim != 1 or block is None:
+        kernel(F.xp, *arrays)
+    else:
+        for start in range(0, first.size, block):
+            kernel(F.xp, *[x[start:start + block] for x in arrays])
+    return outs[0] if outputs == 1 else outs
+
+
+def flattened(arrays):
+    """Arrays as flat views in the order of their memory, if they all lie in it without gaps in the same order."""
+    first = arrays[0]
+    if all([x.flags.c_contiguous and x.shape == first.shape for x in arrays]):
+        return [x.reshape(-1) for x in arrays]
+    order = sorted(range(first.ndim), key=lambda d: -first.strides[d])
+    if first.transpose(order).flags.c_contiguous and all([x.strides == first.strides for x in arrays]):
+        return [x.transpose(order).reshape(-1) for x in arrays]
+    return arrays
 
 
 def in_double(F, function, *inputs):
