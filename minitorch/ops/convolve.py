@@ -22,11 +22,14 @@ def choose(task, channels, weight_shape, geometry, count, out):
     kernel = weight_shape[2:]
     if weight_shape[1] == 1 and geometry.groups == channels > 1:
         return DEPTHWISE[task]
-    if task == "input" and not (max(geometry.stride) == 1 and all(
-            d * (k - 1) >= p for k, p, d in zip(kernel, geometry.padding, geometry.dilation))):
-        return scatter_columns
-    narrow = out[-1] <= 32 and kernel[-1] * channels >= 32         # long runs of channels, short ones of places
-    if geometry.groups == 1 and narrow and (task == "weight" or count * prod(out) >= 4 * weight_shape[0]):
+    narrow = geometry.groups == 1 and out[-1] <= 32                # short runs of places: prefer those of channels
+    if task == "input":
+        borders = [d * (k - 1) - p for k, p, d in zip(kernel, geometry.padding, geometry.dilation)]
+        size = [o + b - p for o, b, p in zip(out, borders, geometry.padding)]
+        if max(geometry.stride) == 1 and min(borders) >= 0 and 2 * prod(size) <= 3 * prod(out):
+            return by_forward
+        return scatter_by_pixels if narrow and channels >= 8 else scatter_by_channels
+    if narrow and kernel[-1] * channels >= 32 and (task == "weight" or count * prod(out) >= 4 * weight_shape[0]):
         return BY_PIXELS[task]
     return BY_CHANNELS[task]
 
@@ -151,7 +154,7 @@ def by_forward(F, grad, weight, geometry, out):
         out[(Ellipsis, *[slice(0, n) for n in size])] = target
 
 
-def scatter_columns(F, grad, weight, geometry, out):
+def scatter_by_channels(F, grad, weight, geometry, out):
     """With any stride: the columns that belong to `grad`, each added where it was unfolded from."""
     xp, groups = F.xp, geometry.groups
     kernel, size = weight.shape[2:], grad.shape[2:]
@@ -170,6 +173,29 @@ def scatter_columns(F, grad, weight, geometry, out):
             view += block[:, :, j]
         if rows.stop == size[0]:
             out[images] = pad_sides(xp, padded, [(-b, -a) for b, a in sides])
+
+
+def scatter_by_pixels(F, grad, weight, geometry, out):
+    """The same with the channels innermost."""
+    xp, kernel, size = F.xp, weight.shape[2:], grad.shape[2:]
+    n = len(kernel)
+    axes, first, last = range(2, n + 2), (0, *range(2, n + 2), 1), (0, n + 1, *range(1, n + 1))
+    matrices = weight.transpose(*axes, 0, 1).reshape(-1, *weight.shape[:2])     # K, O, C
+    frame = [m + 2 * p for m, p in zip(out.shape[2:], geometry.padding)]
+    inner = tuple([slice(p, p + m) for m, p in zip(out.shape[2:], geometry.padding)])
+    row_bytes = out.shape[1] * len(matrices) * prod(size[1:]) * grad.itemsize
+    for images, rows in blocks(len(grad), size[0], row_bytes):
+        part = grad[images, :, rows].transpose(first)
+        block = xp.matmul(part.reshape(-1, part.shape[-1]), matrices)
+        block = block.reshape(len(matrices), *part.shape[:-1], out.shape[1])
+        if rows.start == 0:
+            padded = xp.zeros((len(part), *frame, out.shape[1]), out.dtype).transpose(last)
+        below = padded[:, :, rows.start * geometry.stride[0]:]
+        for columns_, offset in zip(block, offsets(kernel, geometry.dilation)):
+            view = shifted(below, offset, geometry.stride, part.shape[1:-1])
+            view += columns_.transpose(last)
+        if rows.stop == size[0]:
+            out[images] = padded[(Ellipsis, *inner)]
 
 
 # ---- depthwise: one input channel a group, so that there is nothing for a matrix product to sum ----------------------
@@ -219,5 +245,5 @@ def weight_depthwise(F, x, grad, geometry, out):
 
 
 DEPTHWISE = {"forward": forward_depthwise, "input": input_depthwise, "weight": weight_depthwise}
-BY_CHANNELS = {"forward": forward_by_channels, "input": by_forward, "weight": weight_by_channels}
-BY_PIXELS = {"forward": forward_by_pixels, "input": by_forward, "weight": weight_by_pixels}
+BY_CHANNELS = {"forward": forward_by_channels, "weight": weight_by_channels}
+BY_PIXELS = {"forward": forward_by_pixels, "weight": weight_by_pixels}
