@@ -25,6 +25,8 @@ def twin(name):
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     head, _, rest = name.partition(".")
+    if rest.startswith(("datasets.", "transforms.")) and head == "torchvision":
+        return "minitorch." + rest
     return ("minitorch." + rest if rest else "minitorch") if head == "torch" else None
 
 
