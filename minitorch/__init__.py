@@ -25,6 +25,9 @@ from .device import device
 from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type, set_default_dtype
 from .generator import Generator, default_generator
 from .op import FUNCTIONS
+from .settings import (are_deterministic_algorithms_enabled, compile, get_default_device, get_float32_matmul_precision,
+                       get_num_interop_threads, get_num_threads, set_default_device, set_float32_matmul_precision,
+                       set_num_interop_threads, set_num_threads, use_deterministic_algorithms)
 from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_format, layout, memory_format,
                      preserve_format, strided)
 
@@ -36,9 +39,11 @@ globals().update({name: public.call for (namespace, name), public in FUNCTIONS.i
 
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "distributed",
-         "special", "fft", "linalg", "return_types", "cuda", "amp", "func", "version", "types", "profiler", "jit", "hub")
+         "special", "fft", "linalg", "return_types", "cuda", "accelerator", "amp", "func", "version", "types", "profiler", "jit", "hub")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "autocast": "amp", "GradScaler": "amp", "vmap": "func"}
+             "autocast": "amp", "GradScaler": "amp", "vmap": "func",
+             **dict.fromkeys(("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
+                              "set_autocast_dtype", "is_autocast_available"), "mixed_precision")}
 
 
 def __getattr__(name):

@@ -6,7 +6,7 @@ op again; it also serves ``out=``. The common case never comes here (`minitorch/
 
 import numpy as np
 
-from . import dtypes, errors
+from . import dtypes, errors, mixed_precision
 from .autograd.grad_mode import grad_mode
 from .op import OPS, finish, recorded
 from .tensor import Tensor, mark_view, wrap
@@ -174,6 +174,9 @@ def write_out(name, call, inputs, attrs, out, variadic=False):
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        if len(results) > 1 and target.array.dtype != value.array.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
+                               f"instead in {name}()")
         check_can_hold(target, value, name)
         resize_to(target, value.array.shape)
         write(target, value.array, f"{name}(out=...)")
@@ -189,5 +192,6 @@ def write(target, array, writer):
     written(target, writer)
 
 
-finish(Tensor, general, cast_first, errors.explain, mark_view, dtypes.as_np)
+finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=errors.explain, mark_view=mark_view,
+       as_np=dtypes.as_np, autocast=mixed_precision.state, autocast_call=mixed_precision.call)
 __all__ = ["general", "write_out", "write", "OPS", "wrap"]

@@ -31,7 +31,6 @@ from types import FunctionType, MethodType
 
 import numpy as np
 
-from . import backends
 from .autograd import graph
 from .autograd.grad_mode import grad_mode
 from .autograd.graph import Node, Selected, Several
@@ -333,11 +332,9 @@ def deferred(name, filename, write, scope):
 
 # What generated code may name. `graph` is the module, because its clock moves.
 NAMES = {"graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
-         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "as_np": None, "Tensor": None,
-         "general": None, "cast_first": None, "explain": None, "mark_view": None, "asarray": np.asarray}
+         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "asarray": np.asarray}
 
 
-def finish(Tensor, general, cast_first, explain, mark_view, as_np):
+def finish(**names):
     """Give generated code what is defined only after this module."""
-    NAMES.update(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view, as_np=as_np,
-                 default=backends.cpu)
+    NAMES.update(names)

@@ -7,6 +7,8 @@ wrap the result, and leave a node if a gradient may be asked for.
 
 from inspect import Parameter
 
+from .mixed_precision import WATCHED
+
 
 def write_call(op, bare):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype."""
@@ -50,6 +52,8 @@ def unpack(op, bare):
     The general call comes here (`bare`) when it has brought the inputs together; the fast one checks for itself.
     """
     lines, numbers = [], [x for x in op.inputs if x.kind == "number"]
+    if op.name in WATCHED and not bare:                    # the few ops that mixed precision is about
+        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(*op.inputs, bare)
     else:

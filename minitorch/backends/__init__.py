@@ -8,8 +8,9 @@ from ..device import TYPES
 from ..device import device as Device
 from .base import Backend
 from .cpu import make_cpu
+from .switches import cuda, cudnn, mkl, mkldnn, mps, openmp
 
-__all__ = ["Backend", "cpu", "get", "register"]
+__all__ = ["Backend", "cpu", "cuda", "cudnn", "get", "mkl", "mkldnn", "mps", "openmp", "register"]
 
 cpu = make_cpu(None)
 default = cpu                                             # where new tensors live

@@ -1,0 +1,96 @@
+"""Settings that programs make at their start: threads, default device, determinism; and `compile`.
+
+What PyTorch can be asked and this library has no choice in is accepted if it is true already, and answers truthfully.
+"""
+
+import functools
+import os
+
+from . import backends
+from .device import device
+
+__all__ = ["are_deterministic_algorithms_enabled", "compile", "get_default_device", "get_float32_matmul_precision",
+           "get_num_interop_threads", "get_num_threads", "set_default_device", "set_float32_matmul_precision",
+           "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
+
+_state = {"threads": None, "precision": "highest", "deterministic": False}
+
+
+@functools.lru_cache(maxsize=1)
+def blas():
+    """The OpenBLAS that NumPy brings with it, as (set threads, get threads); None where it cannot be found."""
+    import ctypes
+    from pathlib import Path
+
+    import numpy
+    root = Path(numpy.__file__).parent
+    for folder in (root.parent / "numpy.libs", root / ".dylibs", root / ".libs"):
+        for path in sorted(folder.glob("*openblas*")) if folder.is_dir() else ():
+            library = ctypes.CDLL(str(path))
+            for prefix, suffix in (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", "")):
+                names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("set", "get")]
+                if all(hasattr(library, name) for name in names):
+                    return tuple(getattr(library, name) for name in names)
+    return None
+
+
+def set_num_threads(n):
+    """Let matrix products use `n` threads (where NumPy comes with OpenBLAS; everything else runs in one)."""
+    if not isinstance(n, int) or n <= 0:
+        raise RuntimeError(f"set_num_threads expects a positive integer, got {n}")
+    found = blas()
+    if found is not None:
+        found[0](n)
+    _state["threads"] = n
+
+
+def get_num_threads():
+    """How many threads matrix products use."""
+    found = blas()
+    return _state["threads"] or (found[1]() if found is not None else os.cpu_count() or 1)
+
+
+def set_num_interop_threads(n):
+    """Accepted: calls run one after the other here."""
+
+
+def get_num_interop_threads():
+    """How many calls run at a time: 1."""
+    return 1
+
+
+def set_default_device(where):
+    """Let new tensors live on that device."""
+    backends.default = backends.cpu if where is None else backends.get(where)
+
+
+def get_default_device():
+    """The device of new tensors."""
+    return device(backends.default.device)
+
+
+def set_float32_matmul_precision(precision):
+    """Accepted: "highest", "high" or "medium"; products on the CPU are always in full float32."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
+    _state["precision"] = precision
+
+
+def get_float32_matmul_precision():
+    """What `set_float32_matmul_precision` was given."""
+    return _state["precision"]
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Accepted: on the CPU every op is deterministic anyway."""
+    _state["deterministic"] = bool(mode)
+
+
+def are_deterministic_algorithms_enabled():
+    """What `use_deterministic_algorithms` was given."""
+    return _state["deterministic"]
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
+    """`model`, a module or function, as it is: this version runs everything eagerly."""
+    return (lambda m: m) if model is None else model
