@@ -23,6 +23,13 @@ class Size(tuple):
 
     __slots__ = ()
 
+    def __new__(cls, sizes=()):
+        sizes = tuple(sizes)
+        for i, n in enumerate(sizes):
+            if not hasattr(n, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
+        return tuple.__new__(cls, [n if n.__class__ is int else n.__index__() for n in sizes])
+
     def numel(self):
         """The number of elements of a tensor of this shape."""
         return int(np.prod(self, dtype=np.int64)) if self else 1
@@ -37,11 +44,19 @@ class Size(tuple):
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
     def __mul__(self, n):
         return Size(tuple.__mul__(self, n))
 
+    __rmul__ = __mul__
+
     def __reduce__(self):
         return Size, (tuple(self),)
+
+
+new_size = tuple.__new__                                   # without the checks: NumPy's shapes are good
 
 
 class Tensor:
@@ -65,14 +80,15 @@ class Tensor:
         backend, dtype = backends.get(device), dtypes.get_default_dtype().np
         if len(data) == 1 and isinstance(data[0], Tensor):
             self.array, backend = data[0].array, data[0].backend
-        elif len(data) == 1 and isinstance(data[0], (list, tuple, np.ndarray)):
+        elif len(data) == 1 and isinstance(data[0], Size):
+            self.array = backend.xp.empty(data[0], dtype)
+        elif len(data) == 1 and hasattr(data[0], "__len__"):
             self.array = backend.from_host(np.array(data[0], dtype))
+        elif all(isinstance(n, int) for n in data):
+            self.array = backend.xp.empty(data or (0,), dtype)
         else:
-            sizes = tuple(data[0]) if len(data) == 1 and isinstance(data[0], Size) else data
-            if not all(isinstance(n, int) for n in sizes):
-                raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(sizes[0]).__name__}); "
-                                f"minitorch.tensor({sizes[0]!r}) makes a tensor of one number")
-            self.array = backend.xp.empty(sizes or (0,), dtype)
+            raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(data[0]).__name__}); "
+                            f"minitorch.tensor({data[0]!r}) makes a tensor of one number")
         self.backend = backend
         if requires_grad:
             self.requires_grad_()
@@ -81,7 +97,7 @@ class Tensor:
     @property
     def shape(self):
         """The size of each dimension."""
-        return Size(self.array.shape)
+        return new_size(Size, self.array.shape)
 
     dtype = property(lambda self: dtypes.from_np(self.array.dtype), doc="The type of the elements.")
     device = property(lambda self: self.backend.device, doc="Where the memory is.")
@@ -150,16 +166,25 @@ class Tensor:
         return iter(self.unbind(0))
 
     def __bool__(self):
-        return bool(self.item_of("Boolean value of Tensor with {} is ambiguous"))
+        if self.array.size != 1:
+            count = "more than one value" if self.array.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous: use any() or all()")
+        return bool(self.item())
 
     def __float__(self):
-        return float(self.item())
+        return float(self.only_element())
 
     def __int__(self):
-        return int(self.item())
+        return int(self.only_element())
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(self.only_element())
+
+    def only_element(self):
+        if self.array.size != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has "
+                             f"{self.array.size}: use tolist()")
+        return self.item()
 
     def __index__(self):
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
@@ -179,11 +204,8 @@ class Tensor:
     # -- Python and NumPy ----------------------------------------------------------------------------------
     def item(self):
         """The one element as a Python number; RuntimeError if there is not exactly one."""
-        return self.item_of("a Tensor with {} cannot be converted to Scalar")
-
-    def item_of(self, message):
         if self.array.size != 1:
-            raise RuntimeError(message.format(f"{self.array.size} elements" if self.array.size else "no values"))
+            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
         return self.backend.to_host(self.array).item() if self.array.dtype.kind != "V" else float(self.array.reshape(()))
 
     def tolist(self):
@@ -218,8 +240,14 @@ class Tensor:
 
     # -- memory --------------------------------------------------------------------------------------------
     def stride(self, dim=None):
-        """How many elements apart neighbours are in memory, along each dimension or along `dim`."""
-        strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
+
+        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
+        """
+        if self.array.size:
+            strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        else:
+            strides = tuple(int(np.prod([max(n, 1) for n in self.array.shape[i + 1:]])) for i in range(self.array.ndim))
         return strides if dim is None else strides[self.checked_dim(dim)]
 
     def storage_offset(self):

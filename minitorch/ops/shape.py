@@ -3,6 +3,8 @@
 A view's rule is its transpose: the op that puts the gradient back where the view took the value from.
 """
 
+from operator import index
+
 from ..dtypes import float64
 from ..op import method, op
 
@@ -11,7 +13,10 @@ def ints(sizes):
     """The sizes given as ``f(2, 3)`` or ``f((2, 3))``, as a tuple of ints."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
-    return tuple([n if n.__class__ is int else n.__index__() for n in sizes])
+    try:
+        return tuple([n if n.__class__ is int else index(n) for n in sizes])
+    except TypeError as error:
+        raise TypeError(f"sizes must be ints, got {sizes!r}: {error}") from None
 
 
 # ---- broadcasting ------------------------------------------------------------------------------------------
