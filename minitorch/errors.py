@@ -78,7 +78,8 @@ def _wrong_shape(op, error, inputs):
         return None
     arrays = arrays_of(inputs)
     text = str(error)
-    if len(arrays) >= 2 and ("broadcast" in text or "matmul" in text or "dimension" in text or "mismatch" in text):
+    if len(arrays) >= 2 and ("broadcast" in text or "matmul" in text or "dimension" in text or "mismatch" in text
+                             or "aligned" in text):
         a, b = arrays[0].shape, arrays[1].shape
         if op.name in ("matmul", "mm", "bmm", "linear"):
             return RuntimeError(matmul_mismatch(a, b[::-1] if op.name == "linear" else b))

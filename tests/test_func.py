@@ -1,0 +1,106 @@
+"""``torch.func`` and ``torch.autograd.functional``: derivatives of functions, batches, modules called with other state."""
+
+import pytest
+
+import minitorch as torch
+from minitorch import func, nn
+from minitorch.autograd import functional
+
+
+@pytest.fixture
+def x():
+    return torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+
+
+def cubes(x):
+    return (x ** 3).sum()
+
+
+def test_gradients_of_gradients(x):
+    assert func.grad(cubes)(x).tolist() == [3, 12, 27]
+    fourth = func.grad(lambda t: func.grad(lambda s: s ** 4)(t))
+    assert fourth(torch.tensor(2.0)).item() == 48
+    grads, (value, aux) = func.grad_and_value(lambda a, b: ((a * b).sum(), "aux"), argnums=(0, 1), has_aux=True)(x, x * 2)
+    assert [g.tolist() for g in grads] == [[2, 4, 6], [1, 2, 3]] and value.item() == 28 and aux == "aux"
+    params = {"w": x, "b": torch.zeros((), dtype=torch.float64)}
+    found = func.grad(lambda p: (p["w"] * 2).sum() + p["b"])(params)
+    assert found["w"].tolist() == [2, 2, 2] and found["b"].item() == 1
+
+
+def test_jacobians_and_hessians(x):
+    w = torch.tensor([[1.0, 2, 3], [4, 5, 6]], dtype=torch.float64)
+    for jacobian in (func.jacrev(lambda v: w @ v)(x), func.jacfwd(lambda v: w @ v)(x),
+                     functional.jacobian(lambda v: w @ v, x)):
+        assert jacobian.tolist() == w.tolist()
+    for hessian in (func.hessian(cubes)(x), functional.hessian(cubes, x)):
+        assert hessian.tolist() == [[6, 0, 0], [0, 12, 0], [0, 0, 18]]
+    a, b = functional.jacobian(lambda s, t: s * t, (x, x + 1))
+    assert a.diagonal().tolist() == [2, 3, 4] and b.diagonal().tolist() == [1, 2, 3]
+
+
+def test_products_with_jacobians(x):
+    ones = torch.ones(3, dtype=torch.float64)
+    out, pull = func.vjp(lambda v: v * v, x)
+    assert out.tolist() == [1, 4, 9] and pull(ones)[0].tolist() == [2, 4, 6]
+    for out, product in (func.jvp(lambda v: v * v, (x,), (ones,)), functional.jvp(lambda v: v * v, x, ones),
+                         functional.vjp(lambda v: v * v, x, ones)):
+        assert out.tolist() == [1, 4, 9] and product.tolist() == [2, 4, 6]
+    for f in (functional.hvp, functional.vhp):
+        assert f(cubes, x, ones)[1].tolist() == [6, 12, 18]
+    assert func.linearize(lambda v: v * v, x)[1](ones).tolist() == [2, 4, 6]
+    with pytest.raises(RuntimeError, match="v has invalid size"):
+        functional.vjp(lambda v: v * v, x, ones[:2])
+
+
+def test_create_graph_goes_on(x):
+    x.requires_grad_()
+    jacobian = functional.jacobian(lambda v: v ** 3, x, create_graph=True)
+    jacobian.sum().backward()
+    assert x.grad.tolist() == [6, 12, 18]
+
+
+def test_vmap(x):
+    batch = torch.stack([x, x * 2])
+    assert func.vmap(torch.dot, (0, None))(batch, x).tolist() == [14, 28]
+    assert func.vmap(func.grad(cubes))(batch).tolist() == [[3, 12, 27], [12, 48, 108]]
+    assert func.vmap(lambda v: (v, v.sum()), out_dims=(1, 0))(batch)[0].shape == (3, 2)
+    with pytest.raises(ValueError, match="same size"):
+        func.vmap(torch.add)(batch, x)
+
+
+def test_functional_call_and_ensembles():
+    torch.manual_seed(0)
+    models = [nn.Linear(3, 2) for _ in range(4)]
+    x = torch.randn(5, 3)
+    params, buffers = func.stack_module_state(models)
+    out = func.vmap(lambda p, b: func.functional_call(models[0], (p, b), (x,)))(params, buffers)
+    torch.testing.assert_close(out, torch.stack([m(x) for m in models]))
+    out.sum().backward()
+    assert params["weight"].grad.shape == (4, 2, 3) and models[0].weight.grad is None
+    with pytest.raises(AttributeError, match="no parameter or buffer"):
+        func.functional_call(models[0], {"nonsense": x}, (x,))
+
+
+def test_anomaly_mode_names_op_and_line():
+    z = torch.tensor([0.0, 1.0], requires_grad=True)
+    with torch.autograd.detect_anomaly():
+        y = (z.sqrt() * 0).sum()
+        with pytest.raises(RuntimeError, match=r"'SqrtBackward0' returned nan values.*test_func.py:\d+"):
+            y.backward()
+    (z.sqrt() * 0).sum().backward()
+    assert z.grad[0].isnan()
+
+
+def test_checkpoint_gives_the_same_gradients_with_dropout():
+    from minitorch.utils.checkpoint import checkpoint, checkpoint_sequential
+    model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 1))
+    x = torch.randn(6, 3, requires_grad=True)
+    found = []
+    for run in (model, lambda v: checkpoint(model, v, use_reentrant=False), lambda v: checkpoint_sequential(model, 2, v)):
+        torch.manual_seed(1)
+        model.zero_grad()
+        x.grad = None
+        run(x).sum().backward()
+        found.append([x.grad.clone(), *[p.grad.clone() for p in model.parameters()]])
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0])
