@@ -64,7 +64,7 @@ def make_grid(
     return grid
 
 
-def _as_batch(tensor: Tensor | Sequence[Tensor]) -> Tensor:
+def _as_batch(tensor: Any) -> Tensor:
     if isinstance(tensor, (list, tuple)) and all(isinstance(image, Tensor) for image in tensor):
         tensor = minitorch.stack(list(tensor))
     if not isinstance(tensor, Tensor):

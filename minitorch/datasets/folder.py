@@ -57,7 +57,7 @@ class DatasetFolder(VisionDataset):
         """The files to take, with the numbers of their classes."""
         if (extensions is None) == (is_valid_file is None):
             raise ValueError("Both extensions and is_valid_file cannot be None or not None at the same time")
-        valid = is_valid_file or (lambda path: path.lower().endswith(extensions))
+        valid = is_valid_file or (lambda path: path.lower().endswith(tuple(extensions or ())))
         samples, empty = [], []
         for name in sorted(class_to_idx):
             folders = sorted(os.walk(os.path.join(directory, name), followlinks=True))

@@ -126,7 +126,7 @@ _PIL_MODES = {
 }
 
 
-def to_pil_image(pic: Tensor | np.ndarray, mode: str | None = None) -> Any:
+def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     """`ToPILImage`. TypeError for a dtype, ValueError for a shape or a mode that PIL does not have."""
     from PIL import Image
 
@@ -160,7 +160,7 @@ def to_pil_image(pic: Tensor | np.ndarray, mode: str | None = None) -> Any:
 # Values.
 
 
-def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
+def normalize(tensor: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
     """`Normalize`."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(tensor)}. ToTensor() comes before Normalize().")
@@ -173,19 +173,19 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inpla
         )
     middle = _per_channel(tuple(mean), tensor.dtype, tensor.device)
     spread = _per_channel(tuple(std), tensor.dtype, tensor.device, divisor=True)
-    return tensor.sub_(middle).div_(spread) if inplace else (tensor - middle) / spread
+    return tensor.sub_(middle).div_(spread) if inplace else (tensor - middle) / spread  # type: ignore[operator]
 
 
 @functools.lru_cache(maxsize=32)
 def _per_channel(values: tuple, dtype, device, divisor: bool = False) -> Tensor:
     """Shape (C, 1, 1). Cached, for a data set asks for the same ones with every image."""
-    result = minitorch.tensor([float(value) for value in values], dtype=dtype, device=device).reshape(-1, 1, 1)
+    result = minitorch.as_tensor([float(value) for value in values], dtype=dtype, device=device).reshape(-1, 1, 1)
     if divisor and (result == 0).any():
         raise ValueError(f"std evaluated to zero after conversion to {dtype}, leading to division by zero.")
     return result
 
 
-def convert_image_dtype(image: Tensor, dtype=None) -> Tensor:
+def convert_image_dtype(image: Any, dtype=None) -> Tensor:
     """`ConvertImageDtype`, to float32 by default.
 
     Integers of a smaller dtype are not mapped onto the whole range of a larger one: there and back changes nothing.

@@ -231,6 +231,6 @@ def gather(dataset: Dataset, indices: list) -> list[Tensor] | None:
     elif isinstance(dataset, TensorDataset):
         plain = cls.__getitem__ is TensorDataset.__getitem__ and not hasattr(dataset, "__getitems__")
         if plain and indices and all(type(i) is int for i in indices):
-            rows = minitorch.tensor(indices)
-            return [tensor[rows] for tensor in dataset.tensors]
+            rows = minitorch.as_tensor(indices)
+            return [tensor[rows] for tensor in dataset.tensors]  # type: ignore[index]
     return None
