@@ -16,6 +16,7 @@ from .dropout import noise_for
 from .join import cat
 from .linear import linear
 from .pad import pad
+from .softmax import exponentials
 
 
 # ---- attention weights -------------------------------------------------------------------------------------
@@ -50,12 +51,10 @@ def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
     if not scores.size:
         return scores
-    top = xp.maximum.reduce(scores, -1, keepdims=True)
-    scores -= xp.where(top == -xp.inf, 0, top)             # a row without keys: exp(-inf - 0) = 0
-    xp.exp(scores, out=scores)
-    sums = xp.add.reduce(scores, -1, keepdims=True)
-    scores /= xp.where(sums == 0, 1, sums)
-    return scores
+    weights, sums, top = exponentials(F, scores, -1)
+    weights /= sums
+    lost = top == -xp.inf                                  # rows without keys: exp(-inf - -inf)
+    return xp.where(lost, scores.dtype.type(0), weights) if lost.any() else weights
 
 
 @composite(namespace="nn.functional")

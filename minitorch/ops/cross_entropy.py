@@ -8,7 +8,7 @@ from ..tensor import wrap
 from .activation import keep
 from .loss import REDUCTIONS, reduction_of
 from .shape import count
-from .softmax import log_softmax_along, shifted, total
+from .softmax import exponentials, log_softmax_along
 
 
 # ---- shapes, targets, weights ------------------------------------------------------------------------------
@@ -174,11 +174,8 @@ def class_entropy(F, input, target: Other, weight: Other = None, *, ignore_index
     """`nll` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
     check_classes("cross_entropy", input, target, weight)
     safe, valid = select_targets(target, ignore_index)
-    powers = shifted(F, input, class_dim(input.shape))
-    values = -pick(F, powers, safe)
-    F.xp.exp(powers, out=powers)
-    totals = total(F, powers, class_dim(input.shape))
-    values += F.xp.log(totals).reshape(values.shape)
+    powers, totals, shift = exponentials(F, input, class_dim(input.shape))
+    values = (F.xp.log(totals) + shift).reshape(target.shape) - pick(F, input, safe)
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
 
 
@@ -192,8 +189,7 @@ def class_entropy_backward(F, grad, input, target: Other, weight: Other = None, 
     """``weight[target] * grad * (softmax(input) - [target])``."""
     dim = class_dim(input.shape)
     if powers is None:
-        powers = F.xp.exp(shifted(F, input, dim))
-        totals = total(F, powers, dim)
+        powers, totals, _ = exponentials(F, input, dim)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
     out = powers * (F.xp.expand_dims(scale, dim) / totals)
     add_at_targets(F, out, scale, safe)
