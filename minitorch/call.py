@@ -127,18 +127,9 @@ def promote_numbers(op, inputs, kinds, attrs):
 def promote_first(op, inputs, kinds, attrs):
     """Everything in the type of the first input; a number must fit into it."""
     dtype = dtypes.from_np(inputs[0].array.dtype)
-    for x, kind in zip(inputs, kinds):
-        if kind.kind == "number" and not isinstance(x, Tensor) and not fits(x, dtype):
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow: {op.name}() got {x}")
+    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+              for x, kind in zip(inputs, kinds)]
     return cast_all(inputs, kinds, dtype)
-
-
-def fits(number, dtype):
-    """Whether a Python number can be written into a dtype: rounded if need be, but not out of range."""
-    if dtype.category == dtypes.BOOL or number != number or number in (float("inf"), float("-inf")):
-        return dtype.category == dtypes.BOOL or dtype.is_floating_point
-    limits = dtypes.finfo(dtype) if dtype.is_floating_point else dtypes.iinfo(dtype)
-    return limits.min <= number <= limits.max
 
 
 def promote_floating(op, inputs, kinds, attrs):

@@ -109,7 +109,9 @@ class Wide:
 
             def narrow(y):
                 return y.astype(halves[0]) if getattr(y, "dtype", None) == float32 else y
-            return type(out)(map(narrow, out)) if isinstance(out, (tuple, list)) else narrow(out)
+            if not isinstance(out, (tuple, list)):
+                return narrow(out)
+            return getattr(out, "_make", type(out))(map(narrow, out))   # a named tuple stays one
         return call
 
 

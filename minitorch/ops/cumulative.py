@@ -11,6 +11,7 @@ from .arithmetic import sub
 from .compare import ne
 from .index import slice_view
 from .join import cat
+from .reduce import axes
 from .sort import along
 from .view import dim_of
 
@@ -90,6 +91,7 @@ def recurrence(F, input, factor, *, dim):
 def running(F, ufunc, returned, input, dim):
     """The extremes so far, and where the last one equal to each of them is; a NaN stays."""
     if not input.ndim:
+        axes(input, dim)
         return returned(input.copy(), F.xp.zeros((), "int64"))
     values = ufunc.accumulate(input, dim)
     places = F.xp.arange(input.shape[dim]).reshape((-1,) + (1,) * ((-1 - dim) % input.ndim))
@@ -163,6 +165,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 def areas(name, y, x, dx, dim):
     """Twice the area under each step of `y` along `dim`, and that dimension."""
+    if y.array.dtype.kind == "b":
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported: use y.int()")
     if x is not None and dx is not None:
         raise TypeError(f"{name}(): x or dx says how far apart the values are, not both")
     if not y.array.ndim:
@@ -174,6 +178,7 @@ def areas(name, y, x, dx, dim):
             raise RuntimeError(f"{name}(): There must be one `x` value for each sample point: shapes "
                                f"{list(x.array.shape)} and {list(y.array.shape)}")
         dx = diff(x, dim=d - y.array.ndim)
+    y = y if y.is_floating_point() else y.long()
     both = piece(y, d, 1) + piece(y, d, 0, -1)
     return both if dx is None else both * dx, d
 
@@ -181,8 +186,6 @@ def areas(name, y, x, dx, dim):
 @composite(method=False, aliases=("trapz",))
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The integral of `y` along `dim` by the trapezoidal rule, at points `x` or at distances `dx` (1)."""
-    if not y.array.shape[dim] if y.array.ndim else False:
-        return y.sum(dim)
     twice, d = areas("trapezoid", y, x, dx, dim)
     return twice.sum(d) / 2
 
@@ -203,6 +206,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     dimension, or a tensor of coordinates for each. Fornberg, Generation of finite difference formulas on arbitrarily
     spaced grids (1988), for three points.
     """
+    if input.array.dtype == "uint8":
+        raise RuntimeError("torch.gradient does not support uint8 input: differences would wrap around; use x.int()")
     dims = range(input.array.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     dims = [dim_of(input, d) for d in dims]
     spacing = 1 if spacing is None else spacing
@@ -223,18 +228,19 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
 
 def slope_along(x, d, spacing, edge_order):
     """The derivative along dimension `d`, as `gradient` describes it."""
-    n = x.array.shape[d]
-    if isinstance(spacing, Tensor) and spacing.array.ndim:
-        h = diff(spacing).reshape((-1,) + (1,) * (x.array.ndim - d - 1))
-        step = lambda start, stop: h[start:stop]           # noqa: E731
-    else:
-        step = lambda start, stop: spacing                 # noqa: E731
+    n, even = x.array.shape[d], not (isinstance(spacing, Tensor) and spacing.array.ndim)
+    h = None if even else diff(spacing).reshape((-1,) + (1,) * (x.array.ndim - d - 1))
+
+    def step(start, stop):
+        return spacing if even else h[start:stop]
 
     def first(at):
         return (piece(x, d, at + 1, at + 2) - piece(x, d, at, at + 1)) / step(at, at + 1)
 
     def inside(start, stop):
         """At the points from `start` to `stop`: the slopes on both sides, each weighted by the other side's length."""
+        if even:
+            return (piece(x, d, start + 1, stop + 1) - piece(x, d, start - 1, stop - 1)) / (2 * spacing)
         left = (piece(x, d, start, stop) - piece(x, d, start - 1, stop - 1)) / step(start - 1, stop - 1)
         right = (piece(x, d, start + 1, stop + 1) - piece(x, d, start, stop)) / step(start, stop)
         a, b = step(start - 1, stop - 1), step(start, stop)

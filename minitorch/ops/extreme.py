@@ -161,7 +161,7 @@ def aminmax(input, *, dim=None, keepdim=False):
 # ---- all and any -------------------------------------------------------------------------------------------
 def truth(name, ufunc, doc):
     def forward(F, input, *, dim=None, keepdim=False):
-        out = getattr(F.xp, ufunc).reduce(input, axes(input, dim) if dim != () else (), None, None, keepdim)
+        out = getattr(F.xp, ufunc).reduce(input, () if dim in ((), []) else axes(input, dim), None, None, keepdim)
         return out.astype("uint8") if input.dtype == "uint8" else out.astype(bool)
     forward.__name__, forward.__doc__ = name, doc
     return op()(forward)

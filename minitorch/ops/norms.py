@@ -33,10 +33,10 @@ def vector_norm(F, input, *, ord=2, dim=None, keepdim=False, dtype=None):
 
     Its gradient at a vector of zeros is 0.
     """
-    xp, dim = F.xp, axes(input, dim)
     if input.dtype.kind not in "fc":
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{input.dtype}: convert it first, as in x.float()")
+    xp, dim = F.xp, axes(input, dim)
     if not input.size and (ord < 0 or ord == INF) and count(input.shape, dim) == 0:
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation "
                            f"does not have an identity")
@@ -56,7 +56,7 @@ def vector_norm(F, input, *, ord=2, dim=None, keepdim=False, dtype=None):
 
 
 def norm_sample(d):
-    return [d.distinct((2, 3))], dict(ord=d.choice([2, 1, 0, 3, 1.5, 0.5, -1, INF, -INF]), keepdim=d.bool(),
+    return [d.distinct((2, 3), -1.9, 2.3)], dict(ord=d.choice([2, 1, 0, 3, 1.5, 0.5, -1, INF, -INF]), keepdim=d.bool(),
                                       dim=d.choice([None, 0, -1, (0, 1)]))
 
 
@@ -90,4 +90,4 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
     d = dim_of(input, dim)
     size = vector_norm(input, p, tuple([i for i in range(input.array.ndim) if i != d]), True)
-    return input * (maxnorm / (size + 1e-7)).masked_fill(size <= maxnorm, 1.0)
+    return input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)

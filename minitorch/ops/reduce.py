@@ -59,7 +59,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 @op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(
-    F, g / count(input_shape, dim), dim, keepdim, input_shape))
+    F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
     if input.dtype.kind not in "fc":

@@ -88,7 +88,7 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 
 
 # ---- distinct elements -------------------------------------------------------------------------------------
-@op(namespace=None, outputs=(False, False, False), sample=lambda d: (
+@op(promotion="any", namespace=None, outputs=(False, False, False), sample=lambda d: (
     [d.integers((4, 3), 0, 2)], dict(dim=d.choice([None, 0, 1]), consecutive=d.bool(), full=True)))
 def unique_slices(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the place of each slice among them, and their counts.

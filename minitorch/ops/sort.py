@@ -47,11 +47,12 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     NaN counts as the largest. Equal elements keep their order, also without `stable`.
     """
     if not input.ndim:
+        axes(input, dim)
         return return_types.sort(input.copy(), F.xp.zeros((), "int64"))
     return return_types.sort(*order(F.xp, input, dim, descending))
 
 
-@op()
+@op(promotion="any")
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
     """The indices that put the elements in order along `dim`: those of `sort`."""
     return F.sort(input, dim=dim, descending=descending)[1]
@@ -76,6 +77,7 @@ def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError(f"selected index k out of range: topk() takes k from 0 to {n}, the size along dim {dim}, "
                            f"but got {k}")
     if not input.ndim:
+        axes(input, dim)
         return return_types.topk(*(a if k else a.reshape(1)[:0] for a in (input.copy(), xp.zeros((), "int64"))))
     if k in (0, n):
         values, index = order(xp, input, dim, largest)

@@ -35,7 +35,8 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
         warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
                       f"factor (input numel divided by output numel).", stacklevel=4)
     d = centred(F.xp, input, dim)
-    out = F.xp.add.reduce(F.xp.multiply(d, d, d), dim, None, None, keepdim)
+    d *= d
+    out = F.xp.add.reduce(d, dim, None, None, keepdim)
     return out / out.dtype.type(max(n, 0))
 
 
