@@ -18,6 +18,7 @@ from . import (
     cumulative,
     distance,
     dropout,
+    einsum,
     embedding,
     extreme,
     fold,
@@ -53,7 +54,7 @@ from . import (
 )
 
 __all__ = ["activation", "arithmetic", "attention", "compare", "conv", "convert", "create", "cross_entropy", "ctc",
-           "cumulative", "distance", "dropout", "embedding", "extreme", "fold", "grid", "histogram",
+           "cumulative", "distance", "dropout", "einsum", "embedding", "extreme", "fold", "grid", "histogram",
            "index", "join", "linear", "loss", "margin", "matmul", "norm", "norms", "operators", "pad",
            "pointwise", "pool", "query", "random", "reduce", "resize", "rounding", "scatter", "search",
            "shape", "shuffle", "softmax", "sort", "special", "statistics", "unpool", "view"]
