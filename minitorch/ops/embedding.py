@@ -37,10 +37,9 @@ def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_b
     """The gradient of the table: each row of `grad` added to the row that it came from."""
     grad = grad.reshape(-1, grad.shape[-1])
     index = input.reshape(-1)
-    out = F.xp.zeros((rows, grad.shape[-1]), grad.dtype)
     if scale_grad_by_freq:
         grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]
-    add_rows(F.xp, out, index, grad)
+    out = sum_rows(F.xp, index, grad, rows)
     if padding_idx >= 0:
         out[padding_idx] = 0
     return out
@@ -61,20 +60,26 @@ def embedding_gather(F, weight, input: Other, *, padding_idx, scale_grad_by_freq
     return out
 
 
-def add_rows(xp, out, index, rows):
-    """``out[index] += rows``, counting repeated indices: runs of equal indices are summed, then added once."""
-    if len(index) < 32:
-        xp.add.at(out, index, rows)
-        return
+def sum_rows(xp, index, rows, n):
+    """(n, D): the sums of the rows of each index.
+
+    Sorted by index; then, again and again, every second row of an index is added to the one before it, until each
+    has one. `add.reduceat` takes five times as long, `add.at` too.
+    """
     order = xp.argsort(index, kind="stable")
-    add_runs(xp, out, index[order], rows[order])
-
-
-def add_runs(xp, out, index, rows):
-    """The same for indices in ascending order."""
-    if len(index):
-        starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), index[1:] != index[:-1]]))
-        out[index[starts]] += xp.add.reduceat(rows, starts, axis=0)
+    index, rows, at = index[order], rows[order], xp.arange(len(index))
+    while True:
+        first = xp.ones(len(index), bool)
+        first[1:] = index[1:] != index[:-1]
+        if first.all():
+            break
+        place = xp.arange(len(index))
+        odd = (place - xp.maximum.accumulate(xp.where(first, place, 0))) % 2 == 1
+        rows[at[xp.flatnonzero(odd) - 1]] += rows[at[odd]]
+        at, index = at[~odd], index[~odd]
+    out = xp.zeros((n, rows.shape[1]), rows.dtype)
+    out[index] = rows[at]
+    return out
 
 
 def renormalise(weight, index, max_norm, norm_type):
@@ -114,10 +119,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
                                                                        scale_grad_by_freq=False),
     sample=lambda d: ([d.array((5, 2)), np.sort(d.integers((5,), 0, 2))], dict(n=3)))
 def sum_bags(F, input, bags: Other, *, n):
-    """The sums of the rows of each of `n` bags; `bags` says which one each row is in, in ascending order."""
-    out = F.xp.zeros((n, input.shape[1]), input.dtype)
-    add_runs(F.xp, out, bags, input)
-    return out
+    """The sums of the rows of each of `n` bags; `bags` says which one each row is in."""
+    return sum_rows(F.xp, bags, input, n)
 
 
 @composite(namespace="nn.functional")
