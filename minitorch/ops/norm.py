@@ -12,6 +12,7 @@ from ..autograd.graph import written
 from ..dtypes import finfo
 from ..op import Other, composite, op, publish
 from ..tensor import wrap
+from .blocks import ones
 from .pad import pad
 from .shape import count
 
@@ -36,10 +37,16 @@ def fold(x, order, sizes):
     return x.transpose(order).reshape(sizes)
 
 
-def unfold(x, order, shape):
-    """A folded array in its own `shape` again."""
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return x.reshape([shape[d] for d in order]).transpose(back)
+def room(F, like, order, sizes):
+    """An array of the shape of `like` for a result, and the same memory folded."""
+    if order == tuple(range(like.ndim)):
+        out = F.xp.empty(like.shape, like.dtype)
+        return out, out.reshape(sizes)
+    if like.transpose(order).flags.c_contiguous:           # channels-last
+        out = F.xp.empty_like(like)
+        return out, fold(out, order, sizes)
+    folded = F.xp.empty([like.shape[d] for d in order], like.dtype)
+    return folded.transpose(sorted(range(len(order)), key=order.__getitem__)), folded.reshape(sizes)
 
 
 def kept_shape(shape, dims):
@@ -59,9 +66,9 @@ def batch_dims(ndim):
 def sums(xp, x):
     """Sums over A and D: (A, B, D) to (B,)."""
     a, b, d = x.shape
-    rows = xp.dot(x.reshape(a * b, d), xp.ones(d, x.dtype)) if d > 1 else x
+    rows = xp.dot(x.reshape(a * b, d), ones(xp, d, x.dtype)) if d > 1 else x
     rows = rows.reshape(a, b)
-    return rows[0] if a == 1 else xp.dot(xp.ones(a, x.dtype), rows)
+    return rows[0] if a == 1 else xp.dot(ones(xp, a, x.dtype), rows)
 
 
 def dots(xp, x, y):
@@ -80,24 +87,26 @@ def row_blocks(F, sizes):
 
 
 # ---- mean 0, variance 1 ------------------------------------------------------------------------------------
-def standardised(F, x, eps, centred):
-    """For a folded array: y, r, the mean (zero if not `centred`) and the variance, the latter three of shape (B,)."""
-    xp, n = F.xp, x.shape[0] * x.shape[2]
-    mean = sums(xp, x) / n if centred else xp.zeros(x.shape[1], x.dtype)
-    y = xp.subtract(x, mean[:, None]) if centred else x
-    var = dots(xp, y, y) / n
+def standardised(xp, y, x, eps, centred):
+    """Fill the folded array `y` from `x`; r, the mean (0 if not `centred`) and the variance, of shape (B,)."""
+    n = x.shape[0] * x.shape[2]
+    mean = sums(xp, x) / n if centred else 0
+    if centred:
+        x = xp.subtract(x, mean[:, None], out=y)
+    var = dots(xp, x, x) / n
     r = 1 / xp.sqrt(var + eps)
-    return xp.multiply(y, r[:, None], out=y if centred else None), r, mean, var
+    xp.multiply(x, r[:, None], out=y)
+    return r, mean, var
 
 
 def standardised_blocks(F, input, dims, eps, centred):
     """y in the shape of `input` and r, kept as size 1."""
     order, sizes = folding(input, dims)
-    x = fold(input, order, sizes)
-    y, r = F.xp.empty(sizes, input.dtype), F.xp.empty(sizes[1], input.dtype)
+    x, r = fold(input, order, sizes), F.xp.empty(sizes[1], input.dtype)
+    out, y = room(F, input, order, sizes)
     for part in row_blocks(F, sizes):
-        y[:, part], r[part], _, _ = standardised(F, x[:, part], eps, centred)
-    return unfold(y, order, input.shape), r.reshape(kept_shape(input.shape, dims))
+        r[part], _, _ = standardised(F.xp, y[:, part], x[:, part], eps, centred)
+    return out, r.reshape(kept_shape(input.shape, dims))
 
 
 def norm_sample(d, n):
@@ -123,11 +132,11 @@ def standardise_backward(F, grad, input, y: Other = None, r: Other = None, *, di
     if y is None or r is None:
         y, r = standardised_blocks(F, input, dims, eps, centred)
     order, sizes = folding(y, dims)
+    out, dx = room(F, y, order, sizes)
     g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
-    out = F.xp.empty(sizes, grad.dtype)
     for part in row_blocks(F, sizes):
-        project(F.xp, out[:, part], g[:, part], y[:, part], r[part], centred)
-    return unfold(out, order, input.shape)
+        project(F.xp, dx[:, part], g[:, part], y[:, part], r[part], centred)
+    return out
 
 
 def project(xp, out, g, y, r, centred):
@@ -224,14 +233,14 @@ def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = Non
     if y is None or r is None:
         y, r = standardised_blocks(F, input, dims, eps, centred)
     order, sizes = folding(y, dims)
+    out, dx = room(F, y, order, sizes)
     g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
-    dx = F.xp.empty(sizes, grad.dtype)
     if dims == batch_dims(grad.ndim) and not dims == order[grad.ndim - len(dims):]:
         dw, db = channel_gradients(F.xp, dx, g, y, r, weight, centred)
     else:
         dw, db = row_gradients(F, dx, g[0], y[0], r, weight, centred)
         dw, db = (x.reshape([grad.shape[d] for d in dims]) for x in (dw, db))
-    return unfold(dx, order, grad.shape), dw, db
+    return out, dw, db
 
 
 def channel_gradients(xp, dx, g, y, r, weight, centred):
@@ -252,7 +261,7 @@ def row_gradients(F, dx, g, y, r, weight, centred):
     for part in row_blocks(F, dx.shape):
         scaled = g[part] if w is None else g[part] * w
         project(xp, dx[:, part], scaled[None], y[None, part], r[part], centred)
-    return xp.einsum("bd,bd->d", g, y), xp.dot(xp.ones(len(g), g.dtype), g)
+    return xp.einsum("bd,bd->d", g, y), xp.dot(ones(xp, len(g), g.dtype), g)
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
@@ -262,16 +271,15 @@ def row_gradients(F, dx, g, y, r, weight, centred):
 def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     """``standardise(input) * weight + bias`` over the last dimensions."""
     order, sizes = folding(input, dims)
-    x = input.reshape(sizes)
-    y, out = F.xp.empty(sizes, input.dtype), F.xp.empty(sizes, input.dtype)
-    r = F.xp.empty(sizes[1], input.dtype)
+    (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
+    x, r = input.reshape(sizes), F.xp.empty(sizes[1], input.dtype)
     weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
     for part in row_blocks(F, sizes):
-        y[:, part], r[part], _, _ = standardised(F, x[:, part], eps, centred)
-        F.xp.multiply(y[:, part], 1 if weight is None else weight, out=out[:, part])
+        r[part], _, _ = standardised(F.xp, y[:, part], x[:, part], eps, centred)
+        F.xp.multiply(y[:, part], 1 if weight is None else weight, out=z[:, part])
         if bias is not None:
-            out[:, part] += bias
-    return out.reshape(input.shape), y.reshape(input.shape), r.reshape(kept_shape(input.shape, dims))
+            z[:, part] += bias
+    return out, kept, r.reshape(kept_shape(input.shape, dims))
 
 
 @composite(namespace="nn.functional")
@@ -321,12 +329,12 @@ def last_dims(input, normalized_shape, *parameters):
 def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels."""
     order, sizes = folding(input, dims)
-    y, r, mean, var = standardised(F, fold(input, order, sizes), eps, centred)
-    out = F.xp.multiply(y, 1 if weight is None else weight[:, None])
+    (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
+    r, mean, var = standardised(F.xp, y, fold(input, order, sizes), eps, centred)
+    F.xp.multiply(y, 1 if weight is None else weight[:, None], out=z)
     if bias is not None:
-        out += bias[:, None]
-    out, y = unfold(out, order, input.shape), unfold(y, order, input.shape)
-    return (out, mean, var), y, r
+        z += bias[:, None]
+    return (out, mean, var), kept, r
 
 
 def fixed_grads(F, g, needs, input, weight, mean, r):
@@ -457,7 +465,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None or running_var is not None:
-        _, _, mean, var = standardised(input.backend, input.array.reshape(1, shape[0] * shape[1], n), eps, True)
+        x = input.array.reshape(1, shape[0] * shape[1], n)
+        _, mean, var = standardised(input.backend.xp, input.backend.xp.empty_like(x), x, eps, True)
         update_running(running_mean, mean.reshape(shape[:2]).mean(0), momentum, "instance_norm")
         update_running(running_var, var.reshape(shape[:2]).mean(0) * (n / (n - 1)), momentum, "instance_norm")
     return scale_channels(standardise(input, dims=tuple(range(2, len(shape))), eps=eps), weight, bias)

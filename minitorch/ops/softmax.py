@@ -4,6 +4,7 @@ import warnings
 
 from ..op import composite, op
 from ..op import recorded as R
+from .blocks import ones
 from .create import empty_like, zeros_like
 
 
@@ -11,7 +12,7 @@ def total(F, x, dim):
     """The sum over `dim`, kept as size 1; over the last one as a product with ones, which is several times faster."""
     if dim in (-1, x.ndim - 1) and x.ndim and x.shape[-1] > 8 and x.flags.c_contiguous:
         n = x.shape[-1]
-        return F.xp.dot(x.reshape(-1, n), F.xp.ones(n, x.dtype)).reshape(*x.shape[:-1], 1)
+        return F.xp.dot(x.reshape(-1, n), ones(F.xp, n, x.dtype)).reshape(*x.shape[:-1], 1)
     return F.xp.add.reduce(x, dim, keepdims=True)
 
 
