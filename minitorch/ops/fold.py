@@ -65,7 +65,8 @@ def settings(name, kernel_size, dilation, padding, stride):
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of images (N, C, H, W) as columns (N, C * kH * kW, L); N is optional.
 
-    >>> unfold(arange(9.).reshape(1, 3, 3), 2)[:, 0]
+    >>> import minitorch
+    >>> unfold(minitorch.arange(9.).reshape(1, 3, 3), 2)[:, 0]
     tensor([0., 1., 3., 4.])
     """
     kernel, geometry = settings("unfold", kernel_size, dilation, padding, stride)
