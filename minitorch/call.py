@@ -6,7 +6,7 @@ op again; it also serves ``out=``. The common case never comes here (`minitorch/
 
 import numpy as np
 
-from . import dtypes, errors, mixed_precision
+from . import backends, dtypes, errors, mixed_precision
 from .autograd.grad_mode import grad_mode
 from .op import OPS, finish, recorded
 from .tensor import Tensor, mark_view, wrap
@@ -21,6 +21,8 @@ def general(op, inputs, attrs, out=None):
     variadic = op.inputs[0].kind == "variadic"
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
     inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
+    if not any(isinstance(x, Tensor) for x in inputs):     # two numbers: as 0-d tensors
+        inputs = [number_tensor(x) for x in inputs]
     check_devices(op, inputs)
     if op.check:
         op.check(*[getattr(x, "array", x) for x in inputs])
@@ -54,6 +56,11 @@ def accept(op, x, kind, position):
     if kind.kind == "number" and isinstance(x, NUMBERS):
         return x
     raise errors.not_a_tensor(op, kind, position, x)
+
+
+def number_tensor(x):
+    """A Python number as a 0-d tensor of the type that it has in PyTorch."""
+    return wrap(backends.default.xp.asarray(x, dtypes.of_scalar(x).np), backends.default)
 
 
 def check_devices(op, inputs):

@@ -55,7 +55,7 @@ def unpack(op, bare):
     if op.name in WATCHED and not bare:                    # the few ops that mixed precision is about
         lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
     if len(numbers) == len(op.inputs) == 2:
-        lines += unpack_pair(*op.inputs, bare)
+        lines += unpack_pair(op, bare)
     else:
         for i, x in enumerate(op.inputs):
             lines += unpack_one(op, i, x, bare)
@@ -106,9 +106,9 @@ def unpack_one(op, i, x, bare):
     return body
 
 
-def unpack_pair(a, b, bare):
+def unpack_pair(op, bare):
     """Two inputs, either of which may be a number: the arithmetic operators."""
-    a, b = a.name, b.name
+    a, b = [x.name for x in op.inputs]
     lines = [f"if isinstance({a}, Tensor):",
              f"    F = {a}.backend", f"    x0 = {a}.array", f"    g0 = {a}.needs_grad", "    d = x0.dtype",
              f"    if isinstance({b}, Tensor):",
@@ -116,6 +116,8 @@ def unpack_pair(a, b, bare):
              f"        plain = x1.dtype is d and {b}.backend is F",
              "    else:",
              f"        x1 = {b}", "        g1 = False", f"        plain = {b}.__class__ in NUMBERS",
+             *([] if bare else [f"elif not isinstance({b}, Tensor):",
+                                f"    return general(op, ({a}, {b}), {attributes(op)}, out)"]),
              "else:",
              f"    F = {b}.backend", f"    x0 = {a}", "    g0 = False",
              f"    x1 = {b}.array", f"    g1 = {b}.needs_grad", "    d = x1.dtype",

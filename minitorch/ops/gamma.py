@@ -35,7 +35,14 @@ def zeta(xp, s, q):
         (s == 1, lambda s, q: xp.full(s.shape, xp.inf)),
         ((q <= 0) & whole_q, lambda s, q: xp.full(s.shape, xp.inf)),
         ((q <= 0) & ~whole_s, lambda s, q: s * xp.nan),
+        (q < 0, lambda s, q: zeta_negative(xp, s, q)),
         (True, lambda s, q: zeta_sum(xp, s, q))])
+
+
+def zeta_negative(xp, s, q):
+    """For q < 0 and whole s the terms below 0 are, but for the sign, those of another zeta function."""
+    f = q - xp.floor(q)
+    return zeta_sum(xp, s, f) + (1 - 2 * (s % 2)) * (zeta_sum(xp, s, 1 - f) - zeta_sum(xp, s, 1 - q))
 
 
 def zeta_sum(xp, s, q):

@@ -165,7 +165,7 @@ hypot = ufunc("hypot", "``sqrt(input ** 2 + other ** 2)``, without overflow.", r
 
 def times_log(F, x, y, log):
     """``x * log(y)``, and 0 where x is 0, unless y is NaN."""
-    product = x * (log(y) if hasattr(y, "dtype") else float(log(y)))
+    product = x * (log(y) if hasattr(y, "dtype") else float(log(float(y))))
     return F.xp.where((x == 0) & (y == y), 0, product)
 
 
