@@ -1,11 +1,7 @@
 """The op table, normalisation: mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
 
-All of them rest on `standardise`, ``y = (x - mean) r`` with ``r = 1 / sqrt(var + eps)``, over n elements. Its Jacobian
-is symmetric, ``J a = r (a - mean(a) - y mean(a y))``. Not `centred` (as in RMSNorm), the mean is left out of both.
-
-The kernels see every array as (A, B, D), whose sums over A and D are wanted: rows (1, B, D) for layer_norm, images
-(N, C, H W) or, if memory is channels-last, (N H W, C, 1) for batch_norm. Sums are products with ones, by BLAS:
-NumPy's own are several times slower.
+layer_norm and rms_norm standardise each row, batch_norm each channel of a batch, group_norm groups of channels and
+instance_norm each channel of each sample. See `standardise` for the mathematics and the kernels.
 """
 
 from ..autograd.graph import written
@@ -15,163 +11,30 @@ from ..tensor import wrap
 from .blocks import ones
 from .pad import pad
 from .shape import count
-
-
-# ---- arrays as (A, B, D) -----------------------------------------------------------------------------------
-def folding(x, dims):
-    """The order of dimensions, and the sizes (A, B, D), in which to see `x`."""
-    n, shape = x.ndim, x.shape
-    order = tuple(range(n))
-    if dims == order[n - len(dims):]:
-        return order, (1, count(shape[:n - len(dims)]), count_over(shape, dims))
-    if dims == batch_dims(n):
-        last = (0, *range(2, n), 1)
-        if n == 2 or (not x.flags.c_contiguous and x.transpose(last).flags.c_contiguous):
-            return last, (count_over(shape, dims), shape[1], 1)
-        return order, (shape[0], shape[1], count(shape[2:]))
-    rest = tuple([d for d in order if d not in dims])
-    return rest + dims, (1, count_over(shape, rest), count_over(shape, dims))
-
-
-def fold(x, order, sizes):
-    return x.transpose(order).reshape(sizes)
-
-
-def room(F, like, order, sizes):
-    """An array of the shape of `like` for a result, and the same memory folded."""
-    if order == tuple(range(like.ndim)):
-        out = F.xp.empty(like.shape, like.dtype)
-        return out, out.reshape(sizes)
-    if like.transpose(order).flags.c_contiguous:           # channels-last
-        out = F.xp.empty_like(like)
-        return out, fold(out, order, sizes)
-    folded = F.xp.empty([like.shape[d] for d in order], like.dtype)
-    return folded.transpose(sorted(range(len(order)), key=order.__getitem__)), folded.reshape(sizes)
-
-
-def kept_shape(shape, dims):
-    """`shape` with size 1 in place of `dims`."""
-    return [1 if d in dims else n for d, n in enumerate(shape)]
-
-
-def count_over(shape, dims):
-    return count([shape[d] for d in dims])
-
-
-def batch_dims(ndim):
-    """All dimensions but that of the channels."""
-    return (0, *range(2, ndim))
-
-
-def sums(xp, x):
-    """Sums over A and D: (A, B, D) to (B,)."""
-    a, b, d = x.shape
-    rows = xp.dot(x.reshape(a * b, d), ones(xp, d, x.dtype)) if d > 1 else x
-    rows = rows.reshape(a, b)
-    return rows[0] if a == 1 else xp.dot(ones(xp, a, x.dtype), rows)
-
-
-def dots(xp, x, y):
-    """Sums of products over A and D: (A, B, D) to (B,)."""
-    if x.shape[2] == 1:
-        return xp.einsum("ab,ab->b", x[:, :, 0], y[:, :, 0])
-    rows = xp.vecdot(x, y)
-    return rows[0] if len(rows) == 1 else xp.add.reduce(rows, 0)
-
-
-def row_blocks(F, sizes):
-    """Slices of B that keep a block in the cache: of rows (A = 1); all else is one block."""
-    a, b, d = sizes
-    step = b if F.block is None or a != 1 else max(1, F.block // max(d, 1))
-    return [slice(i, i + step) for i in range(0, b, step)] or [slice(0, 0)]
-
-
-# ---- mean 0, variance 1 ------------------------------------------------------------------------------------
-def standardised(xp, y, x, eps, centred):
-    """Fill the folded array `y` from `x`; r, the mean (0 if not `centred`) and the variance, of shape (B,)."""
-    n = x.shape[0] * x.shape[2]
-    mean = sums(xp, x) / n if centred else 0
-    if centred:
-        x = xp.subtract(x, mean[:, None], out=y)
-    var = dots(xp, x, x) / n
-    r = 1 / xp.sqrt(var + eps)
-    xp.multiply(x, r[:, None], out=y)
-    return r, mean, var
-
-
-def standardised_blocks(F, input, dims, eps, centred):
-    """y in the shape of `input` and r, kept as size 1."""
-    order, sizes = folding(input, dims)
-    x, r = fold(input, order, sizes), F.xp.empty(sizes[1], input.dtype)
-    out, y = room(F, input, order, sizes)
-    for part in row_blocks(F, sizes):
-        r[part], _, _ = standardised(F.xp, y[:, part], x[:, part], eps, centred)
-    return out, r.reshape(kept_shape(input.shape, dims))
-
-
-def norm_sample(d, n):
-    dims = d.choice([(1,), (0, 2), (1, 2), (0,)])
-    return [d.array((2, 3, 2)) for _ in range(n)], dict(dims=dims, eps=0.1, centred=d.bool())
-
-
-@op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
-    input=lambda F, g, input, out, r, dims, eps, centred: F.standardise_backward(
-        g, input, out, r, dims=dims, eps=eps, centred=centred))
-def standardise(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
-    """``(input - mean) r`` over `dims`; just `y`, if it is known."""
-    return standardised_blocks(F, input, dims, eps, centred)[0] if y is None else y
-
-
-@op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 2),
-    grad=lambda F, g, input, y, r, dims, eps, centred: F.standardise_backward(
-        g, input, y, r, dims=dims, eps=eps, centred=centred),
-    input=lambda F, g, grad, input, dims, eps, centred: standardise_curvature(
-        F, g, grad, input, dict(dims=dims, eps=eps, centred=centred)))
-def standardise_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
-    """``J grad``; `y` and `r` of the forward pass are computed again if they are not given."""
-    if y is None or r is None:
-        y, r = standardised_blocks(F, input, dims, eps, centred)
-    order, sizes = folding(y, dims)
-    out, dx = room(F, y, order, sizes)
-    g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
-    for part in row_blocks(F, sizes):
-        project(F.xp, dx[:, part], g[:, part], y[:, part], r[part], centred)
-    return out
-
-
-def project(xp, out, g, y, r, centred):
-    """``out = r (g - mean(g) - y mean(g y))`` on folded arrays."""
-    n = y.shape[0] * y.shape[2]
-    xp.multiply(y, (dots(xp, g, y) / -n)[:, None], out=out)
-    out += g
-    if centred:
-        out -= (sums(xp, g) / n)[:, None]
-    out *= r[:, None]
-
-
-def standardise_curvature(F, a, b, input, how):
-    """The gradient of ``a . J b`` by the input: ``-r / n (y (a . J b) + (b . y) J a + (a . y) J b)``."""
-    y = F.standardise(input, None, None, **how)
-    ja, jb = F.standardise_backward(a, input, None, None, **how), F.standardise_backward(b, input, None, None, **how)
-
-    def dot(u, v):
-        return F.sum(u * v, dim=how["dims"], keepdim=True)
-    r = F.inverse_deviation(input, **how)
-    return (y * dot(a, jb) + ja * dot(b, y) + jb * dot(a, y)) * r * (-1 / count_over(input.shape, how["dims"]))
-
-
-@op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
-    input=lambda F, g, input, out, dims, eps, centred: g * out * out * F.standardise(
-        input, None, None, dims=dims, eps=eps, centred=centred) * (-1 / count_over(input.shape, dims)))
-def inverse_deviation(F, input, *, dims, eps, centred):
-    """``r``: one over the standard deviation over `dims`, kept as size 1."""
-    return standardised_blocks(F, input, dims, eps, centred)[1]
+from .standardise import (
+    batch_dims,
+    dots,
+    fold,
+    folding,
+    kept_shape,
+    project,
+    project_channels,
+    room,
+    standardise_curvature,
+    standardise_folded,
+    standardised,
+)
 
 
 # ---- scaled and shifted ------------------------------------------------------------------------------------
+def by_channel(ndim, dims):
+    """Whether weights belong to channels (C,); otherwise to the last dimensions, which are those standardised."""
+    return dims == batch_dims(ndim) and ndim > 1
+
+
 def broad(F, x, ndim, dims):
-    """Weights in a shape that broadcasts: those of `dims` themselves, if these are the last, or of channels (C,)."""
-    if ndim == 2 or dims != batch_dims(ndim):
+    """Weights in a shape that broadcasts."""
+    if ndim == 2 or not by_channel(ndim, dims):
         return x
     return F.reshape(x, shape=(-1,) + (1,) * (ndim - 2))
 
@@ -231,37 +94,16 @@ def affine_sample(d, backward=False):
 def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
     """The gradients of input, weight and bias of ``standardise(input) * weight + bias``."""
     if y is None or r is None:
-        y, r = standardised_blocks(F, input, dims, eps, centred)
+        y, r = standardised(F, input, dims, eps, centred)
     order, sizes = folding(y, dims)
     out, dx = room(F, y, order, sizes)
     g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
-    if dims == batch_dims(grad.ndim) and not dims == order[grad.ndim - len(dims):]:
-        dw, db = channel_gradients(F.xp, dx, g, y, r, weight, centred)
-    else:
-        dw, db = row_gradients(F, dx, g[0], y[0], r, weight, centred)
-        dw, db = (x.reshape([grad.shape[d] for d in dims]) for x in (dw, db))
-    return out, dw, db
-
-
-def channel_gradients(xp, dx, g, y, r, weight, centred):
-    """For weights (B,), which scale the projection; the sums in it are the gradients of weight and bias."""
-    n = y.shape[0] * y.shape[2]
-    dw, db = dots(xp, g, y), sums(xp, g)
-    xp.multiply(y, (dw / -n)[:, None], out=dx)
-    dx += g
-    if centred:
-        dx -= (db / n)[:, None]
-    dx *= (r if weight is None else r * weight)[:, None]
-    return dw, db
-
-
-def row_gradients(F, dx, g, y, r, weight, centred):
-    """For weights (D,), by which `g` is multiplied before the projection."""
-    xp, w = F.xp, None if weight is None else weight.reshape(-1)
-    for part in row_blocks(F, dx.shape):
-        scaled = g[part] if w is None else g[part] * w
-        project(xp, dx[:, part], scaled[None], y[None, part], r[part], centred)
-    return xp.einsum("bd,bd->d", g, y), xp.dot(ones(xp, len(g), g.dtype), g)
+    if by_channel(grad.ndim, dims):
+        return out, *project_channels(F, dx, g, y, r if weight is None else r * weight, centred)
+    project(F, dx, g, y, r, centred, weight if weight is None else weight.reshape(-1))
+    shape = [grad.shape[d] for d in dims]
+    dw, db = F.xp.einsum("bd,bd->d", g[0], y[0]), F.xp.dot(ones(F.xp, sizes[1], g.dtype), g[0])
+    return out, dw.reshape(shape), db.reshape(shape)
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
@@ -272,13 +114,8 @@ def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, cent
     """``standardise(input) * weight + bias`` over the last dimensions."""
     order, sizes = folding(input, dims)
     (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
-    x, r = input.reshape(sizes), F.xp.empty(sizes[1], input.dtype)
     weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
-    for part in row_blocks(F, sizes):
-        r[part], _, _ = standardised(F.xp, y[:, part], x[:, part], eps, centred)
-        F.xp.multiply(y[:, part], 1 if weight is None else weight, out=z[:, part])
-        if bias is not None:
-            z[:, part] += bias
+    r, _, _ = standardise_folded(F, y, input.reshape(sizes), eps, centred, z, weight, bias)
     return out, kept, r.reshape(kept_shape(input.shape, dims))
 
 
@@ -330,10 +167,8 @@ def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, cent
     """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels."""
     order, sizes = folding(input, dims)
     (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
-    r, mean, var = standardised(F.xp, y, fold(input, order, sizes), eps, centred)
-    F.xp.multiply(y, 1 if weight is None else weight[:, None], out=z)
-    if bias is not None:
-        z += bias[:, None]
+    weight, bias = (p if p is None else p[:, None] for p in (weight, bias))
+    r, mean, var = standardise_folded(F, y, fold(input, order, sizes), eps, centred, z, weight, bias, True)
     return (out, mean, var), kept, r
 
 
@@ -345,7 +180,7 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
     if needs[0]:
         dx = g * (r if weight is None else r * broad(F, weight, g.ndim, dims))
     if needs[1]:
-        dw = F.sum(g * (input - broad(F, mean, g.ndim, dims)) * r, dim=dims)
+        dw = F.dot_channels(g, (input - broad(F, mean, g.ndim, dims)) * r)
     if needs[2]:
         db = F.sum(g, dim=dims)
     return dx, dw, db, None, None
@@ -420,6 +255,45 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
 
 
 # ---- by groups and by instances ----------------------------------------------------------------------------
+def group_grads(F, g, needs, input, weight, y, r, groups, eps):
+    """The rule of `group_normalise`: rows of groups are standardised, channels are scaled."""
+    dims, rows = batch_dims(g.ndim), (g.shape[0], groups, -1)
+    dx = dw = db = None
+    if needs[0]:
+        scaled = g if weight is None else g * broad(F, weight, g.ndim, dims)
+        dx = F.reshape(F.standardise_backward(F.reshape(scaled, shape=rows), F.reshape(input, shape=rows), y, r,
+                                              dims=(2,), eps=eps, centred=True), shape=g.shape)
+    if needs[1]:
+        found = F.standardise(F.reshape(input, shape=rows), y, r, dims=(2,), eps=eps, centred=True)
+        dw = F.dot_channels(g, F.reshape(found, shape=g.shape))
+    if needs[2]:
+        db = F.sum(g, dim=dims)
+    return dx, dw, db
+
+
+@op(promotion="floating", namespace=None, node_name="NativeGroupNormBackward0", keeps=("y", "r"), joint=group_grads,
+    sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
+                       d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
+def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
+    """Each group of channels standardised, then each channel times its weight plus its bias."""
+    x = input.reshape(input.shape[0], groups, -1)
+    y, r = standardised(F, x, (2,), eps, True)
+    out, dims = y.reshape(input.shape), batch_dims(input.ndim)
+    out = out * (1 if weight is None else broad(F, weight, input.ndim, dims))
+    if bias is not None:
+        out += broad(F, bias, input.ndim, dims)
+    return out, y, r
+
+
+@op(promotion="same", namespace=None, sample=lambda d: ([d.array((2, 3, 2)), d.array((2, 3, 2))], {}),
+    a=lambda F, g, b: broad(F, g, b.ndim, batch_dims(b.ndim)) * b,
+    b=lambda F, g, a: broad(F, g, a.ndim, batch_dims(a.ndim)) * a)
+def dot_channels(F, a, b):
+    """``sum(a * b)`` over all but the channels: (N, C, *) twice to (C,)."""
+    order, sizes = folding(a, batch_dims(a.ndim))
+    return dots(F.xp, fold(a, order, sizes), fold(b, order, sizes))
+
+
 def scale_channels(x, weight, bias):
     """``x * weight + bias`` by channel."""
     wide = (-1,) + (1,) * (x.ndim - 2)
@@ -445,8 +319,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     check_channels("group_norm", input, None, None, weight, bias)
     if not input.array.size:
         return scale_channels(input.clone(), weight, bias)
-    groups = input.reshape(n, num_groups, -1)
-    return scale_channels(standardise(groups, dims=(2,), eps=eps).reshape(shape), weight, bias)
+    return group_normalise(input, weight, bias, num_groups, eps)
 
 
 @composite(namespace="nn.functional")
@@ -466,10 +339,12 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None or running_var is not None:
         x = input.array.reshape(1, shape[0] * shape[1], n)
-        _, mean, var = standardised(input.backend.xp, input.backend.xp.empty_like(x), x, eps, True)
+        _, mean, var = standardise_folded(input.backend, input.backend.xp.empty_like(x), x, eps, True)
         update_running(running_mean, mean.reshape(shape[:2]).mean(0), momentum, "instance_norm")
         update_running(running_var, var.reshape(shape[:2]).mean(0) * (n / (n - 1)), momentum, "instance_norm")
-    return scale_channels(standardise(input, dims=tuple(range(2, len(shape))), eps=eps), weight, bias)
+    if not input.array.size:
+        return scale_channels(input.clone(), weight, bias)
+    return group_normalise(input, weight, bias, shape[1], eps)
 
 
 @composite(namespace="nn.functional")
