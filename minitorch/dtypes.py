@@ -8,6 +8,7 @@ https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a cat
 
 import builtins
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
@@ -147,7 +148,10 @@ def set_default_dtype(d):
 
 def of_scalar(x):
     """The type that the Python number `x` has in PyTorch: bool, int64, the default dtype or its complex twin."""
-    kind = _PYTHON.get(type(x)) or next(d for t, d in _PYTHON.items() if isinstance(x, t))
+    x = x.item() if isinstance(x, np.generic) else x
+    kind = _PYTHON.get(type(x)) or next((d for t, d in _PYTHON.items() if isinstance(x, t)), None)
+    if kind is None:
+        raise TypeError(f"expected a number, got {x!r} (of type {type(x).__name__})")
     if kind is float64:
         return _default
     return _default.to_complex() if kind is complex128 else kind
@@ -210,6 +214,35 @@ def can_cast(from_, to):
     if from_.category > to.category:
         return False
     return not (to.category == INTEGER and from_.category == INTEGER and from_.is_signed and not to.is_signed)
+
+
+def fit(x, d):
+    """The Python number `x` as it is written into a tensor of dtype `d`; RuntimeError if it is out of range.
+
+    Fractions are cut off for integer types, negative numbers wrap around for unsigned ones, as in PyTorch.
+    """
+    if d.category == COMPLEX or d.category == BOOL:
+        return x if d.category == COMPLEX else builtins.bool(x)
+    try:
+        if isinstance(x, complex):
+            raise ValueError
+        if d.category == FLOATING:
+            fits = not -inf < x < inf or abs(x) <= limits(d).max
+            x = builtins.float(x)
+        else:
+            x, lo, hi = builtins.int(x), limits(d).min, limits(d).max
+            x += hi + 1 if lo == 0 and -hi <= x < 0 else 0
+            fits = lo <= x <= hi
+    except (ValueError, OverflowError):                    # complex, NaN, infinity
+        fits = False
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow: got {x}")
+    return x
+
+
+@lru_cache(maxsize=None)
+def limits(d):
+    return finfo(d) if d.is_floating_point else iinfo(d)
 
 
 class finfo:

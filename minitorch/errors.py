@@ -20,7 +20,7 @@ def explain(op, error, inputs, attrs):
     if getattr(error, "explained", False):
         return error
     found = (_wrong_type(op, error, inputs) or _wrong_dim(error, inputs) or _wrong_shape(op, error, inputs)
-             or _wrong_dtype(op, error, inputs))
+             or wrong_index(error) or _wrong_dtype(op, error, inputs))
     if found is None:
         return error
     found.explained = True
@@ -72,18 +72,37 @@ def _wrong_dim(error, inputs):
     return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
 
 
+def wrong_index(error):
+    """An index that is not there, in PyTorch's words; None for any other error."""
+    if type(error) is not IndexError:
+        return None
+    text = str(error)
+    if "array is 0-dimensional" in text:
+        text = "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a Python number"
+    elif "too many indices" in text:
+        text = text.replace("array: array is", "tensor: it is")
+    elif "boolean index" in text:
+        text = "The shape of the mask does not match the shape of the indexed tensor: " + text
+    return IndexError(text.replace("for axis", "for dimension").replace("along axis", "along dimension"))
+
+
+# What NumPy says of shapes that do not go together.
+DO_NOT_FIT = ("broadcast", "axis remapping", "matmul", "dimension", "mismatch", "aligned")
+
+
 def _wrong_shape(op, error, inputs):
     """Shapes that do not fit together."""
     if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
         return None
     arrays = arrays_of(inputs)
     text = str(error)
-    if len(arrays) >= 2 and ("broadcast" in text or "matmul" in text or "dimension" in text or "mismatch" in text
-                             or "aligned" in text):
+    if len(arrays) >= 2 and any(word in text for word in DO_NOT_FIT):
         a, b = arrays[0].shape, arrays[1].shape
         if op.name in ("matmul", "mm", "bmm", "linear"):
             return RuntimeError(matmul_mismatch(a, b[::-1] if op.name == "linear" else b))
         place = mismatch(a, b)
+        if op.name == "copy" and place is None:
+            return RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}")
         if place is not None:
             return RuntimeError(f"The size of tensor a ({a[place[0]]}) must match the size of tensor b ({b[place[1]]}) "
                                 f"at non-singleton dimension {place[2]}\n{draw(a, b)}")

@@ -100,10 +100,10 @@ def overwrite(target, result, writer):
 
 
 def check_is_no_leaf(target, writer):
+    if target.is_inference_tensor and not grad_mode.inference:
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
+                           "a clone to get a normal tensor before doing inplace update.")
     if not grad_mode.enabled:
-        if target.is_inference_tensor and not grad_mode.inference:
-            raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
-                               "a clone to get a normal tensor before doing inplace update.")
         return
     if target.needs_grad and target.node is None:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {writer}() "
@@ -112,6 +112,10 @@ def check_is_no_leaf(target, writer):
     base = target._base
     if base is not None and base.needs_grad and base.node is None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if base is not None and base.needs_grad and not target.needs_grad:
+        raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
+                           f"{writer}() would change its base behind the graph's back. Make the view and write to it "
+                           f"both inside or both outside the no_grad block.")
 
 
 def check_can_hold(target, result, writer):
@@ -125,17 +129,25 @@ def adopt(target, result):
     """Give `target` the place of `result` in the graph; tell its base and the other views."""
     base = target._base
     if base is None:
-        base, place = target, result.node
-        base.node, base.needs_grad = place, True
+        base = target
+        put(base, result.node)
     else:
         new = make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                         base, geometry(target.array))
-        base.node, base.needs_grad = new, True
+        put(base, new)
     for ref in base._views or ():
         view = ref()
         if view is not None:
-            view.node = make_node("as_strided", (base.node,), view, base, geometry(view.array))
-            view.needs_grad = True
+            put(view, make_node("as_strided", (base.node,), view, base, geometry(view.array)))
+
+
+def put(tensor, node):
+    """Put a tensor at another place in the graph. What `retain_grad` asked for follows it."""
+    hooks = tensor.node.hooks if tensor.node is not None else None
+    if hooks is not None and hooks.retain:
+        graph.Hooks.of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
+        hooks.retain = [ref for ref in hooks.retain if ref() is not tensor]
+    tensor.node, tensor.needs_grad = node, True
 
 
 def geometry(array):

@@ -175,7 +175,7 @@ def test_memory_layout_does_not_matter(row, rng):
 def test_float32_stays_float32(row, rng):
     arrays, attrs = Draw(rng).op_sample(row)
     narrow = [x.astype(np.float32) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x for x in arrays]
-    if any(str(v) == "float64" for v in attrs.values()):
+    if any(str(v).endswith("float64") for v in attrs.values()):
         return
     for a, b in zip(call(row, as_tensors(row, narrow), attrs), call(row, as_tensors(row, arrays), attrs)):
         assert a.array.dtype == (np.float32 if b.array.dtype == np.float64 else b.array.dtype)

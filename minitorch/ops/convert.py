@@ -8,6 +8,7 @@ from ..inplace import inplace
 from ..op import method
 from ..tensor import Tensor, channels_last, preserve_format, wrap
 from . import create
+from .index import as_number
 from .shape import clone, copy_contiguous, to_dtype
 
 
@@ -21,7 +22,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     for arg in args:
         if isinstance(arg, Tensor):
             other = arg
-        elif isinstance(arg, dtypes.dtype):
+        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
             dtype = arg
         elif isinstance(arg, (str, Device)) or arg.__class__ is int:
             device = arg
@@ -143,7 +144,7 @@ def fill_(self, value):
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
                                f"dimensions.")
     else:
-        value = wrap(self.backend.xp.asarray(value).astype(self.array.dtype), self.backend)
+        value = wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend)
     return copy_(self, value)
 
 

@@ -42,33 +42,53 @@ def host_array(data, dtype):
     if isinstance(data, (np.ndarray, np.generic)):
         found = as_np(dtype) if dtype is not None else dtypes.from_np(data.dtype).np
         return np.array(data, dtype=found)
-    data = plain(data)
+    numbers = plain(data)
     try:
-        array = np.array(data)
-        if array.dtype.kind == "O":
-            raise ValueError
+        array = np.array(numbers)
     except (ValueError, OverflowError):
-        raise explain_data(data) from None
-    if dtype is not None:
-        return cast_data(array, data, as_np(dtype))
-    if array.size == 0 or array.dtype.kind == "f":
-        return array.astype(get_default_dtype().np)
-    if array.dtype.kind == "c":
-        return array.astype(get_default_dtype().to_complex().np)
-    if array.dtype.kind in "iub":
-        return array
-    raise TypeError(f"new(): invalid data type '{type(first_of(data)).__name__}'")
+        raise explain_data(numbers) from None
+    if array.dtype.kind not in "iufcb" or array.dtype == "uint64" and dtype is None:
+        raise explain_data(numbers)
+    return cast_data(array, inferred(data) if dtype is None else dtype)
 
 
-def cast_data(array, data, found):
-    if array.dtype.kind not in "iufcb":
-        raise TypeError(f"new(): invalid data type '{type(first_of(data)).__name__}'")
-    if array.dtype.kind == "c" and found.kind != "c":
-        raise RuntimeError("value cannot be converted to type " + found.name + " without overflow")
-    if array.dtype.kind == "i" and found.kind in "iu" and array.size:
-        limits = np.iinfo(found)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise RuntimeError(f"value cannot be converted to type {found.name} without overflow")
+def inferred(data):
+    """The dtype of nested lists: that of the NumPy numbers, arrays and tensors in them, or by Python's types."""
+    found = None
+    for kind in kinds_in(data if isinstance(data, (list, tuple)) else [data]):
+        d = kind if isinstance(kind, dtypes.dtype) else dtypes.of_scalar(kind(0))
+        found = d if found is None else dtypes.promote_types(found, d)
+    return found or get_default_dtype()
+
+
+PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def kinds_in(data):
+    """The types of the numbers in nested lists; of NumPy's numbers, arrays and tensors, the dtypes."""
+    kinds = set(map(type, data))
+    if kinds <= PYTHON_NUMBERS:
+        return kinds
+    found = set()
+    for x in data:
+        if isinstance(x, (Tensor, np.ndarray, np.generic)):
+            found.add(dtypes.from_np(x.dtype) if isinstance(x.dtype, np.dtype) else x.dtype)
+        elif hasattr(x, "__len__"):
+            found |= kinds_in(x)
+        else:
+            found.add(next(t for t in (bool, int, float, complex) if isinstance(x, t)))
+    return found
+
+
+def cast_data(array, dtype):
+    """The numbers in `array` as a NumPy array of `dtype`; RuntimeError if one is out of range."""
+    found = as_np(dtype)
+    if array.size and found.kind in "iufV" and array.dtype.kind in "iufc" and found != array.dtype:
+        if array.dtype.kind == "c":
+            dtypes.fit(1j, dtype)
+        elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
+            dtypes.fit(array.min().item(), dtype)
+            dtypes.fit(array.max().item(), dtype)
     return array.astype(found)
 
 
@@ -80,7 +100,8 @@ def plain(data):
         return [plain(x) for x in data] if any_tensor(data) else data
     if hasattr(data, "__array__"):
         return np.asarray(data)
-    return list(data) if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, str) else data
+    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict))
+    return list(data) if is_sequence else data
 
 
 def any_tensor(data):
@@ -97,12 +118,17 @@ def explain_data(data):
     """The error for nested lists that are no array."""
     sizes = {len(x) if isinstance(x, (list, tuple)) else None for x in data} if isinstance(data, list) else set()
     item = first_of(data)
+    if isinstance(item, (str, bytes)):
+        return (TypeError(f"new(): invalid data type '{type(item).__name__}'") if item is data else
+                ValueError(f"too many dimensions '{type(item).__name__}': expected nested lists of numbers"))
     if not isinstance(item, (int, float, bool, complex)):
-        return TypeError(f"new(): invalid data type '{type(item).__name__}'")
+        return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of them")
     if len(sizes) > 1:
         first, other = len(data[0]) if isinstance(data[0], (list, tuple)) else 0, sorted(s or 0 for s in sizes)
         return ValueError(f"expected sequence of length {first} at dim 1 (got {[n for n in other if n != first][0]}): "
                           f"all rows must have the same length")
+    if item is data or len(sizes) == 1 and None in sizes:
+        return ValueError("Overflow when unpacking long long: an integer is out of the range of int64")
     return ValueError("expected nested sequences of numbers with equal lengths in each dimension")
 
 
@@ -147,6 +173,9 @@ def from_numpy(ndarray):
     """A tensor that shares the memory of a NumPy array: what is written to one is seen in the other."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
+                         "in array.astype(array.dtype.newbyteorder('='))")
     dtypes.from_np(ndarray.dtype)
     if builtins.any(s < 0 for s in ndarray.strides):
         raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
@@ -185,6 +214,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 # ---- filled ------------------------------------------------------------------------------------------------
 def make(maker, size, dtype, device, requires_grad, out, fill=None):
     """The common part of `zeros`, `ones`, `empty` and `full`."""
+    if not size:
+        raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single number")
     size = ints(size)
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
@@ -198,7 +229,10 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
     backend = backends.default if device is None else backends.get(device)
     found = dtypes.get_default_dtype().np if dtype is None else as_np(dtype)
     xp = backend.xp
-    array = xp.full(size, fill, found) if maker == "full" else getattr(xp, maker)(size, found)
+    if maker == "full":
+        array = xp.full(size, dtypes.fit(fill, dtypes.from_np(found)), found)
+    else:
+        array = getattr(xp, maker)(size, found)
     return leaf(array, backend, requires_grad)
 
 
@@ -226,6 +260,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
     if isinstance(fill_value, Tensor):
         fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:
         dtype = dtypes.of_scalar(fill_value)
     return make("full", (size,), dtype, device, requires_grad, out, fill_value)

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..autograd.grad_mode import grad_mode
 from ..autograd.graph import written
+from ..dtypes import fit
+from ..errors import wrong_index
 from ..inplace import check_is_no_leaf, overwrite
 from ..op import Number, method, op
 from ..tensor import Tensor
@@ -39,7 +41,7 @@ def unslice(F, input, *, index, shape):
         [(np.array([0, 0, 2]),), (slice(None), np.array([[1, 1], [3, 0]])), (np.array([True, False, True]), 1)]))))
 def index(F, input, *, index):
     """``input[index]`` where a list or a tensor is among the indices: a copy."""
-    return input[index]
+    return F.xp.ascontiguousarray(input[index]) if input.ndim > 1 else input[index]   # not NumPy's order in memory
 
 
 @op(namespace=None, input=lambda F, g, index: F.index(g, index=index),
@@ -105,7 +107,8 @@ def as_parts(item):
     if isinstance(item, tuple):
         return item
     if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
-        return item                                        # a list with slices stands for a tuple
+        return item                                        # a list with slices stands for a tuple; one with lists, as
+                                                           # PyTorch announced for itself, for an array
     return (item,)
 
 
@@ -116,6 +119,9 @@ def n_dims(part):
     return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
 
 
+INDEX_DTYPES = tuple(map(np.dtype, ("int64", "int32", "uint8", "bool")))
+
+
 def clean(part):
     """One part of an index: an int, a slice, None, Ellipsis, or an array of integers or bools."""
     if part is None or part is Ellipsis or part.__class__ is int:
@@ -124,19 +130,21 @@ def clean(part):
         return clean_slice(part)
     if isinstance(part, (bool, np.bool_)):
         return np.array(bool(part))
-    if isinstance(part, Tensor):
-        array = part.array
+    if isinstance(part, (Tensor, np.ndarray)):
+        array = part.array if isinstance(part, Tensor) else part
         if array.ndim == 0 and array.dtype.kind in "iu":
             return int(array)                              # a 0-d integer tensor is an integer
-    elif isinstance(part, (list, tuple, range, np.ndarray)):
+        if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
+            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}")
+    elif isinstance(part, (list, tuple, range)):
         array = np.asarray([p.tolist() if isinstance(p, Tensor) else p for p in part]
                            if isinstance(part, (list, tuple)) else part)
         array = array if array.size else array.astype(np.int64)
     elif hasattr(part, "__index__"):
         return part.__index__()
     else:
-        raise TypeError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                        f"indices (got {type(part).__name__})")
+        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                         f"indices (got {type(part).__name__})")
     if array.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
     return array.astype(bool) if array.dtype == np.uint8 else array
@@ -195,10 +203,18 @@ def index_accumulate(F, input, values: Number, *, index):
 
 @method
 def __setitem__(self, item, value):
-    """``x[item] = value``, with broadcasting; recorded like any in-place op."""
+    """``x[item] = value``, a number or a tensor, with broadcasting; recorded like any in-place op.
+
+    A value that overlaps the piece it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
+    """
     basic, advanced = parse(self, item)
     piece = self if basic is None else slice_view(self, basic)
     is_tensor = isinstance(value, Tensor)
+    if not is_tensor:
+        value = as_number(value, self.dtype)
+    elif advanced is not None and value.array.dtype != self.array.dtype and not is_fill(advanced, value):
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {self.dtype.name} for the "
+                           f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
     if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
@@ -213,4 +229,22 @@ def __setitem__(self, item, value):
         piece.array[advanced if advanced is not None else Ellipsis] = value.array if is_tensor else value
     except ValueError as error:
         raise RuntimeError(f"shape mismatch in x[...] = value: {error}") from None
+    except IndexError as error:
+        raise wrong_index(error) from None
     written(self, "__setitem__")
+
+
+def as_number(value, dtype):
+    """A number to be written into a tensor of `dtype`; TypeError for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {dtype} tensor: make it a tensor first, by "
+                        f"minitorch.tensor(value)")
+    return fit(value, dtype)
+
+
+def is_fill(advanced, value):
+    """Whether one number is written where a mask is True: then its dtype does not matter."""
+    masks = [i for i in advanced if isinstance(i, np.ndarray)]
+    return value.array.size == 1 and len(masks) == 1 and masks[0].dtype == bool

@@ -6,6 +6,7 @@ A view's rule is its transpose: the op that puts the gradient back where the vie
 from operator import index
 
 from ..dtypes import float64
+from ..errors import worded
 from ..op import method, op
 
 
@@ -65,7 +66,23 @@ def expand_method(self, *args, size=None, implicit=False):
     sample=lambda d: ([d.array((2, 3, 2))], dict(shape=d.choice([(-1,), (3, 4), (1, 2, 3, 2), (6, -1)]))))
 def reshape(F, input, *, shape):
     """`input` with another shape: a view where the strides allow it, otherwise a copy. One size may be -1."""
-    return input.reshape(shape)
+    try:
+        out = input.reshape(shape)
+    except ValueError:
+        raise worded(RuntimeError(why_not(input.size, shape))) from None
+    if out.shape != shape and min(shape) < -1:             # NumPy takes any negative size for -1
+        raise worded(RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}: one size may be -1"))
+    return out
+
+
+def why_not(n, shape):
+    """Why `n` elements cannot have this shape."""
+    if shape.count(-1) > 1:
+        return f"only one dimension can be inferred, got shape {list(shape)}"
+    if n == 0 and 0 in shape:
+        return (f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                f"-1 can be any value and is ambiguous")
+    return f"shape '{list(shape)}' is invalid for input of size {n}"
 
 
 @method(name="reshape")
