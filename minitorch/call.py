@@ -21,7 +21,9 @@ def general(op, inputs, attrs, out=None):
     variadic = op.inputs[0].kind == "variadic"
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
     inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
-    if not any(isinstance(x, Tensor) for x in inputs):     # two numbers: as 0-d tensors
+    if not any(isinstance(x, Tensor) for x in inputs):
+        if not op.of_numbers:
+            raise errors.not_a_tensor(op, op.inputs[0], 0, inputs[0])
         inputs = [number_tensor(x) for x in inputs]
     check_devices(op, inputs)
     if op.check:

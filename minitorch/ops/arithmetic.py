@@ -23,17 +23,17 @@ def no_bools(*inputs):
 
 
 # ---- the operators -----------------------------------------------------------------------------------------
-_add = ufunc("add", "``input + other``.", namespace=None,
+_add = ufunc("add", "``input + other``.", namespace=None, of_numbers=True,
              input=lambda F, g: g,
              other=lambda F, g: g)
-_sub = ufunc("sub", "``input - other``.", "subtract", namespace=None, check=no_bools,
+_sub = ufunc("sub", "``input - other``.", "subtract", namespace=None, check=no_bools, of_numbers=True,
              input=lambda F, g: g,
              other=lambda F, g: -g)
-mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",),
+mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_numbers=True,
             input=lambda F, g, other: g * other,
             other=lambda F, g, input: g * input)
 _div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="float", namespace=None,
-             domain={"other": NONZERO},
+             domain={"other": NONZERO}, of_numbers=True,
              input=lambda F, g, other: g / other,
              other=lambda F, g, other, out: -g * out / other)
 neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambda F, g: -g)
@@ -124,7 +124,7 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(promotion="common", refuses="b", inplace=True, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -134,7 +134,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(promotion="common", refuses="b", namespace=None, sample=quotients,
+@op(promotion="common", refuses="b", namespace=None, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):

@@ -47,20 +47,33 @@ def zeta_negative(xp, s, q):
 
 def zeta_sum(xp, s, q):
     """The first terms one by one, until ``q + k >= s + 10``, and the rest by Euler and Maclaurin's formula."""
-    total, a = xp.zeros(q.shape), q.copy()
-    rest = xp.flatnonzero(a < s + 10)
-    while rest.size:
-        term = a[rest] ** -s[rest]
-        total[rest] += term
-        a[rest] += 1
-        rest = rest[(a[rest] < s[rest] + 10) & (abs(term) > 1e-18 * abs(total[rest]))]
-    power = a ** -s
-    total += power * a / (s - 1) + 0.5 * power
+    total, a = xp.zeros(q.shape), q
+    active = a < s + 10
+    while active.any():
+        term = power_of_inverse(a, s)
+        total += term * active
+        a = a + active
+        active &= (a < s + 10) & (term > 1e-18 * total)
+    integral = power_of_inverse(a, s - 1)
+    power = integral / a
+    total += integral / (s - 1) + 0.5 * power
     factor = power / a * s                                 # a^-(s+1) s, then a^-(s+3) s (s+1) (s+2), ...
+    squared = 1 / (a * a)
     for k, c in enumerate(MACLAURIN):
-        total += xp.where(factor == 0, 0, factor * c)
-        factor = factor * ((s + 2 * k + 1) * (s + 2 * k + 2)) / (a * a)
+        total += factor * c
+        factor = factor * squared * ((s + 2 * k + 1) * (s + 2 * k + 2))
     return total
+
+
+def power_of_inverse(a, s):
+    """``a^-s``; for a small whole number s by multiplication, which is much faster."""
+    if s.__class__ is not int or s > 16:
+        return a ** -s
+    inverse = 1 / a
+    power = inverse * inverse if s > 1 else inverse
+    for _ in range(s - 2):
+        power = power * inverse
+    return power
 
 
 @functools.cache
@@ -133,7 +146,11 @@ def polygamma(xp, x, n):
     """The n-th derivative of `digamma`: ``(-1)^(n+1) n! zeta(n + 1, x)``."""
     if n == 0:
         return digamma(xp, x)
-    return (-1) ** (n + 1) * math.gamma(n + 1) * zeta(xp, xp.full(x.shape, n + 1.0), x)
+    factor = (-1) ** (n + 1) * math.gamma(n + 1)
+    return factor * piecewise(xp, (x,), [
+        (x > 0, lambda x: zeta_sum(xp, n + 1, x)),
+        (x != xp.floor(x), lambda x: zeta_negative(xp, n + 1, x)),
+        (x <= 0, lambda x: xp.full(x.shape, xp.inf))])
 
 
 # ---- the incomplete gamma functions ------------------------------------------------------------------------
