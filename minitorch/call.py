@@ -105,14 +105,15 @@ def promote_common(op, inputs, kinds, attrs):
 
 
 def promote_compared(op, inputs, kinds, attrs):
-    """The same for tensors; numbers stay as they are, so that one out of a tensor's range equals none of its elements."""
+    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one
+    that is out of a tensor's range equals none of its elements."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
     return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to_dtype(x, dtype=dtype.np)
             for x in inputs]
 
 
 def promote_float(op, inputs, kinds, attrs):
-    """The same, but integers and bools become the default float."""
+    """Everything in the type that PyTorch's promotion finds; integers and bools become the default float."""
     found = dtypes.common_dtype(participants(inputs, kinds))
     return cast_all(inputs, kinds, dtypes.get_default_dtype() if found.category < dtypes.FLOATING else found)
 
@@ -156,8 +157,14 @@ def require_floating(name, x):
         raise errors.not_implemented(name, x.dtype)
 
 
+def promote_any(op, inputs, kinds, attrs):
+    """Any type; 16-bit floats are computed in float32 and rounded once."""
+    return inputs
+
+
+# The words that a row of the table may say; the docstrings are what the reference pages say.
 PROMOTIONS = {"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
-              "any": lambda op, inputs, kinds, attrs: inputs, "numbers": promote_numbers, "first": promote_first, "floating": promote_floating}
+              "numbers": promote_numbers, "first": promote_first, "floating": promote_floating, "any": promote_any}
 
 
 # ------------------------------------------------------------------ writing results
