@@ -11,7 +11,7 @@ from .arithmetic import sub
 from .compare import ne
 from .index import slice_view
 from .join import cat
-from .reduce import axes
+from .reduce import size_along
 from .sort import along
 from .view import dim_of
 
@@ -90,8 +90,7 @@ def recurrence(F, input, factor, *, dim):
 # ---- extremes so far ---------------------------------------------------------------------------------------
 def running(F, ufunc, returned, input, dim):
     """The extremes so far, and where the last one equal to each of them is; a NaN stays."""
-    if not input.ndim:
-        axes(input, dim)
+    if not input.ndim and size_along(input, dim):
         return returned(input.copy(), F.xp.zeros((), "int64"))
     values = ufunc.accumulate(input, dim)
     places = F.xp.arange(input.shape[dim]).reshape((-1,) + (1,) * ((-1 - dim) % input.ndim))

@@ -87,7 +87,7 @@ def extreme_along(F, input, *, dim, keepdim, name):
         return input.copy(), F.xp.zeros((), "int64")
     x = input.view("uint8") if input.dtype.kind == "b" else input
     index = getattr(F.xp, name)(x, dim, keepdims=True)
-    values = F.xp.take_along_axis(input, index, dim)
+    values = F.xp.take_along_axis(input, index, dim) if input.ndim > 1 else input[index]
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 

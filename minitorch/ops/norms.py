@@ -1,7 +1,7 @@
 """The op table, norms of vectors: over some dimensions or all, and what is built on them."""
 
 from ..op import FUNCTIONS, composite, op
-from .reduce import axes, count, restore
+from .reduce import axes, count, restore, sum_of_squares
 from .view import dim_of
 
 INF = float("inf")
@@ -44,7 +44,7 @@ def vector_norm(F, input, *, ord=2, dim=None, keepdim=False, dtype=None):
         if dim is None and not keepdim and input.flags.forc:
             flat = input.ravel("K")
             return xp.sqrt(xp.dot(flat, flat))
-        return xp.sqrt(xp.add.reduce(input * input, dim, None, None, keepdim))
+        return xp.sqrt(sum_of_squares(xp, input, dim, keepdim))
     if ord == 0:
         return xp.add.reduce(input != 0, dim, input.dtype, None, keepdim)
     size = xp.abs(input)

@@ -25,6 +25,22 @@ def axes(x, dim):
     return tuple([d % n for d in dims]) if x.ndim else None
 
 
+def size_along(x, dim):
+    """The size along one dimension, 1 for a number; IndexError if there is no such dimension."""
+    n = max(x.ndim, 1)
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return x.shape[dim] if x.ndim else 1
+
+
+def sum_of_squares(xp, x, dim, keepdim):
+    """The sum of ``x * x`` over `dim`: along rows a product of matrices, which needs no array of squares."""
+    if dim.__class__ is int and x.ndim and dim in (-1, x.ndim - 1) and x.strides[-1] == x.itemsize and x.shape[-1] > 16:
+        out = (x[..., None, :] @ x[..., None])[..., 0]
+        return out if keepdim else out[..., 0]
+    return xp.add.reduce(x * x, dim, None, None, keepdim)
+
+
 def restore(F, g, dim, keepdim, shape):
     """`g` with the reduced dimensions back in place, as size 1."""
     if keepdim or dim is None or not shape or dim == () or dim == []:
@@ -131,5 +147,6 @@ def logsumexp(F, input, *, dim, keepdim=False):
     xp, dim = F.xp, axes(input, dim)
     top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
-    out = xp.log(xp.add.reduce(xp.exp(input - top), dim, None, None, keepdim))
+    out = xp.asarray(input - top)
+    out = xp.log(xp.add.reduce(xp.exp(out, out=out), dim, None, None, keepdim))
     return out + (top if keepdim else top.reshape(out.shape))

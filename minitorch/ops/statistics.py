@@ -3,7 +3,7 @@
 import warnings
 
 from ..op import composite, op
-from .reduce import axes, count, mean, restore
+from .reduce import axes, count, mean, restore, sum_of_squares
 
 
 def settings(dim, unbiased, correction):
@@ -34,9 +34,7 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
     if n <= 0:
         warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
                       f"factor (input numel divided by output numel).", stacklevel=4)
-    d = centred(F.xp, input, dim)
-    d *= d
-    out = F.xp.add.reduce(d, dim, None, None, keepdim)
+    out = sum_of_squares(F.xp, centred(F.xp, input, dim), dim, keepdim)
     return out / out.dtype.type(max(n, 0))
 
 
