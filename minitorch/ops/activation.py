@@ -13,7 +13,7 @@ from ..call import require_floating
 from ..errors import worded
 from ..generator import default_generator
 from ..inplace import inplace as inplace_twin
-from ..op import Other, composite, deferred, op, publish
+from ..op import FUNCTIONS, Other, composite, deferred, op, publish
 from ..op import recorded as R
 from ..sampling import uniform
 from ..tensor import wrap
@@ -486,6 +486,8 @@ for call in (relu, leaky_relu, elu, celu, selu, hardtanh, threshold, rrelu):
     activation(call, twin=True)
 for call in (relu6, silu, mish, hardswish, hardsigmoid):
     activation(call)
-for call in (celu, selu, rrelu):                           # these are in the package itself, too, without `inplace`
-    composite(call, method=False)
 publish(prelu, "prelu", namespace="nn.functional")
+for call in (celu, selu, rrelu, threshold, hardshrink):    # these are in the package itself, too, without `inplace`
+    publish(call, call.__name__, method=False)
+for name in ("celu_", "selu_", "rrelu_", "threshold_"):
+    publish(FUNCTIONS["nn.functional", name].call, name, method=False)

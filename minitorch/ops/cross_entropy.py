@@ -132,7 +132,8 @@ def target_scale(F, grad, target, weight, ignore_index, reduction):
     """For each target the derivative of the loss by its log-probability, times -1; and the safe targets."""
     safe, valid = select_targets(target, ignore_index)
     if reduction == "mean":
-        grad = divide(F, grad, weight_sum(F, weight, safe, valid))
+        n = weight_sum(F, weight, safe, valid)
+        grad = grad / n if n > 0 else grad * 0             # no target counts: the loss is NaN, its gradient 0
     w = weights_of(F, weight, safe, valid)
     return F.xp.broadcast_to(grad if w is None else grad * w, safe.shape), safe
 

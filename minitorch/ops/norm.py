@@ -218,6 +218,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     x = input.array
     if training and x.ndim > 1 and x.size == x.shape[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if not x.size:
         return empty_affine(input, weight, bias)
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
