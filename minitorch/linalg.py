@@ -5,6 +5,7 @@ Products are in `minitorch/ops/matmul.py`, decompositions and what is built on t
 """
 
 from .op import FUNCTIONS
+from .ops.decompositions import LinAlgError
 
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if namespace == "linalg"})
-__all__ = [name for namespace, name in FUNCTIONS if namespace == "linalg"]
+__all__ = ["LinAlgError"] + [name for namespace, name in FUNCTIONS if namespace == "linalg"]

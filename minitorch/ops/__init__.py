@@ -16,6 +16,7 @@ from . import (
     cross_entropy,
     ctc,
     cumulative,
+    decompositions,
     distance,
     dropout,
     einsum,
@@ -26,8 +27,10 @@ from . import (
     histogram,
     index,
     join,
+    linalg,
     linear,
     loss,
+    lu,
     margin,
     matmul,
     norm,
@@ -54,8 +57,9 @@ from . import (
 )
 
 __all__ = ["activation", "arithmetic", "attention", "compare", "conv", "convert", "create", "cross_entropy", "ctc",
-           "cumulative", "distance", "dropout", "einsum", "embedding", "extreme", "fold", "grid", "histogram",
-           "index", "join", "linear", "loss", "margin", "matmul", "norm", "norms", "operators", "pad",
+           "cumulative", "decompositions", "distance", "dropout", "einsum", "embedding", "extreme", "fold", "grid",
+           "histogram", "index", "join", "linalg", "linear", "loss", "lu", "margin", "matmul", "norm", "norms",
+           "operators", "pad",
            "pointwise", "pool", "query", "random", "reduce", "resize", "rounding", "scatter", "search",
            "shape", "shuffle", "softmax", "sort", "special", "statistics", "unpool", "view"]
 
