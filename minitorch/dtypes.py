@@ -81,6 +81,7 @@ complex128 = cdouble = dtype("complex128", COMPLEX, 16)
 
 ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16, float32, float64,
        complex64, complex128)
+LIMITED = (uint16, uint32, uint64)                         # which PyTorch promotes to floating types only
 NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half bfloat16 float32 float "
          "float64 double complex64 cfloat complex128 cdouble").split()   # what the package re-exports
 
@@ -161,7 +162,12 @@ def of_scalar(x):
 def promote_types(type1, type2):
     """The smallest type that holds both, by PyTorch's rules (int64 with float32 is float32)."""
     a, b = sorted((type1, type2), key=lambda d: d.category)
-    if a is b or a.category == BOOL:
+    if a is b:
+        return b
+    if b.category != FLOATING and (a in LIMITED or b in LIMITED):
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                           f"{a.name} and {b.name}")
+    if a.category == BOOL:
         return b
     if a.category < b.category < COMPLEX:
         return b
@@ -170,11 +176,7 @@ def promote_types(type1, type2):
     if a.category == FLOATING and bfloat16 in (a, b):
         other = a if b is bfloat16 else b
         return float32 if other is float16 else other
-    found = np.promote_types(a.np, b.np)
-    if found.kind == "f" and a.category == INTEGER:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-                           f"{a.name} and {b.name}")
-    return _dtype_of[found]
+    return _dtype_of[np.promote_types(a.np, b.np)]
 
 
 @lru_cache(maxsize=None)
@@ -187,9 +189,9 @@ def _result_category(dimensioned, zero_dim, number):
             return strong
         if strong.category == FLOATING:
             return strong.to_complex() if weak.category == COMPLEX else strong
-        if strong.category == BOOL or weak.category >= FLOATING:
-            return promote_types(strong, weak)
-        return strong
+        if weak.category >= FLOATING:
+            return weak
+        return promote_types(strong, weak) if strong.category == BOOL else strong
     return combine(dimensioned, combine(zero_dim, number))
 
 
@@ -210,10 +212,8 @@ def result_type(tensor1, tensor2):
 
 
 def can_cast(from_, to):
-    """Whether PyTorch's promotion rules allow the cast: not to a lower category, nor from signed to unsigned."""
-    if from_.category > to.category:
-        return False
-    return not (to.category == INTEGER and from_.category == INTEGER and from_.is_signed and not to.is_signed)
+    """Whether PyTorch's promotion rules allow the cast: not to a lower category, such as from float to integer."""
+    return from_.category <= to.category
 
 
 def fit(x, d):
@@ -260,7 +260,8 @@ class finfo:
         else:
             found = np.finfo(d.np)
         self.dtype, self.bits = d.name, d.itemsize * 8
-        for name in ("eps", "max", "min", "tiny", "smallest_normal", "resolution"):
+        self.resolution = builtins.float(f"1e-{found.precision}")
+        for name in ("eps", "max", "min", "tiny", "smallest_normal"):
             setattr(self, name, found.dtype.type(getattr(found, name)).item() if d is not bfloat16
                     else np.float64(getattr(found, name)).item())
 
@@ -280,4 +281,4 @@ class iinfo:
         self.dtype, self.bits, self.max, self.min = type.name, found.bits, found.max, found.min
 
     def __repr__(self):
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
