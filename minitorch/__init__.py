@@ -30,9 +30,11 @@ from .settings import (are_deterministic_algorithms_enabled, compile, get_defaul
                        set_num_interop_threads, set_num_threads, use_deterministic_algorithms)
 from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_format, layout, memory_format,
                      preserve_format, strided)
+from .utils import einops_backend
 
 __version__ = "0.1.0"
 
+einops_backend.watch()
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})

@@ -1,0 +1,228 @@
+"""`SummaryWriter`: training curves, histograms, pictures and texts for TensorBoard, as in ``torch.utils.tensorboard``.
+
+The files are written by the package ``tensorboard`` (``pip install tensorboard``), which is imported when the first
+writer is made. Graphs, videos, audio and meshes are not written: the methods are missing, `add_graph` says why.
+"""
+
+import functools
+import io
+import math
+import os
+import socket
+import time
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+import minitorch
+
+from ..tensor import Tensor
+from ..vision import encode_png
+
+__all__ = ["SummaryWriter"]
+
+
+class SummaryWriter:
+    """Writes events into files of the folder ``log_dir``; close it or use it as a context manager.
+
+    log_dir: default ``runs/<month and day>_<time>_<host name>`` followed by ``comment``.
+    purge_step: TensorBoard forgets what an earlier, broken run wrote from this step on.
+    max_queue, flush_secs: events are written out when so many wait or so many seconds have passed.
+    filename_suffix: appended to the names of the files.
+
+    Every ``tag`` names a diagram, ``global_step`` the place on its axis, ``walltime`` the time of the event (default:
+    now). Values may be tensors, NumPy arrays or numbers.
+    """
+
+    def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
+        _package()
+        if not log_dir:
+            log_dir = os.path.join("runs", time.strftime("%b%d_%H-%M-%S_") + socket.gethostname() + comment)
+        self.log_dir, self.purge_step = str(log_dir), purge_step
+        self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
+        self._files: dict[str, Any] = {}
+        self._file(self.log_dir)
+
+    def _file(self, folder: str):
+        """The event file of a folder; the curves of `add_scalars` have a folder each."""
+        if folder not in self._files:
+            tb = _package()
+            self._files[folder] = tb.EventFileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+            if self.purge_step is not None:
+                start = tb.event.SessionLog(status=tb.event.SessionLog.START)
+                for event in (tb.event.Event(file_version="brain.Event:2"), tb.event.Event(session_log=start)):
+                    event.step, event.wall_time = self.purge_step, time.time()
+                    self._files[folder].add_event(event)
+        return self._files[folder]
+
+    def _write(self, value, global_step, walltime, folder=None):
+        tb = _package()
+        event = tb.event.Event(summary=tb.summary.Summary(value=[value]), wall_time=walltime or time.time())
+        if global_step is not None:
+            event.step = int(_array(global_step))
+        self._file(folder or self.log_dir).add_event(event)
+
+    def get_logdir(self) -> str:
+        return self.log_dir
+
+    def add_scalar(
+        self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False, _folder=None
+    ):
+        """One point of a curve. ``new_style`` stores a tensor, which also keeps float64 with ``double_precision``."""
+        tb, value = _package(), _array(scalar_value)
+        if value.size != 1:
+            raise ValueError(f"add_scalar expects one number, got a value of shape {value.shape}")
+        if new_style:
+            kind = np.float64 if double_precision else np.float32
+            name = "double_val" if double_precision else "float_val"
+            number = "DT_DOUBLE" if double_precision else "DT_FLOAT"
+            proto = tb.tensor.TensorProto(dtype=number, **{name: [float(kind(value.item()))]})
+            data = {"tensor": proto, "metadata": _metadata("scalars")}
+        else:
+            data = {"simple_value": float(value.item())}
+        self._write(tb.summary.Summary.Value(tag=tag, **data), global_step, walltime, _folder)
+
+    def add_scalars(self, main_tag, tag_scalar_dict: Mapping[str, Any], global_step=None, walltime=None):
+        """One point of each of several curves in one diagram."""
+        for name, value in tag_scalar_dict.items():
+            folder = os.path.join(self.log_dir, f"{main_tag}_{name}".replace("/", "_"))
+            self.add_scalar(main_tag, value, global_step, walltime, _folder=folder)
+
+    def add_histogram(self, tag, values, global_step=None, bins="auto", walltime=None, max_bins=None):
+        """How the values are spread.
+
+        bins: edges, a number, a rule of `numpy.histogram_bin_edges`, or "tensorflow" for edges that grow by a tenth.
+        max_bins: if there would be more, so many bins of one width.
+        """
+        tb, values = _package(), _array(values).ravel().astype(np.float64)
+        if values.size == 0:
+            raise ValueError("The input has no element.")
+        if isinstance(bins, str) and bins == "tensorflow":
+            bins = _tensorflow_edges()
+        counts, edges = np.histogram(values, bins)
+        if max_bins is not None and len(counts) > max_bins:
+            counts, edges = np.histogram(values, max_bins)
+        kept = np.flatnonzero(counts)[[0, -1]] + [0, 1]  # without the empty buckets at both ends
+        counts, edges = counts[slice(*kept)], edges[kept[0] : kept[1] + 1]
+        # Limits are right ends: an empty bucket in front keeps the left end of the first one.
+        histogram = tb.summary.HistogramProto(
+            min=values.min(), max=values.max(), num=values.size, sum=values.sum(), sum_squares=values @ values,
+            bucket_limit=edges.tolist(), bucket=[0, *counts.tolist()])
+        self._write(tb.summary.Summary.Value(tag=tag, histo=histogram), global_step, walltime)
+
+    def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
+        """A picture: uint8, or floats from 0 to 1. dataformats: the order of its axes, with C of 1, 3 or 4 values."""
+        self._picture(tag, _pixels(_array(img_tensor), dataformats), global_step, walltime)
+
+    def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
+        """A batch of pictures, side by side in one."""
+        batch, axes = _array(img_tensor), dataformats.upper()
+        if batch.ndim != len(axes) or "N" not in axes:
+            raise ValueError(f"pictures of shape {batch.shape} do not go with dataformats={dataformats!r}")
+        images = [_pixels(image, axes.replace("N", "")) for image in np.moveaxis(batch, axes.index("N"), 0)]
+        columns = min(8, len(images))
+        blank = [np.zeros_like(images[0])] * (-len(images) % columns)
+        rows = [np.concatenate((images + blank)[i : i + columns], 1) for i in range(0, len(images), columns)]
+        self._picture(tag, np.concatenate(rows), global_step, walltime)
+
+    def _picture(self, tag, pixels, global_step, walltime):
+        tb, (height, width, channels) = _package(), pixels.shape
+        image = tb.summary.Summary.Image(
+            height=height, width=width, colorspace=channels, encoded_image_string=encode_png(pixels))
+        self._write(tb.summary.Summary.Value(tag=tag, image=image), global_step, walltime)
+
+    def add_figure(self, tag, figure, global_step=None, close=True, walltime=None):
+        """A figure of matplotlib, or a list of them; closed afterwards unless ``close=False``."""
+        figures, pictures = figure if isinstance(figure, list) else [figure], []
+        for each in figures:
+            buffer = io.BytesIO()
+            each.savefig(buffer, format="raw", dpi=each.dpi)
+            width, height = each.canvas.get_width_height()
+            pictures.append(np.frombuffer(buffer.getvalue(), np.uint8).reshape(height, width, 4))
+            if close:
+                import matplotlib.pyplot as plt
+
+                plt.close(each)
+        if isinstance(figure, list):
+            self.add_images(tag, np.stack(pictures), global_step, walltime, "NHWC")
+        else:
+            self.add_image(tag, pictures[0], global_step, walltime, "HWC")
+
+    def add_text(self, tag, text_string: str, global_step=None, walltime=None):
+        """A text, which TensorBoard reads as Markdown."""
+        tb = _package()
+        shape = tb.shape.TensorShapeProto(dim=[tb.shape.TensorShapeProto.Dim(size=1)])
+        proto = tb.tensor.TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=shape)
+        value = tb.summary.Summary.Value(tag=f"{tag}/text_summary", metadata=_metadata("text"), tensor=proto)
+        self._write(value, global_step, walltime)
+
+    def add_graph(self, *args, **kwargs):
+        raise NotImplementedError("add_graph: minitorch runs eagerly and has no traced graph to write; "
+                                  "print(model) shows a model's layers")
+
+    def flush(self):
+        """Write out what waits."""
+        for file in self._files.values():
+            file.flush()
+
+    def close(self):
+        for file in self._files.values():
+            file.flush()
+            file.close()
+        self._files = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+
+@functools.cache
+def _package():
+    """What is used of the package tensorboard."""
+    try:
+        from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    except ImportError as error:
+        raise ModuleNotFoundError("SummaryWriter writes its files with the package tensorboard, which is not "
+                                  f"installed: pip install tensorboard ({error})", name="tensorboard") from error
+    return SimpleNamespace(event=event_pb2, summary=summary_pb2, tensor=tensor_pb2, shape=tensor_shape_pb2,
+                           EventFileWriter=EventFileWriter)
+
+
+def _metadata(plugin: str):
+    """Which of TensorBoard's plugins shows a tensor."""
+    kind = _package().summary.SummaryMetadata
+    return kind(plugin_data=kind.PluginData(plugin_name=plugin))
+
+
+@functools.cache
+def _tensorflow_edges() -> np.ndarray:
+    """Edges from -1e20 to 1e20 that grow by a tenth each, with 0 in the middle."""
+    positive = 1e-12 * 1.1 ** np.arange(math.ceil(math.log(1e32, 1.1)))
+    return np.concatenate([-positive[::-1], [0], positive])
+
+
+def _array(value: Any) -> np.ndarray:
+    if isinstance(value, Tensor):
+        value = value.detach().cpu()
+        value = value.float() if value.dtype == minitorch.bfloat16 else value
+        return value.numpy()
+    return np.asarray(value)
+
+
+def _pixels(image: np.ndarray, dataformats: str) -> np.ndarray:
+    """A picture as uint8 (H, W, C)."""
+    axes = dataformats.upper()
+    if sorted(axes) not in (["C", "H", "W"], ["H", "W"]) or image.ndim != len(axes):
+        raise ValueError(f"a picture of shape {image.shape} does not go with dataformats={dataformats!r}")
+    image = image.transpose([axes.index(axis) for axis in "HWC" if axis in axes])
+    image = image[:, :, None] if image.ndim == 2 else image
+    if image.shape[2] not in (1, 2, 3, 4):
+        raise ValueError(f"a picture has 1 to 4 channels, got {image.shape[2]} with dataformats={dataformats!r}")
+    if image.dtype != np.uint8:
+        image = (image.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
+    return np.repeat(image, 3, 2) if image.shape[2] == 1 else image
