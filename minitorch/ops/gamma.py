@@ -35,12 +35,14 @@ def zeta(xp, s, q):
         (s == 1, lambda s, q: xp.full(s.shape, xp.inf)),
         ((q <= 0) & whole_q, lambda s, q: xp.full(s.shape, xp.inf)),
         ((q <= 0) & ~whole_s, lambda s, q: s * xp.nan),
-        (q < 0, lambda s, q: zeta_negative(xp, s, q)),
+        (q < 0, lambda s, q: zeta_below_0(xp, s, q)),
         (True, lambda s, q: zeta_sum(xp, s, q))])
 
 
-def zeta_negative(xp, s, q):
-    """For q < 0 and whole s the terms below 0 are, but for the sign, those of another zeta function."""
+def zeta_below_0(xp, s, q):
+    """For q < 0 and whole s: many terms below 0 are, but for the sign, those of another zeta function."""
+    if xp.all(q > -20):
+        return zeta_sum(xp, s, q)
     f = q - xp.floor(q)
     return zeta_sum(xp, s, f) + (1 - 2 * (s % 2)) * (zeta_sum(xp, s, 1 - f) - zeta_sum(xp, s, 1 - q))
 
@@ -53,7 +55,7 @@ def zeta_sum(xp, s, q):
         term = power_of_inverse(a, s)
         total += term * active
         a = a + active
-        active &= (a < s + 10) & (term > 1e-18 * total)
+        active &= (a < s + 10) & (xp.abs(term) > 1e-18 * xp.abs(total))
     integral = power_of_inverse(a, s - 1)
     power = integral / a
     total += integral / (s - 1) + 0.5 * power
@@ -148,8 +150,9 @@ def polygamma(xp, x, n):
         return digamma(xp, x)
     factor = (-1) ** (n + 1) * math.gamma(n + 1)
     return factor * piecewise(xp, (x,), [
+        ((x == xp.inf) & (n > 1), lambda x: x * xp.nan),     # as PyTorch has it, though the limit is 0
         (x > 0, lambda x: zeta_sum(xp, n + 1, x)),
-        (x != xp.floor(x), lambda x: zeta_negative(xp, n + 1, x)),
+        (x != xp.floor(x), lambda x: zeta_below_0(xp, n + 1, x)),
         (x <= 0, lambda x: xp.full(x.shape, xp.inf))])
 
 
