@@ -6,6 +6,7 @@ table cannot say. Views share memory as NumPy's do, and know the tensor they are
 to either is seen by both, in the numbers and in the graph.
 """
 
+import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ class Tensor:
     that shape, as PyTorch's constructor does; `device` and `requires_grad` may be given by name.
     """
 
-    node = grad = hooks = _base = _views = None
+    node = hooks = _grad = _base = _views = None
     needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
     is_inference_tensor = False
@@ -230,6 +231,9 @@ class Tensor:
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return wrap(np.asarray(array), backends.cpu)       # what NumPy's functions return for a tensor
+
     def __dlpack__(self, **options):
         if self.needs_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -303,6 +307,37 @@ class Tensor:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.needs_grad = bool(requires_grad)
         return self
+
+    @property
+    def grad(self):
+        """What backward passes have added up for this leaf; None before the first."""
+        if self._grad is None and self.node is not None and not self.retains_grad:
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                          "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+                          "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+                          stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, g):
+        if g is not None:
+            self.check_grad(g)
+        self._grad = g
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    def check_grad(self, g):
+        if not isinstance(g, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+        if g.array.shape != self.array.shape:
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a tensor of size "
+                               f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the "
+                               f"same size")
+        if g.array.dtype != self.array.dtype or g.backend is not self.backend:
+            raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a tensor of type "
+                               f"{self.dtype} on {self.device}: convert it, as in g.to(x)")
 
     @property
     def grad_fn(self):

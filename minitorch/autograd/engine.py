@@ -134,7 +134,7 @@ def before(place, g, create_graph):
     for ref in hooks.retain:
         tensor = ref()
         if tensor is not None:
-            tensor.grad = g if create_graph else wrap(g.copy(), place.backend.backend)
+            tensor._grad = g if create_graph else wrap(g.copy(), place.backend.backend)
     return g
 
 
@@ -157,16 +157,16 @@ def after(place, pulled, g, create_graph):
 def accumulate(leaf, g, create_graph, is_owned):
     """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
     from ..tensor import wrap
-    if leaf.grad is None:
+    if leaf._grad is None:
         if create_graph:
-            leaf.grad = g
+            leaf._grad = g
         else:
-            leaf.grad = wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
+            leaf._grad = wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
     elif create_graph:
-        leaf.grad = leaf.grad + g
+        leaf._grad = leaf._grad + g
     else:
-        leaf.grad.array += g
-        graph.written(leaf.grad, "backward()")
+        leaf._grad.array += g
+        graph.written(leaf._grad, "backward()")
     if leaf.hooks is not None:
         for hook in list(leaf.hooks.accumulated.values()):
             hook(leaf)
