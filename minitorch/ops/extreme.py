@@ -27,7 +27,7 @@ def check_not_empty(name, x, dim):
 # ---- values: ties share the gradient -----------------------------------------------------------------------
 def shared(F, g, out, input, dim, keepdim, shape):
     """The gradient of an extreme, in equal parts to the elements that attain it."""
-    at = input == spread(F, out, dim, keepdim, shape)
+    at = F.to_dtype(input == spread(F, out, dim, keepdim, shape), dtype=g.dtype)
     n = F.sum(at, dim=all_dims(dim, shape), keepdim=True)
     return restore(F, g, dim, keepdim, shape) / n * at
 

@@ -406,7 +406,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     >>> import minitorch
     >>> _ = minitorch.manual_seed(0)
     >>> minitorch.randperm(5)
-    tensor([4, 1, 2, 0, 3])
+    tensor([4, 0, 1, 3, 2])
     """
     (n,) = whole("randperm", n=n)
     found = out.dtype if out is not None and dtype is None else dtypes.int64 if dtype is None else dtype
