@@ -18,7 +18,7 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     if ord == 1:
         return F.sign(input) * g
     if ord in (INF, -INF):                                 # in equal parts to the elements that attain it
-        at = F.abs(input) == out
+        at = F.to_dtype(F.abs(input) == out, dtype=g.dtype)
         return F.sign(input) * at * (g / F.sum(at, dim=every, keepdim=True))
     size = F.where(input == 0, 1.0, F.abs(input))
     scale = F.pow(out if ord < 1 else F.where(out == 0, 1.0, out), 1 - ord)
@@ -26,28 +26,27 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
 
 
 @op(promotion="any", namespace="linalg", sample=lambda d: norm_sample(d),
-    input=lambda F, g, input, out, ord, dim, keepdim, input_shape: norm_slope(
-        F, g, input, out, ord, dim, keepdim, input_shape))
-def vector_norm(F, input, *, ord=2, dim=None, keepdim=False, dtype=None):
+    x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
+def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
     """``sum(|x|^ord) ^ (1 / ord)`` over `dim`; for inf and -inf the extremes of ``|x|``, for 0 how many are not 0.
 
     Its gradient at a vector of zeros is 0.
     """
-    if input.dtype.kind not in "fc":
+    if x.dtype.kind not in "fc":
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{input.dtype}: convert it first, as in x.float()")
-    xp, dim = F.xp, axes(input, dim)
-    if not input.size and (ord < 0 or ord == INF) and count(input.shape, dim) == 0:
+                           f"{x.dtype}: convert it first, as in x.float()")
+    xp, dim = F.xp, axes(x, dim)
+    if not x.size and (ord < 0 or ord == INF) and count(x.shape, dim) == 0:
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation "
                            f"does not have an identity")
     if ord == 2:
-        if dim is None and not keepdim and input.flags.forc:
-            flat = input.ravel("K")
+        if dim is None and not keepdim and x.flags.forc:
+            flat = x.ravel("K")
             return xp.sqrt(xp.dot(flat, flat))
-        return xp.sqrt(sum_of_squares(xp, input, dim, keepdim))
+        return xp.sqrt(sum_of_squares(xp, x, dim, keepdim))
     if ord == 0:
-        return xp.add.reduce(input != 0, dim, input.dtype, None, keepdim)
-    size = xp.abs(input)
+        return xp.add.reduce(x != 0, dim, x.dtype, None, keepdim)
+    size = xp.abs(x)
     if ord in (INF, -INF):
         return (xp.maximum if ord > 0 else xp.minimum).reduce(size, dim, None, None, keepdim)
     if ord == 1:

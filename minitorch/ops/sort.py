@@ -47,7 +47,7 @@ def settle_ties(xp, rows, index):
     tied[..., 1:] = same
     tied[..., :-1] |= same
     found = index[tied]
-    right_order = xp.lexsort((found, xp.cumsum(starts[tied])))
+    right_order = xp.lexsort(xp.stack([found, xp.cumsum(starts[tied])]))
     index[tied], rows[tied] = found[right_order], rows[tied][right_order]
     return True
 
@@ -172,7 +172,7 @@ def nanmedian_along(F, input, *, dim, keepdim):
 
 def evenly(F, g, input, out):
     """The gradient in equal parts to the elements that `out` is equal to; NaN is equal to NaN here."""
-    at = F.where(out == out, input == out, input != input)
+    at = F.to_dtype(F.where(out == out, input == out, input != input), dtype=g.dtype)
     return at * (g / F.sum(at))
 
 
