@@ -41,9 +41,9 @@ def check_classes(name, input, target, weight):
                            f"dtype of `input`")
 
 
-def select_targets(target, ignore_index):
-    """Targets that index safely, and a mask of those that count (None if all do)."""
-    if ignore_index < 0 and (not target.size or target.min() >= 0):
+def select_targets(F, target, ignore_index):
+    """Targets without those to be ignored (0 instead), and a mask of those that count (None if all do)."""
+    if ignore_index < 0 and (not target.size or F.xp.minimum.reduce(target, None) >= 0):
         return target, None
     valid = target != ignore_index
     return (target, None) if valid.all() else (target * valid, valid)
@@ -52,11 +52,11 @@ def select_targets(target, ignore_index):
 def pick(F, input, safe):
     """`input` at the target classes."""
     try:
-        if input.ndim == 2 and (not safe.size or safe.min() >= 0):
+        if safe.size and F.xp.minimum.reduce(safe, None) < 0:
+            raise IndexError                               # NumPy would count it from the end
+        if input.ndim == 2:
             return input[F.xp.arange(len(safe)), safe]
         dim = class_dim(input.shape)
-        if safe.size and safe.min() < 0:
-            raise IndexError
         return F.xp.take_along_axis(input, F.xp.expand_dims(safe, dim), dim).squeeze(dim)
     except IndexError:
         n = input.shape[class_dim(input.shape)]
@@ -113,7 +113,7 @@ def class_sample(d, backward=False):
 def nll(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
     """``-weight[target] * input[target]`` for log-probabilities (N, C, *) and class indices (N, *)."""
     check_classes("nll_loss", input, target, weight)
-    safe, valid = select_targets(target, ignore_index)
+    safe, valid = select_targets(F, target, ignore_index)
     return reduce_classes(F, -pick(F, input, safe), weight, safe, valid, reduction)
 
 
@@ -129,13 +129,13 @@ def nll_backward(F, grad, target: Other, weight: Other = None, *, ignore_index=-
 
 
 def target_scale(F, grad, target, weight, ignore_index, reduction):
-    """For each target the derivative of the loss by its log-probability, times -1; and the safe targets."""
-    safe, valid = select_targets(target, ignore_index)
+    """Minus the derivative of the loss by the log-probability of each target (or of all); and the safe targets."""
+    safe, valid = select_targets(F, target, ignore_index)
     if reduction == "mean":
         n = weight_sum(F, weight, safe, valid)
         grad = grad / n if n > 0 else grad * 0             # no target counts: the loss is NaN, its gradient 0
     w = weights_of(F, weight, safe, valid)
-    return F.xp.broadcast_to(grad if w is None else grad * w, safe.shape), safe
+    return grad if w is None else grad * w, safe
 
 
 def add_at_targets(F, out, scale, safe):
@@ -146,7 +146,7 @@ def add_at_targets(F, out, scale, safe):
         out[safe] -= scale
     else:
         index = F.xp.expand_dims(safe, 1)
-        at = F.xp.take_along_axis(out, index, 1) - F.xp.expand_dims(scale, 1)
+        at = F.xp.take_along_axis(out, index, 1) - (F.xp.expand_dims(scale, 1) if scale.ndim else scale)
         F.xp.put_along_axis(out, index, at, 1)
 
 
@@ -174,7 +174,7 @@ def cross_entropy_sample(d):
 def class_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
     """`nll` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
     check_classes("cross_entropy", input, target, weight)
-    safe, valid = select_targets(target, ignore_index)
+    safe, valid = select_targets(F, target, ignore_index)
     powers, totals, shift = exponentials(F, input, class_dim(input.shape))
     values = (F.xp.log(totals) + shift).reshape(target.shape) - pick(F, input, safe)
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
@@ -192,7 +192,7 @@ def class_entropy_backward(F, grad, input, target: Other, weight: Other = None, 
     if powers is None:
         powers, totals, _ = exponentials(F, input, dim)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
-    out = powers * (F.xp.expand_dims(scale, dim) / totals)
+    out = powers * ((F.xp.expand_dims(scale, dim) if scale.ndim else scale) / totals)
     add_at_targets(F, out, scale, safe)
     return out
 
@@ -267,7 +267,7 @@ def smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoot
     hard = nll(logs, target, weight, ignore_index, reduction)
     even = -(logs if weight is None else logs * along_classes(weight, input)).sum(dim)
     backend = input.backend
-    safe, valid = select_targets(target.array, ignore_index)
+    safe, valid = select_targets(backend, target.array, ignore_index)
     if valid is not None:
         even = keep(even, wrap(valid, backend))
     if reduction != "none":

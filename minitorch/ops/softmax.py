@@ -28,7 +28,7 @@ def exponentials(F, x, dim):
         e = x - shift
         xp.exp(e, out=e)
         sums = total(F, e, dim)
-        if sums.min() > 1e-5:                              # False for NaN
+        if xp.minimum.reduce(sums, None) > 1e-5:           # False for NaN
             return e, sums, shift
     shift = xp.maximum.reduce(x, dim, keepdims=True)
     e = x - shift
