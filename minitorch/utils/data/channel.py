@@ -17,6 +17,8 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.shared_memory import SharedMemory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,8 +42,8 @@ class Sender:
     """The worker's end: packs batches, and owns the blocks."""
 
     def __init__(self) -> None:
-        self._free: list = []
-        self._lent: dict[str, Any] = {}
+        self._free: list[SharedMemory] = []
+        self._lent: dict[str, SharedMemory] = {}
 
     def pack(self, data: Any) -> Packed:
         buffers: list[pickle.PickleBuffer] = []
@@ -54,7 +56,7 @@ class Sender:
             return Packed(file.getvalue(), None, [bytes(part) for part in parts])
         start = 0
         for part in parts:
-            block.buf[start : start + len(part)] = part
+            block.buf[start : start + len(part)] = part  # type: ignore[index]
             start += _aligned(len(part))
         self._lent[block.name] = block
         return Packed(file.getvalue(), block.name, [len(part) for part in parts])
@@ -63,7 +65,7 @@ class Sender:
         """The main process has copied the batches in these blocks."""
         self._free += [self._lent.pop(name) for name in names]
 
-    def _block(self, size: int):
+    def _block(self, size: int) -> SharedMemory | None:
         """A free block of at least ``size`` bytes, or a new one, or None where the system has no more to give."""
         for i, block in enumerate(self._free):
             if block.size >= size:
@@ -81,16 +83,21 @@ class Receiver:
     """The main process's end: maps the workers' blocks when it first hears of them, and copies batches out."""
 
     def __init__(self) -> None:
-        self._blocks: dict[str, Any] = {}
+        self._blocks: dict[str, SharedMemory] = {}
+        self._coming: str | None = None
         self._warned = False
 
     def accept(self, packed: Packed) -> None:
         """Map the block of a batch that has just come in, and take away its name."""
-        from multiprocessing.shared_memory import SharedMemory
-
         if packed.name is not None and packed.name not in self._blocks:
-            block = self._blocks[packed.name] = SharedMemory(packed.name)
-            block.unlink()
+            self._map(packed.name)
+
+    def _map(self, name: str) -> None:
+        self._coming = name  # should Ctrl-C come now, close() takes care of the block
+        block = SharedMemory(name)
+        block.unlink()
+        self._blocks[name] = block
+        self._coming = None
 
     def unpack(self, packed: Packed) -> Any:
         """The batch, in memory of its own."""
@@ -100,7 +107,7 @@ class Receiver:
         else:
             memory, start, buffers = self._blocks[packed.name].buf, 0, []
             for size in packed.parts:
-                buffers.append(np.array(memory[start : start + size]))
+                buffers.append(np.array(memory[start : start + size]))  # type: ignore[index]
                 start += _aligned(size)
         return pickle.loads(packed.head, buffers=buffers)
 
@@ -114,6 +121,9 @@ class Receiver:
             )
 
     def close(self) -> None:
+        if self._coming is not None:
+            with suppress(FileNotFoundError):
+                self._map(self._coming)
         for block in self._blocks.values():
             block.close()
         self._blocks = {}
@@ -122,15 +132,10 @@ class Receiver:
 def prepare() -> None:
     """To be called before workers start: they must share one resource tracker with the main process."""
     if os.name == "posix":
-        from multiprocessing import resource_tracker
-
         resource_tracker.ensure_running()
 
 
-def _new_block(size: int):
-    from multiprocessing import parent_process
-    from multiprocessing.shared_memory import SharedMemory
-
+def _new_block(size: int) -> SharedMemory:
     owner = getattr(parent_process(), "pid", os.getpid())  # so that one can see whose it is
     block = SharedMemory(f"minitorch_{owner}_{secrets.token_hex(4)}", create=True, size=size)
     if sys.platform == "linux":
