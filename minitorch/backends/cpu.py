@@ -8,12 +8,13 @@ import numpy as np
 
 from ..device import device
 from .base import Backend
+from .cpu_kernels import KERNELS
 
 
 def make_cpu(index):
     """The backend of device "cpu"."""
     keep_large_blocks()
-    return CPU(device("cpu"), np)
+    return CPU(device("cpu"), np, KERNELS)
 
 
 class CPU(Backend):

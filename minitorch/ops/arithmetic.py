@@ -63,7 +63,7 @@ def sub(input, other, *, alpha=1, out=None):
     return _sub(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
 
 
-@composite
+@composite(method=False)
 def rsub(input, other, *, alpha=1):
     """``other - alpha * input``."""
     if not isinstance(input, Tensor):

@@ -200,7 +200,7 @@ def where_method(self, condition, other):
     return choose(condition, self, other)
 
 
-@composite(inplace=True)
+@composite(method=False)
 def fill(input, value):
     """A tensor like `input` filled with `value`, a number or a 0-d tensor."""
     return input.clone().fill_(value)

@@ -1,0 +1,41 @@
+"""Every hand-written kernel of a backend against the op's reference forward pass."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minitorch.backends import cpu
+from minitorch.op import OPS
+
+SPECIAL = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
+
+
+def same(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape
+    np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
+
+
+def test_every_kernel_is_compared_here():
+    assert set(cpu.kernels) == {"where"}
+
+
+@given(rng=st.randoms(use_true_random=False), dtype=st.sampled_from(["float32", "float64", "float16", "int64", "bool"]),
+       shape=st.sampled_from([(), (3,), (8192,), (100, 90), (3, 1, 3000)]), number=st.sampled_from([None, 0.0, 2.5, 1]))
+def test_where(rng, dtype, shape, number):
+    draw = np.random.default_rng(rng.getrandbits(32))
+    condition = draw.random(shape) < 0.5
+    special = np.array(SPECIAL if dtype.startswith("float") else [0, 1, -2], dtype)
+    input = draw.choice(special, shape)
+    other = draw.choice(special, shape[-1:]) if number is None else number
+    for a, b in ((input, other), (other, input)):
+        same(cpu.where(condition, a, b), OPS["where"].forward(cpu, condition, a, b))
+
+
+@pytest.mark.parametrize("shape", [(100, 90), (90, 100)])
+def test_where_takes_any_layout(shape):
+    draw = np.random.default_rng(0)
+    condition, other = draw.random(shape).T < 0.5, draw.random(shape[0])
+    input = draw.random((shape[1], 2 * shape[0]))[:, ::2]
+    same(cpu.where(condition, input, other), OPS["where"].forward(cpu, condition, input, other))
