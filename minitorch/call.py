@@ -199,6 +199,14 @@ def write(target, array, writer):
     written(target, writer)
 
 
+def unsupported(op, error, inputs, attrs):
+    """What an operator that failed returns: NotImplemented if an operand is neither tensor nor number, so that Python
+    asks that operand or says that the types do not go together. Other errors are raised."""
+    if all(isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) for x in inputs):
+        raise errors.explain(op, error, inputs, attrs) from None
+    return NotImplemented
+
+
 finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=errors.explain, mark_view=mark_view,
-       as_np=dtypes.as_np, autocast=mixed_precision.state, autocast_call=mixed_precision.call)
+       unsupported=unsupported, as_np=dtypes.as_np, autocast=mixed_precision.state, autocast_call=mixed_precision.call)
 __all__ = ["general", "write_out", "write", "OPS", "wrap"]

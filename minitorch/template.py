@@ -10,13 +10,16 @@ from inspect import Parameter
 from .mixed_precision import WATCHED
 
 
-def write_call(op, bare):
-    """The source of the function that users call, or with `bare` of the one behind it that takes any dtype."""
+def write_call(op, bare, failed="raise explain({}) from None"):
+    """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
+
+    `failed` is what it does about an error.
+    """
     if any(x.kind == "variadic" for x in op.inputs):
         return write_variadic(op, bare)
     body = ["try:", *indent(unpack(op, bare)), *indent(run_forward(op)),
             "except Exception as error:",
-            f"    raise explain(op, error, ({arguments(op)}), {attributes(op)}) from None",
+            f"    {failed}".format(f"op, error, ({arguments(op)}), {attributes(op)}"),
             *wrap_result(op, op.inputs[0].name, bare), *record(op), "return result"]
     return "\n".join([f"def {op.name}({signature(op)}):", *indent(body)])
 

@@ -1,23 +1,22 @@
 """Python's operators on tensors: which op each one calls."""
 
 from ..inplace import inplace
-from ..op import OPS, recorded as R
+from ..op import OPS, deferred
+from ..op import recorded as R
+from ..template import write_call
 from ..tensor import Tensor
+
+
+def operator(name):
+    """The op's call as an operator. An operand that is neither tensor nor number is no error of ours: Python asks it."""
+    row = OPS[name]
+    return deferred(name, f"<minitorch operator {name}>",
+                    lambda: write_call(row, bare=False, failed="return unsupported({})"), {"op": row})
 
 
 def reflected(call):
     def operator(self, other):
         return call(other, self)
-    return operator
-
-
-def comparison(call):
-    """``==`` with something that is no number or tensor is not an error but False, as for any Python object."""
-    def operator(self, other):
-        try:
-            return call(self, other)
-        except TypeError:
-            return NotImplemented
     return operator
 
 
@@ -30,13 +29,13 @@ COMMUTES = ("add", "mul", "and", "or", "xor")
 def bind():
     """Set the operators; called once, when all tables are there."""
     for name, op_name in BINARY.items():
-        call = getattr(R, op_name)
+        call = operator(op_name)
         setattr(Tensor, f"__{name}__", call)
         setattr(Tensor, f"__r{name}__", call if name in COMMUTES else reflected(call))
         if name != "matmul":
-            setattr(Tensor, f"__i{name}__", inplace(op_name, call, OPS[op_name]))
+            setattr(Tensor, f"__i{name}__", inplace(op_name, getattr(R, op_name), OPS[op_name]))
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{name}__", comparison(getattr(R, name)))
+        setattr(Tensor, f"__{name}__", operator(name))
     Tensor.__idiv__ = Tensor.__itruediv__                  # Python 2's, still PyTorch's
     Tensor.__rdiv__ = lambda self, other: R.mul(R.reciprocal(self), other)
     Tensor.__neg__, Tensor.__abs__, Tensor.__invert__ = R.neg, R.abs, R.bitwise_not
