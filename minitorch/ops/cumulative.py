@@ -104,7 +104,7 @@ def running_sample(d):
 
 def put_back(F, g, index, shape, dim):
     """The gradient at the places that were chosen, often several times."""
-    return F.put_along(g, index, shape=shape, dim=dim, repeated=True) if shape else g
+    return F.gather_add(g, index, shape=shape, dim=dim)
 
 
 @op(promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,

@@ -100,25 +100,19 @@ def put_back(F, g, index, shape, dim, keepdim):
     return F.put_along(g, index, shape=shape, dim=dim)
 
 
-@op(namespace=None, input=lambda F, g, index, dim, repeated: F.take_along(g, index, dim=dim, repeated=repeated),
-    sample=lambda d: ([d.array((2, 2)), d.integers((2, 2), 0, 2)], dict(shape=(2, 3), dim=1, repeated=True)))
-def put_along(F, input, index: Other, *, shape, dim, repeated=False):
-    """Zeros of `shape` with `input` put where `index` says along `dim`; added, if places are `repeated`."""
-    xp, out = F.xp, F.xp.zeros(shape, input.dtype)
-    if not repeated:
-        xp.put_along_axis(out, index, input, dim)
-        return out
-    places = list(xp.ogrid[tuple([slice(n) for n in input.shape])])
-    places[dim] = index
-    xp.add.at(out, tuple(places), input)
+@op(namespace=None, input=lambda F, g, index, dim: F.take_along(g, index, dim=dim),
+    sample=lambda d: ([d.array((2, 1)), d.integers((2, 1), 0, 2)], dict(shape=(2, 3), dim=1)))
+def put_along(F, input, index: Other, *, shape, dim):
+    """Zeros of `shape` with `input` put where `index` says along `dim`; no place twice (else: `gather_add`)."""
+    out = F.xp.zeros(shape, input.dtype)
+    F.xp.put_along_axis(out, index, input, dim)
     return out
 
 
-@op(namespace=None, input=lambda F, g, index, input_shape, dim, repeated: F.put_along(
-    g, index, shape=input_shape, dim=dim, repeated=repeated),
-    sample=lambda d: ([d.array((2, 3)), d.integers((2, 2), 0, 2)], dict(dim=1, repeated=True)))
-def take_along(F, input, index: Other, *, dim, repeated=False):
-    """The elements where `index` says along `dim`; the same one twice only if `repeated`."""
+@op(namespace=None, input=lambda F, g, index, input_shape, dim: F.put_along(g, index, shape=input_shape, dim=dim),
+    sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
+def take_along(F, input, index: Other, *, dim):
+    """The elements where `index` says along `dim`; no place twice (else: `gather_along`)."""
     return F.xp.take_along_axis(input, index, dim)
 
 

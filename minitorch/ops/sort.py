@@ -6,8 +6,9 @@ NaN counts as larger than every number. Equal elements keep their order, whether
 from .. import return_types
 from ..op import composite, op
 from ..tensor import Tensor, wrap
-from .extreme import check_not_empty, put_back, take_along
+from .extreme import check_not_empty, put_back
 from .reduce import axes, size_along
+from .scatter import gather_along
 from .view import dim_of
 
 
@@ -263,10 +264,10 @@ def at_ranks(x, q, interpolation, skip_nan):
         ranks = (q * (n - 1)).masked_fill(is_nan.any(-1, True), n - 1)
     if interpolation in ("lower", "higher", "nearest"):
         rounded = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
-        return take_along(x, rounded.long(), -1, True)
+        return gather_along(x, rounded.long(), -1)
     low = ranks.floor().detach()
     weight = 0.5 if interpolation == "midpoint" else ranks - low
-    below, above = (take_along(x, r.long(), -1, True) for r in (low, ranks.ceil()))
+    below, above = (gather_along(x, r.long(), -1) for r in (low, ranks.ceil()))
     return below.lerp(above, weight)
 
 
