@@ -66,7 +66,8 @@ def test_element_i_j_lies_where_the_strides_say(d):
 
 VIEWS = {"transpose": lambda x: x.transpose(0, 1), "t": lambda x: x[0].t(), "T": lambda x: x[0].T,
          "permute": lambda x: x.permute(2, 0, 1), "view": lambda x: x.view(6, 4), "reshape": lambda x: x.reshape(-1),
-         "unsqueeze": lambda x: x.unsqueeze(1), "squeeze": lambda x: x[:1].squeeze(0), "expand": lambda x: x.expand(5, 2, 3, 4),
+         "unsqueeze": lambda x: x.unsqueeze(1), "squeeze": lambda x: x[:1].squeeze(0),
+         "expand": lambda x: x.expand(5, 2, 3, 4),
          "int": lambda x: x[1], "slice": lambda x: x[:, 1:], "step": lambda x: x[..., ::2], "None": lambda x: x[None],
          "dots": lambda x: x[...], "one element": lambda x: x[1, 2, 3], "narrow": lambda x: x.narrow(1, 0, 2),
          "select": lambda x: x.select(2, 1), "flatten": lambda x: x.flatten(1), "detach": lambda x: x.detach(),
@@ -74,7 +75,8 @@ VIEWS = {"transpose": lambda x: x.transpose(0, 1), "t": lambda x: x[0].t(), "T":
          "diagonal": lambda x: x.diagonal(0, 1, 2), "data": lambda x: x.data, "unfold": lambda x: x.unfold(2, 2, 1),
          "view_as": lambda x: x.view_as(torch.zeros(4, 6)), "movedim": lambda x: x.movedim(0, 2),
          "as_strided": lambda x: x.as_strided((2, 2), (1, 2), 3), "iter": lambda x: list(x)[1]}
-COPIES = {"clone": lambda x: x.clone(), "list": lambda x: x[[0, 1]], "mask": lambda x: x[x > -1], "cast": lambda x: x.double(),
+COPIES = {"clone": lambda x: x.clone(), "list": lambda x: x[[0, 1]], "mask": lambda x: x[x > -1],
+          "cast": lambda x: x.double(),
           "contiguous": lambda x: x.transpose(0, 1).contiguous(), "reshape": lambda x: x.transpose(0, 1).reshape(-1),
           "index": lambda x: x[torch.tensor([0])], "to copy": lambda x: x.to(torch.float32, copy=True),
           "add": lambda x: x + 0, "tensor": lambda x: x.clone().detach()}
@@ -267,11 +269,12 @@ def test_tensor_copies_its_data():
 
 
 @pytest.mark.parametrize("data, error, words", [
-    ([[1, 2], [3]], ValueError, "expected sequence of length 2 at dim 1"), (["a"], ValueError, "too many dimensions 'str'"),
-    ("abc", TypeError, "invalid data type 'str'"), (None, RuntimeError, "Could not infer dtype of NoneType"),
-    ([None], RuntimeError, "Could not infer dtype of NoneType"), ({1: 2}, RuntimeError, "Could not infer dtype of dict"),
-    (2 ** 63, ValueError, "Overflow"), ([2 ** 70], ValueError, "Overflow"), (np.array(["a"]), TypeError, "can't convert")],
-    ids=repr)
+    ([[1, 2], [3]], ValueError, "expected sequence of length 2 at dim 1"),
+    (["a"], ValueError, "too many dimensions 'str'"), ("abc", TypeError, "invalid data type 'str'"),
+    (None, RuntimeError, "Could not infer dtype of NoneType"),
+    ([None], RuntimeError, "Could not infer dtype of NoneType"),
+    ({1: 2}, RuntimeError, "Could not infer dtype of dict"), (2 ** 63, ValueError, "Overflow"),
+    ([2 ** 70], ValueError, "Overflow"), (np.array(["a"]), TypeError, "can't convert")], ids=repr)
 def test_data_that_is_none(data, error, words):
     with pytest.raises(error, match=words):
         torch.tensor(data)
@@ -325,13 +328,15 @@ def test_frombuffer_and_as_tensor():
     memory = bytearray(np.arange(4, dtype=np.int32).tobytes())
     x = torch.frombuffer(memory, dtype=torch.int32)
     memory[0] = 7
-    assert x.tolist() == [7, 1, 2, 3] and torch.frombuffer(memory, dtype=torch.int32, count=2, offset=4).tolist() == [1, 2]
+    assert x.tolist() == [7, 1, 2, 3]
+    assert torch.frombuffer(memory, dtype=torch.int32, count=2, offset=4).tolist() == [1, 2]
     for wrong in (dict(offset=99), dict(count=9), dict(offset=1)):
         with pytest.raises(ValueError):
             torch.frombuffer(memory, dtype=torch.int32, **wrong)
     array = np.zeros(2)
     torch.as_tensor(array)[0] = 1
-    assert array[0] == 1 and torch.as_tensor(x) is x and torch.as_tensor([1, 2], dtype=torch.float64).dtype is torch.float64
+    assert array[0] == 1 and torch.as_tensor(x) is x
+    assert torch.as_tensor([1, 2], dtype=torch.float64).dtype is torch.float64
     assert torch.asarray(array, copy=True).data_ptr() != array.ctypes.data
 
 
@@ -354,7 +359,8 @@ def test_to():
     x = torch.ones(2)
     assert x.to("cpu") is x and x.to(torch.float32) is x and x.cpu() is x and x.to(x) is x
     assert x.to(torch.float64).dtype is torch.float64 and x.to("cpu", torch.int8).dtype is torch.int8
-    assert x.to(dtype=torch.int64, device="cpu").dtype is torch.int64 and x.to(torch.zeros(1).double()).dtype is torch.float64
+    assert x.to(dtype=torch.int64, device="cpu").dtype is torch.int64
+    assert x.to(torch.zeros(1).double()).dtype is torch.float64
     assert x.to("cpu", copy=True) is not x and x.to(torch.float32, copy=True).data_ptr() != x.data_ptr()
     with pytest.raises(RuntimeError, match="device"):
         x.to("nonsense")
@@ -474,7 +480,8 @@ def test_in_place_methods_chain_and_cast_nothing():
     assert x.mul_(2).sub_(1).div_(2).tolist() == [0.5] * 3
     assert x.add_(torch.ones(3, dtype=torch.float64)).dtype is torch.float32
     i = torch.arange(3)
-    for write in (lambda: i.add_(1.5), lambda: i.div_(2), lambda: i.sqrt_(), lambda: torch.ones(3, dtype=torch.bool).add_(1)):
+    mask = torch.ones(3, dtype=torch.bool)
+    for write in (lambda: i.add_(1.5), lambda: i.div_(2), lambda: i.sqrt_(), lambda: mask.add_(1)):
         with pytest.raises(RuntimeError, match="result type .* can't be cast to the desired output type"):
             write()
     assert i.tolist() == [0, 1, 2]

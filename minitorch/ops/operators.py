@@ -8,7 +8,7 @@ from ..tensor import Tensor
 
 
 def operator(name):
-    """The op's call as an operator. An operand that is neither tensor nor number is no error of ours: Python asks it."""
+    """The op's call as an operator: an operand that is neither tensor nor number is no error, Python asks it."""
     row = OPS[name]
     return deferred(name, f"<minitorch operator {name}>",
                     lambda: write_call(row, bare=False, failed="return unsupported({})"), {"op": row})
