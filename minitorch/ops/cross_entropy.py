@@ -133,7 +133,7 @@ def target_scale(F, grad, target, weight, ignore_index, reduction):
     safe, valid = select_targets(F, target, ignore_index)
     if reduction == "mean":
         n = weight_sum(F, weight, safe, valid)
-        grad = grad / n if n > 0 else grad * 0             # no target counts: the loss is NaN, its gradient 0
+        grad = grad / n if n != 0 else grad * 0            # no target counts: the loss is NaN, its gradient 0
     w = weights_of(F, weight, safe, valid)
     return grad if w is None else grad * w, safe
 
