@@ -24,11 +24,9 @@ def inplace(name, call, row=None):
 
     def method(self, *args, **kwargs):
         if ufunc is not None and not kwargs and is_plain(self, args):
-            values = [getattr(x, "array", x) for x in args]
-            if self.array.shape == np.broadcast_shapes(self.array.shape, *map(np.shape, values)):
-                getattr(self.backend, name)(self.array, *values, out=self.array)
-                written(self, writer)
-                return self
+            getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
+            written(self, writer)
+            return self
         return overwrite(self, call(before(self, row), *args, **kwargs), writer)
 
     method.__name__ = writer
@@ -59,7 +57,14 @@ def is_plain(target, args):
                 return False
         elif array.dtype is not d or x.backend is not target.backend or (grad_mode.enabled and x.needs_grad):
             return False
+        elif array.shape != target.array.shape and not fits_into(array.shape, target.array.shape):
+            return False
     return target._base is None or not (grad_mode.enabled and target._base.needs_grad)
+
+
+def fits_into(shape, target):
+    """Whether `shape` broadcasts to `target`."""
+    return len(shape) <= len(target) and all([a in (1, b) for a, b in zip(shape[::-1], target[::-1])])
 
 
 def is_dense(array):

@@ -18,7 +18,7 @@ def same(a, b):
 
 
 def test_every_kernel_is_compared_here():
-    assert set(cpu.kernels) == {"where"}
+    assert set(cpu.kernels) == {"where", "erf", "erfc", "lgamma"}
 
 
 @given(rng=st.randoms(use_true_random=False), dtype=st.sampled_from(["float32", "float64", "float16", "int64", "bool"]),
@@ -39,3 +39,13 @@ def test_where_takes_any_layout(shape):
     condition, other = draw.random(shape).T < 0.5, draw.random(shape[0])
     input = draw.random((shape[1], 2 * shape[0]))[:, ::2]
     same(cpu.where(condition, input, other), OPS["where"].forward(cpu, condition, input, other))
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc", "lgamma"])
+@pytest.mark.parametrize("values", [[], [0.3], [-2.5, 0.1, 30.0, np.nan, np.inf], [-1.0, 0.0, 1e30], [[1.5, 2.5]]])
+def test_functions_of_few_numbers(name, values):
+    for dtype, rtol in (("float64", 1e-14), ("float32", 2e-7)):
+        x = np.array(values, dtype)
+        a, b = getattr(cpu, name)(x), OPS[name].forward(cpu, x)
+        assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol, 1e-300)

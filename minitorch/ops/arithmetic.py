@@ -16,7 +16,7 @@ POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not 
 
 def no_bools(*inputs):
     """Bools cannot be subtracted: PyTorch points to the operators that may have been meant."""
-    if any(x.__class__ is bool or getattr(x, "dtype", None) == bool for x in inputs):
+    if any(x.__class__ is bool or getattr(getattr(x, "dtype", None), "kind", None) == "b" for x in inputs):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                            "invert a mask, use the `~` or `logical_not()` operator instead; for the difference of two "
                            "masks the `^` or `logical_xor()` operator.")

@@ -39,6 +39,8 @@ def sigmoid_block(xp, out, x):
 @op(promotion="float", inplace=True, input=lambda F, g, out: g * (out * (1 - out)))
 def sigmoid(F, input):
     """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
+    if input.size <= 1024:
+        return 1 / (F.xp.exp(-input) + 1)
     return in_blocks(F, sigmoid_block, input)
 
 
@@ -151,12 +153,33 @@ atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arcta
 
 
 # ---- two numbers -------------------------------------------------------------------------------------------
-logaddexp = ufunc("logaddexp", "``log(exp(input) + exp(other))``, without overflow.", refuses="iub", numbers=[], inplace=False,
-                  input=lambda F, g, input, other: g * F.sigmoid(input - other),
-                  other=lambda F, g, input, other: g * F.sigmoid(other - input))
-logaddexp2 = ufunc("logaddexp2", "``log2(2 ** input + 2 ** other)``, without overflow.", refuses="iub", numbers=[], inplace=False,
-                   input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
-                   other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
+@op(promotion="common", refuses="iub",
+    input=lambda F, g, input, other: g * F.sigmoid(input - other),
+    other=lambda F, g, input, other: g * F.sigmoid(other - input))
+def logaddexp(F, input, other):
+    """``log(exp(input) + exp(other))``, without overflow."""
+    xp = F.xp
+    if input.size < 512:
+        return xp.logaddexp(input, other)                  # fewer steps, but slower ones
+    return xp.maximum(input, other) + xp.log1p(xp.exp(minus_distance(F, input, other)))
+
+
+@op(promotion="common", refuses="iub",
+    input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
+    other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
+def logaddexp2(F, input, other):
+    """``log2(2 ** input + 2 ** other)``, without overflow."""
+    xp = F.xp
+    if input.size < 512:
+        return xp.logaddexp2(input, other)
+    return xp.maximum(input, other) + xp.log1p(xp.exp2(minus_distance(F, input, other))) * (1 / LN2)
+
+
+def minus_distance(F, x, y):
+    """``-|x - y|``, and 0 for equal infinities."""
+    return F.keep(-F.xp.abs(x - y), x != y)
+
+
 hypot = ufunc("hypot", "``sqrt(input ** 2 + other ** 2)``, without overflow.", refuses="iub", numbers=[],
               domain={"input": (0.5, 2.0)},
               input=lambda F, g, input, out: g * (input / out),

@@ -10,7 +10,6 @@ from ..tensor import Tensor
 from .arithmetic import mul, pow
 from .compare import without_ties
 
-
 # ---- signs -------------------------------------------------------------------------------------------------
 abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", aliases=("absolute",), refuses="b",
             kinks="zero", input=lambda F, g, input: g * F.sign(input))
@@ -100,16 +99,18 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
         return input.copy()
+    out, finite = input.copy(), F.xp.isfinite(input)
+    if finite.all():
+        return out
     limit = float(dtypes.finfo(dtypes.from_np(input.dtype)).max)
-    out = input.copy()
     out[F.xp.isnan(input)] = 0 if nan is None else nan
     out[input == F.xp.inf] = limit if posinf is None else posinf
     out[input == -F.xp.inf] = -limit if neginf is None else neginf
     return out
 
 
-nextafter = ufunc("nextafter", "The next float after `input` towards `other`.", refuses="iub", numbers=[], sample=without_ties,
-                  input=lambda F, g, input, other: F.keep(g, input != other),
+nextafter = ufunc("nextafter", "The next float after `input` towards `other`.", refuses="iub", numbers=[],
+                  sample=without_ties, input=lambda F, g, input, other: F.keep(g, input != other),
                   other=lambda F, g: F.zero(g))
 
 
