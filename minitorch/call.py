@@ -168,11 +168,11 @@ PROMOTIONS = {"common": promote_common, "compared": promote_compared, "float": p
 
 
 # ------------------------------------------------------------------ writing results
-def write_out(name, call, inputs, attrs, out, variadic=False):
-    """Call, and write the result into `out`, a tensor or a tuple of them."""
+def write_out(name, call, inputs, attrs, out, variadic=False, exact=False):
+    """Call, and write the result into `out`, a tensor or a tuple of them; `exact`: it must have the result's type."""
     from .inplace import check_can_hold, resize_to
     outs = out if isinstance(out, (tuple, list)) else (out,)
-    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,)) if isinstance(t, Tensor)]
     if grad_mode.enabled and any(t.needs_grad for t in [*tensors, *outs]):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
                            f"one of the arguments requires grad.")
@@ -181,7 +181,8 @@ def write_out(name, call, inputs, attrs, out, variadic=False):
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
-        if len(results) > 1 and target.array.dtype != value.array.dtype:
+        check_memory(target, tensors, name in MOVES)
+        if (len(results) > 1 or exact) and target.array.dtype != value.array.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
                                f"instead in {name}()")
         check_can_hold(target, value, name)
@@ -190,6 +191,24 @@ def write_out(name, call, inputs, attrs, out, variadic=False):
     if isinstance(out, (tuple, list)):
         return type(result)(*outs) if hasattr(result, "_fields") else tuple(outs)
     return out
+
+
+# Ops that write elements elsewhere than they read them: their `out` may not even be an input itself.
+MOVES = {"cat", "gather", "masked_select", "take", "index_select", "kthvalue"}
+
+
+def check_memory(target, inputs, moves):
+    """An `out` must not overlap itself, nor an input unless it is that very piece of memory (and nothing `moves`)."""
+    from .inplace import overlaps
+    if overlaps(target.array):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
+                           "memory location. Please clone() the tensor before performing the operation.")
+    for x in inputs:
+        same = not moves and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
+        if not same and np.may_share_memory(x.array, target.array):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
+                               "refer to a single memory location. Please clone() the tensor before performing the "
+                               "operation.")
 
 
 def write(target, array, writer):

@@ -177,17 +177,20 @@ def composite(function=None, *, out=False, **public):
     """Publish a plain function of other ops; it needs no rule of its own. `out` lets it take ``out=`` too."""
     if function is None:
         return lambda f: composite(f, out=out, **public)
-    return publish(with_out(function) if out else function, function.__name__, **public)
+    return publish(with_out(function, out == "exact") if out else function, function.__name__, **public)
 
 
-def with_out(function):
-    """`function` with a keyword `out`: the tensor, or tuple of tensors, to write the result into."""
+def with_out(function, exact=False):
+    """`function` with a keyword `out`: the tensor, or tuple of tensors, to write the result into.
+
+    With `exact` it must have the result's type; otherwise a type that the result can be cast to will do.
+    """
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
         if out is None:
             return function(*args, **kwargs)
         from .call import write_out
-        return write_out(function.__name__, function, args, kwargs, out)
+        return write_out(function.__name__, function, args, kwargs, out, exact=exact)
 
     found = inspect.signature(function)
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)

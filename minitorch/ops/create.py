@@ -310,6 +310,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
              ) if dtype is None else as_np(dtype)
     if found.kind in "iu":
         start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero, also as a whole number: pass a floating-point dtype")
     n = int(np.ceil((end - start) / step))
     values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
     return placed(values.astype(found), out, device, requires_grad)

@@ -139,7 +139,7 @@ def extreme(name, pairwise, whole):
 max, min = extreme("max", maximum, amax), extreme("min", minimum, amin)
 
 
-@composite(out=True)
+@composite(out="exact")
 def aminmax(input, *, dim=None, keepdim=False):
     """The smallest and the largest elements, of all or along `dim`, as a named tuple."""
     if dim is None:

@@ -89,7 +89,7 @@ def gather_add(F, input, index: Other, *, shape, dim):
     return out
 
 
-@composite(out=True)
+@composite(out="exact")
 def gather(input, dim, index, *, sparse_grad=False):
     """The elements of `input` that `index` names along `dim`, in the shape of `index`.
 

@@ -245,6 +245,8 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start.array.ndim or start.array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d, n, start = dim_of(input, dim), input.array.shape, int(start)
     if not -n[d] <= start <= n[d]:
         raise IndexError(f"start out of range (expected to be in range of [{-n[d]}, {n[d]}], but got {start})")
