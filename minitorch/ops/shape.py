@@ -70,7 +70,7 @@ def reshape(F, input, *, shape):
         out = input.reshape(shape)
     except ValueError:
         raise worded(RuntimeError(why_not(input.size, shape))) from None
-    if out.shape != shape and min(shape) < -1:             # NumPy takes any negative size for -1
+    if out.shape != shape and min(shape, default=0) < -1:  # NumPy takes any negative size for -1
         raise worded(RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}: one size may be -1"))
     return out
 
