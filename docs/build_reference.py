@@ -119,7 +119,8 @@ def main():
     made, check = pages(), "--check" in sys.argv
     stale = [name for name, text in made.items() if not (OUT / name).exists() or (OUT / name).read_text() != text]
     if check:
-        print("\n".join(f"docs/reference/{name} is not what the table says" for name in stale) or "reference is current")
+        lines = [f"docs/reference/{name} is not what the table says" for name in stale]
+        print("\n".join(lines) or "reference is current")
         return 1 if stale else 0
     OUT.mkdir(exist_ok=True)
     for name, text in made.items():

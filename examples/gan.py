@@ -32,8 +32,8 @@ class Discriminator(nn.Module):
         super().__init__()
         self.main = nn.Sequential(
             nn.Conv2d(1, width, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True),
-            nn.Conv2d(width, width * 2, 4, 2, 1, bias=False), nn.BatchNorm2d(width * 2), nn.LeakyReLU(0.2, inplace=True),
-            nn.Dropout2d(0.2),
+            nn.Conv2d(width, width * 2, 4, 2, 1, bias=False), nn.BatchNorm2d(width * 2),
+            nn.LeakyReLU(0.2, inplace=True), nn.Dropout2d(0.2),
             nn.Conv2d(width * 2, 1, 2, 1, 0, bias=False), nn.Sigmoid())
 
     def forward(self, image):

@@ -3,8 +3,8 @@
 import inspect
 import math
 
-from .mixed_precision import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
 from .autograd.graph import written
+from .mixed_precision import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
 from .tensor import Tensor
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",

@@ -7,7 +7,7 @@ https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a cat
 """
 
 import builtins
-from functools import lru_cache
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -158,7 +158,7 @@ def of_scalar(x):
     return _default.to_complex() if kind is complex128 else kind
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote_types(type1, type2):
     """The smallest type that holds both, by PyTorch's rules (int64 with float32 is float32)."""
     a, b = sorted((type1, type2), key=lambda d: d.category)
@@ -179,7 +179,7 @@ def promote_types(type1, type2):
     return _dtype_of[np.promote_types(a.np, b.np)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _result_category(dimensioned, zero_dim, number):
     """The result type of operands grouped as PyTorch groups them; each group's type, or None where empty."""
     def combine(strong, weak):
@@ -240,7 +240,7 @@ def fit(x, d):
     return x
 
 
-@lru_cache(maxsize=None)
+@cache
 def limits(d):
     return finfo(d) if d.is_floating_point else iinfo(d)
 

@@ -33,8 +33,9 @@ def type_name(x):
 
 def not_a_tensor(op, kind, position, x):
     """TypeError for an argument that should have been a tensor."""
-    wanted = "Tensor or a number" if kind.kind == "number" else "tuple of Tensors" if kind.kind == "variadic" else "Tensor"
-    error = TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, not {type_name(x)}")
+    wanted = {"number": "Tensor or a number", "variadic": "tuple of Tensors"}.get(kind.kind, "Tensor")
+    error = TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
+                      f"not {type_name(x)}")
     error.explained = True
     return error
 
@@ -135,12 +136,13 @@ def matmul_mismatch(a, b):
     if not a or not b:
         return f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D"
     if len(a) == 1 and len(b) == 1:
-        return f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of elements"
+        return (f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
+                f"elements")
     if len(a) > 2 and len(b) > 2 and a[-1] == b[-2]:
         place = mismatch(a[:-2], b[:-2])
         if place:
-            return (f"The size of tensor a ({a[:-2][place[0]]}) must match the size of tensor b ({b[:-2][place[1]]}) at "
-                    f"non-singleton dimension {place[2]}: the batch dimensions {list(a[:-2])} and {list(b[:-2])} do "
+            return (f"The size of tensor a ({a[:-2][place[0]]}) must match the size of tensor b ({b[:-2][place[1]]}) "
+                    f"at non-singleton dimension {place[2]}: the batch dimensions {list(a[:-2])} and {list(b[:-2])} do "
                     f"not broadcast")
     if len(b) == 1:
         return f"size mismatch, got input ({a[-2] if len(a) > 1 else 1}), mat ({'x'.join(map(str, a))}), vec ({b[0]})"
@@ -171,5 +173,5 @@ TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
 
 def not_implemented(name, dtype):
     """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
-    return NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES.get(dtype.name, dtype.name)}\': convert the '
-                               f"{dtype.name} tensor first, as in x.{'long' if dtype.kind == 'f' else 'float'}()")
+    return NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES.get(dtype.name, dtype.name)}\': convert '
+                               f"the {dtype.name} tensor first, as in x.{'long' if dtype.kind == 'f' else 'float'}()")

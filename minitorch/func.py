@@ -157,7 +157,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
                         for a, d in zip(args, dims)], **kwargs) for i in range(sizes.pop())]
         places = out_dims if isinstance(out_dims, (tuple, list)) else out_dims
         if isinstance(places, (tuple, list)):
-            return tuple([tree_map(lambda *ts, d=d: stack(ts, d), *[p[k] for p in parts]) for k, d in enumerate(places)])
+            return tuple([tree_map(lambda *ts, d=d: stack(ts, d), *[p[k] for p in parts])
+                          for k, d in enumerate(places)])
         return tree_map(lambda *ts: stack(ts, places), *parts)
     return call
 

@@ -8,9 +8,9 @@ new place is "the old base with this piece replaced", and all views of the base 
 import numpy as np
 
 from . import dtypes
+from .autograd import graph
 from .autograd.grad_mode import grad_mode
 from .autograd.graph import Node, written
-from .autograd import graph
 from .op import OPS
 from .tensor import pointer, wrap
 

@@ -254,7 +254,8 @@ def compile_call(row):
     for which `minitorch/call.py` prepares everything else. Each is compiled when it is first called.
     """
     rules = {f"rule_{x}": r for x, r in row.rules.items()}
-    row.pull = deferred("pull", f"<minitorch rule of {row.name}>", lambda: write_pull(row), rules | {"joint": row.joint})
+    row.pull = deferred("pull", f"<minitorch rule of {row.name}>", lambda: write_pull(row),
+                        rules | {"joint": row.joint})
     row.bare = deferred(row.name, f"<minitorch op {row.name}, any dtype>", lambda: write_call(row, bare=True),
                         {"op": row})
     call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})

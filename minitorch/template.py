@@ -203,7 +203,9 @@ def write_variadic(op, bare):
         "    if t.array.dtype is not d or t.backend is not F:", "        break", "else:", "    t = None",
         f"if t is not None or out is not None{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
-    wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"] if bare and op.promotion else []
+    wide = []
+    if bare and op.promotion:
+        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)

@@ -207,7 +207,9 @@ class Tensor:
         """The one element as a Python number; RuntimeError if there is not exactly one."""
         if self.array.size != 1:
             raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
-        return self.backend.to_host(self.array).item() if self.array.dtype.kind != "V" else float(self.array.reshape(()))
+        if self.array.dtype.kind == "V":                   # bfloat16: no type of Python's
+            return float(self.array.reshape(()))
+        return self.backend.to_host(self.array).item()
 
     def tolist(self):
         """The elements as nested lists of Python numbers (a number for a 0-d tensor)."""

@@ -1,4 +1,4 @@
-"""``torch.func`` and ``torch.autograd.functional``: derivatives of functions, batches, modules called with other state."""
+"""``torch.func`` and ``torch.autograd.functional``: derivatives of functions, batches, modules with other state."""
 
 import pytest
 
@@ -20,7 +20,8 @@ def test_gradients_of_gradients(x):
     assert func.grad(cubes)(x).tolist() == [3, 12, 27]
     fourth = func.grad(lambda t: func.grad(lambda s: s ** 4)(t))
     assert fourth(torch.tensor(2.0)).item() == 48
-    grads, (value, aux) = func.grad_and_value(lambda a, b: ((a * b).sum(), "aux"), argnums=(0, 1), has_aux=True)(x, x * 2)
+    both = func.grad_and_value(lambda a, b: ((a * b).sum(), "aux"), argnums=(0, 1), has_aux=True)
+    grads, (value, aux) = both(x, x * 2)
     assert [g.tolist() for g in grads] == [[2, 4, 6], [1, 2, 3]] and value.item() == 28 and aux == "aux"
     params = {"w": x, "b": torch.zeros((), dtype=torch.float64)}
     found = func.grad(lambda p: (p["w"] * 2).sum() + p["b"])(params)
@@ -96,7 +97,8 @@ def test_checkpoint_gives_the_same_gradients_with_dropout():
     model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 1))
     x = torch.randn(6, 3, requires_grad=True)
     found = []
-    for run in (model, lambda v: checkpoint(model, v, use_reentrant=False), lambda v: checkpoint_sequential(model, 2, v)):
+    for run in (model, lambda v: checkpoint(model, v, use_reentrant=False),
+                lambda v: checkpoint_sequential(model, 2, v)):
         torch.manual_seed(1)
         model.zero_grad()
         x.grad = None

@@ -5,7 +5,12 @@ from .anomaly import detect_anomaly, set_detect_anomaly
 from .engine import backward, grad
 from .function import Function
 from .grad_mode import (
-    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )
 
 __all__ = ["Function", "Variable", "anomaly", "backward", "detect_anomaly", "enable_grad", "functional", "grad",

@@ -104,7 +104,7 @@ def upstream(order, capture):
         for parent in place.parents:
             if parent is not None:
                 users.setdefault(parent, []).append(place)
-    found = [place for place in capture]
+    found = list(capture)
     wanted = set()
     for place in found:
         for user in users.get(place, ()):

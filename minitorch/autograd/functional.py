@@ -17,8 +17,8 @@ def _tuple(x, name):
     found = tuple(x) if many else (x,)
     for i, t in enumerate(found):
         if not isinstance(t, Tensor):
-            raise TypeError(f"The {name} given must be either a Tensor or a tuple of Tensors but the value at index {i} "
-                            f"has type {type(t)}.")
+            raise TypeError(f"The {name} given must be either a Tensor or a tuple of Tensors but the value at index "
+                            f"{i} has type {type(t)}.")
     return found, many
 
 
@@ -59,7 +59,7 @@ def _grads(outputs, inputs, weights, create_graph, strict=False):
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
-    """``(func(inputs), v @ Jacobian)``: one backward pass, weighted by `v` (None for a single output of one element)."""
+    """``(func(inputs), v @ Jacobian)``: one backward pass, weighted by `v` (None: a single output of one element)."""
     with enable_grad():
         xs, many = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")
@@ -68,7 +68,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """``(func(inputs), Jacobian @ v)``: the backward pass is linear in its weights; its own derivative is the product."""
+    """``(func(inputs), Jacobian @ v)``: the backward pass is linear in its weights; its derivative is the product."""
     with enable_grad():
         xs, _ = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")

@@ -33,8 +33,8 @@ class CPU(Backend):
     def of_memory(self, array, size, stride, offset):
         memory, step = owner(array), array.itemsize
         if any(n < 0 for n in (*size, *stride, offset)):
-            raise RuntimeError(f"as_strided: sizes, strides and storage_offset must not be negative, got {tuple(size)}, "
-                               f"{tuple(stride)} and {offset}")
+            raise RuntimeError(f"as_strided: sizes, strides and storage_offset must not be negative, got "
+                               f"{tuple(size)}, {tuple(stride)} and {offset}")
         last = offset + sum((n - 1) * s for n, s in zip(size, stride))
         if 0 not in size and (last + 1) * step > memory.nbytes:
             raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "

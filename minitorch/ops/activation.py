@@ -32,7 +32,7 @@ def activation(call, name=None, doc=None, twin=False):
     source = f"def {name}{signature}:\n    return (write if inplace else call)({arguments})"
     function = deferred(name, f"<minitorch activation {name}>", lambda: source, {"call": call, "write": write})
     function.__signature__ = signature
-    function.__doc__ = (doc or call.__doc__) + "\n\n    With `inplace` the result is written into `input`."
+    function.__doc__ = (doc or call.__doc__ or "") + "\n\n    With `inplace` the result is written into `input`."
     if twin:
         publish(write, name + "_", namespace="nn.functional")
     return publish(function, name, namespace="nn.functional")

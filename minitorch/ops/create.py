@@ -9,7 +9,7 @@ from ..autograd.grad_mode import grad_mode
 from ..dtypes import as_np, get_default_dtype
 from ..op import composite, method, op
 from ..tensor import Tensor, wrap
-from .shape import clone, ints
+from .shape import ints
 
 
 # ---- from data ---------------------------------------------------------------------------------------------
@@ -122,7 +122,8 @@ def explain_data(data):
         return (TypeError(f"new(): invalid data type '{type(item).__name__}'") if item is data else
                 ValueError(f"too many dimensions '{type(item).__name__}': expected nested lists of numbers"))
     if not isinstance(item, (int, float, bool, complex)):
-        return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of them")
+        return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of "
+                            f"them")
     if len(sizes) > 1:
         first, other = len(data[0]) if isinstance(data[0], (list, tuple)) else 0, sorted(s or 0 for s in sizes)
         return ValueError(f"expected sequence of length {first} at dim 1 (got {[n for n in other if n != first][0]}): "
@@ -215,7 +216,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 def make(maker, size, dtype, device, requires_grad, out, fill=None):
     """The common part of `zeros`, `ones`, `empty` and `full`."""
     if not size:
-        raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single number")
+        raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
+                        f"number")
     size = ints(size)
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
@@ -430,7 +432,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     """An uninitialised tensor with the given strides (in elements)."""
     size, stride = ints((size,)), ints((stride,))
     if len(size) != len(stride):
-        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+                           f"({len(stride)})")
     length = 0 if 0 in size else 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride))
     memory = empty((length,), dtype=dtype, device=device)
     return leaf(memory.backend.of_memory(memory.array, size, stride, 0), memory.backend, requires_grad)
@@ -462,7 +465,9 @@ def new_filled(name, maker):
     return method(new)
 
 
-new_zeros, new_ones, new_empty = new_filled("new_zeros", zeros), new_filled("new_ones", ones), new_filled("new_empty", empty)
+new_zeros = new_filled("new_zeros", zeros)
+new_ones = new_filled("new_ones", ones)
+new_empty = new_filled("new_empty", empty)
 
 
 @method

@@ -55,8 +55,8 @@ def check_fits(a, b, d):
         raise RuntimeError(f"Tensors must have same number of dimensions: got {len(a)} and {len(b)}")
     for i, (m, n) in enumerate(zip(a, b)):
         if m != n and i != d:
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {m} but got size {n} "
-                               f"in dimension {i}: shapes {list(a)} and {list(b)}")
+            raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {m} but got size "
+                               f"{n} in dimension {i}: shapes {list(a)} and {list(b)}")
 
 
 @composite(method=False, out=True)
@@ -80,7 +80,8 @@ def atleast_1d(*tensors):
 @composite(method=False)
 def atleast_2d(*tensors):
     """The tensors with at least two dimensions; a vector becomes a row."""
-    return each(tensors, lambda t: reshape(t, (1, 1)) if t.array.ndim == 0 else unsqueeze(t, 0) if t.array.ndim == 1 else t)
+    raised = {0: lambda t: reshape(t, (1, 1)), 1: lambda t: unsqueeze(t, 0)}
+    return each(tensors, lambda t: raised.get(t.array.ndim, lambda t: t)(t))
 
 
 @composite(method=False)
@@ -243,8 +244,8 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     if counts.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if counts.ndim == 1 and counts.size not in (1, n):
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} "
-                           f"and input.size({d}) = {n}")
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = "
+                           f"{counts.size} and input.size({d}) = {n}")
     places = np.repeat(arange(n).array, counts)
     if output_size is not None and places.size != output_size:
         raise RuntimeError("allocated size does not match required size")
@@ -359,7 +360,6 @@ def check_matrix(name, x):
 @composite
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Matrices with the last dimension of `input` on a diagonal, in dimensions `dim1` and `dim2` of the result."""
-    n = input.array.ndim + 1
     a, b = dim_of(input, dim1, extra=1), dim_of(input, dim2, extra=1)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -367,7 +367,6 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     shape = list(input.array.shape[:-1])
     for d in sorted((a, b)):
         shape.insert(d, size)
-    assert len(shape) == n
     return diagonal_put(input, tuple(shape), offset, a, b)
 
 
@@ -427,8 +426,8 @@ def replaced(input, src, piece):
     out = input.clone()
     target = piece(out)
     if target.array.shape != src.array.shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
-                           f"size = {list(target.shape)}")
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+                           f"slice size = {list(target.shape)}")
     target.copy_(src)
     return out
 

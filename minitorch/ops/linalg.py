@@ -13,8 +13,8 @@ from ..errors import worded
 from ..op import composite, op
 from ..tensor import Tensor, wrap
 from .compare import where
-from .decompositions import LinAlgError, check, each, incompatible, spread_matrix, svdvals, t
 from .create import zero
+from .decompositions import LinAlgError, check, each, incompatible, spread_matrix, svdvals, t
 from .join import cat
 from .lu import lu_packed
 from .matmul import matmul

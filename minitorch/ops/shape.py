@@ -151,8 +151,13 @@ def to_dtype(F, input, *, dtype):
 
 
 # ---- any view at all ---------------------------------------------------------------------------------------
-@op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], dict(
-        size=(2, 2), stride=d.choice([(1, 2), (4, 1), (1, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
+def some_place(d):
+    """A view of an array of shape (3, 4), for samples."""
+    return dict(size=(2, 2), stride=d.choice([(1, 2), (4, 1), (1, 1)]), storage_offset=d.int(0, 3),
+                layout=((3, 4), (4, 1), 0))
+
+
+@op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided(F, input, *, size, stride, storage_offset, layout):
@@ -160,8 +165,7 @@ def as_strided(F, input, *, size, stride, storage_offset, layout):
     return F.of_memory(input, size, stride, storage_offset)
 
 
-@op(namespace=None, sample=lambda d: ([d.array((2, 2))], dict(
-        size=(2, 2), stride=d.choice([(1, 2), (4, 1), (1, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
+@op(namespace=None, sample=lambda d: ([d.array((2, 2))], some_place(d)),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_take(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_add(F, input, *, size, stride, storage_offset, layout):
@@ -171,8 +175,7 @@ def as_strided_add(F, input, *, size, stride, storage_offset, layout):
     return flat.astype(input.dtype).reshape(layout[0])
 
 
-@op(namespace=None, sample=lambda d: ([d.array((3, 4))], dict(
-        size=(2, 2), stride=d.choice([(1, 2), (4, 1), (1, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
+@op(namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_take(F, input, *, size, stride, storage_offset, layout):

@@ -264,7 +264,9 @@ def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     out = input.diagonal(offset, dim1, dim2)
-    return out if out.flags.writeable else F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
+    if out.flags.writeable:
+        return out
+    return F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
 
 
 def first_of(offset, dim1, dim2, ndim):
@@ -452,7 +454,8 @@ def unfold_view(F, input, *, dimension, size, step):
     return F.strided(input, (*shape, size), (*strides, input.strides[dimension]))
 
 
-@op(namespace=None, input=lambda F, g, dimension, size, step: F.unfold_view(g, dimension=dimension, size=size, step=step),
+@op(namespace=None,
+    input=lambda F, g, dimension, size, step: F.unfold_view(g, dimension=dimension, size=size, step=step),
     sample=lambda d: ([d.array((2, 2, 3))], dict(shape=(2, 5), dimension=1, size=3, step=2)))
 def unfold_add(F, input, *, shape, dimension, size, step):
     """Zeros of `shape` with windows added where `unfold` took them: its transpose."""

@@ -88,7 +88,7 @@ def for_ranks(name, *ranks, packages=("nn.functional",)):
         for n in ranks:
             function = make(n)
             function.__name__ = function.__qualname__ = name.format(n)
-            function.__doc__ = function.__doc__.replace("{shape}", SHAPES[n])
+            function.__doc__ = (function.__doc__ or "").replace("{shape}", SHAPES[n])
             for package in packages:
                 publish(function, function.__name__, namespace=package, method=False)
         return make

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..autograd import engine
 from ..autograd.function import Function
-from ..tensor import wrap
 from ..backends import cpu
+from ..tensor import wrap
 from .diagnose import diagnose
 from .gradcheck import GradcheckError, as_outputs, gradgradcheck, numerical_jacobian
 from .strategies import Draw

@@ -72,9 +72,9 @@ def check_output(func, inputs, live, k, out, eps, atol, rtol, nondet_tol, check_
         again = analytic_jacobians(func, inputs, live, k, False)
         for a, b in zip(analytic, again):
             if np.abs(a - b).max(initial=0.0) > nondet_tol:
-                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output "
-                                     "multiple times gives different values, although analytical gradient matches "
-                                     "numerical gradient.")
+                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and "
+                                     "grad_output multiple times gives different values, although analytical "
+                                     "gradient matches numerical gradient.")
     for i, found in zip(live, analytic):
         true = numerical_jacobian(func, inputs, i, k, eps)
         if not np.allclose(found, true, rtol=rtol, atol=atol, equal_nan=True):
@@ -152,10 +152,10 @@ def check_undefined_grads(func, inputs, live):
         engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=0.001, gen_non_contig_grad_outputs=False,
-                  raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
-                  check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
-                  masked=False):
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=0.001,
+                  gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
+                  check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+                  check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
     """`gradcheck` of the gradients of ``func(*inputs)``: the second derivatives.
 
     `grad_outputs` weight the outputs; random ones are made if none are given, transposed in memory with

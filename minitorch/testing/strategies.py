@@ -71,7 +71,7 @@ class Draw:
     def index(self, shape):
         """Something to put between brackets for a tensor of `shape`: ints, slices, None, Ellipsis, lists, masks."""
         parts, used = [], 0
-        for i, n in enumerate(shape):
+        for n in shape:
             kind = self.int(0, 5)
             if kind == 0 and n:
                 parts.append(self.int(-n, n - 1))

@@ -263,7 +263,7 @@ def test_default_collate_of_tensors_of_every_dtype(dtype):
 BAD_BATCHES = [[object()], [None, None], [[1], [1, 2]], [np.array("a")], [{"a": 1}, {"b": 1}], [{"a": 1}, 2]]
 
 
-@pytest.mark.parametrize("batch", BAD_BATCHES, ids=str)
+@pytest.mark.parametrize("batch", BAD_BATCHES, ids=["objects", "None", "lengths", "text", "keys", "kinds"])
 def test_default_collate_errors_are_of_the_same_class(batch):
     kinds = []
     for data in (ours, theirs):

@@ -87,7 +87,8 @@ def test_same_as_pytorch(name, row, function, dtype, rng):
     found = row.call(*ours, **words)
     compare(found, wanted, dtype)
     live = [(a, b) for a, b in zip(ours, theirs) if isinstance(a, minitorch.Tensor) and a.requires_grad]
-    outs = [(a, b) for a, b in zip(listed(found), listed(wanted)) if isinstance(a, minitorch.Tensor) and b.requires_grad]
+    outs = [(a, b) for a, b in zip(listed(found), listed(wanted))
+            if isinstance(a, minitorch.Tensor) and b.requires_grad]
     if live and outs and name not in NO_DERIVATIVE:
         assert all(a.requires_grad for a, _ in outs)
         sum(((a * a).sum() for a, _ in outs), minitorch.zeros((), dtype=outs[0][0].dtype)).backward()
