@@ -44,7 +44,7 @@ def loss_function(reconstruction, x, mean, log_variance):
 
 def train(model, images, epochs):
     loader = DataLoader(TensorDataset(images), batch_size=64, shuffle=True)
-    optimizer = optim.Adam(model.parameters(), lr=2e-3)
+    optimizer = optim.Adam(model.parameters(), lr=5e-3)
     bar = progress(range(epochs), unit="epoch")
     for _ in bar:
         total = 0.0
