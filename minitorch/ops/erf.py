@@ -27,25 +27,28 @@ def erf(xp, x):
     """``2 / sqrt(pi) * integral of exp(-t^2) from 0 to x``.
 
     From the nearest node x0 to x, with ``d = x - x0``, m their middle and ``q = m^2``, the integral of ``exp(-t^2)`` is
-    ``d exp(-q) (1 + d^2 (2q - 1) / 12 + d^4 / 160)``: Taylor's series at m, in which odd powers vanish.
+    ``d exp(-q) (1 + d^2 (2q - 1) / 12 + d^4 / 160)``: Taylor's series at m, in which odd powers vanish. In single
+    precision what follows the 1 is below rounding.
     """
-    x = xp.minimum(xp.maximum(x, -REACH), REACH)
-    place = (x * STEPS + (REACH * STEPS + 0.5)).astype("int64")
-    node = place.astype(x.dtype)
+    x = xp.clip(x, -REACH, REACH)
+    node = xp.rint(x * STEPS)
+    place = (node + REACH * STEPS).astype("int64")
     node *= 1 / STEPS
-    node -= REACH
     d = x - node
-    node += d * 0.5
-    q = node * node
-    u = d * d
-    gain = u * (1 / 160)
-    gain += q * (1 / 6)
-    gain -= 1 / 12
-    gain *= u
-    gain += 1
+    q = d * 0.5
+    q += node
+    q *= q
+    gain = xp.exp(-q)
     gain *= d
     gain *= 2 / ROOT_PI
-    gain *= xp.exp(-q)
+    if x.itemsize == 8:
+        d *= d
+        q *= 1 / 6
+        q -= 1 / 12
+        q += d * (1 / 160)
+        q *= d
+        q += 1
+        gain *= q
     gain += xp.take(nodes(xp, x.dtype), place, mode="clip")
     return gain
 
