@@ -187,6 +187,9 @@ def with_out(function, exact=False):
     """
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
+        for theirs, ours in NUMPY_NAMES:                   # ``x.max(axis=0, keepdims=True)``
+            if theirs in kwargs and ours in found.parameters:
+                kwargs[ours] = kwargs.pop(theirs)
         if out is None:
             return function(*args, **kwargs)
         from .call import write_out
@@ -198,6 +201,7 @@ def with_out(function, exact=False):
     return call
 
 
+NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
 OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name",
            "refuses", "check", "xp_name", "of_numbers"}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
@@ -336,7 +340,8 @@ def deferred(name, filename, write, scope):
 
 # What generated code may name. `graph` is the module, because its clock moves.
 NAMES = {"graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
-         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "asarray": np.asarray}
+         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "asarray": np.asarray,
+         "required": inspect.Parameter.empty}
 
 
 def finish(**names):

@@ -28,8 +28,18 @@ def signature(op):
     def with_default(name, default):
         return name if default is Parameter.empty else f"{name}={default!r}"
     parameters = [f"{x.name}=None" if x.optional else x.name for x in op.inputs]
-    parameters += [with_default(k, d) for k, d in op.attrs]
-    return ", ".join(parameters + (["*", "out=None"] if takes_out(op) else []))
+    renamed = {ours for _, ours in numpy_names(op)}
+    parameters += [f"{k}=required" if k in renamed and d is Parameter.empty else with_default(k, d)
+                   for k, d in op.attrs]
+    named = [f"{k}=None" for k, _ in numpy_names(op)] + (["out=None"] if takes_out(op) else [])
+    return ", ".join(parameters + (["*", *named] if named else []))
+
+
+def numpy_names(op):
+    """NumPy's names for attributes, which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``."""
+    needed = [k for k, d in op.attrs if d is Parameter.empty]
+    return [(theirs, ours) for ours, theirs in (("dim", "axis"), ("keepdim", "keepdims"))
+            if ours in dict(op.attrs) and (ours not in needed or needed[-1] == ours)]
 
 
 def takes_out(op):
@@ -55,6 +65,11 @@ def unpack(op, bare):
     The general call comes here (`bare`) when it has brought the inputs together; the fast one checks for itself.
     """
     lines, numbers = [], [x for x in op.inputs if x.kind == "number"]
+    for theirs, ours in numpy_names(op):
+        lines += [f"if {theirs} is not None:", f"    {ours} = {theirs}"]
+        if dict(op.attrs)[ours] is Parameter.empty:
+            lines += [f"elif {ours} is required:",
+                      f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
     if op.name in WATCHED and not bare:                    # the few ops that mixed precision is about
         lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
     if len(numbers) == len(op.inputs) == 2:
