@@ -117,7 +117,7 @@ def substitute_rows(xp, a, b):
     return out
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     """The X of ``A X = B`` (or ``X A = B`` if not `left`) for a triangular `A`: (..., n, n) and (..., n, k).
 
@@ -193,7 +193,7 @@ def factor(A, upper, name):
     return cholesky_factor(A.mT, name).mT if upper else cholesky_factor(A, name)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def cholesky(A, *, upper=False):
     """The lower triangular L with ``L @ L.mT == A``, or if `upper` its transpose, for symmetric positive definite A.
 
@@ -398,7 +398,7 @@ def singular_values(F, input):
     return F.xp.linalg.svd(input, False, False)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def svdvals(A, *, driver=None):
     """The singular values of matrices (..., m, n), descending: (..., k), k the smaller of m and n."""
     check("linalg.svd", A.array)
@@ -451,7 +451,7 @@ def symmetric_eigenvalues(F, input, *, lower):
     return F.xp.linalg.eigvalsh(input, lower)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def eigvalsh(A, UPLO="L"):
     """The eigenvalues, ascending, of symmetric matrices (..., n, n); one triangle is read. See `eigh`."""
     check_symmetric("linalg.eigvalsh", A.array, UPLO)

@@ -54,7 +54,7 @@ def without_singular(F, a, function):
     return function(F.xp.where(bad, F.xp.eye(a.shape[-1], dtype=a.dtype), a), bad)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def inv(A):
     """The inverses of square matrices (..., n, n). LinAlgError if one is singular.
 
@@ -66,7 +66,7 @@ def inv(A):
     return inverse_of(A, True)
 
 
-@composite(out=True)
+@composite(out="exact")
 def inverse(input):
     """The inverses of square matrices. The same as `linalg.inv`."""
     return inverse_of(input, True)
@@ -124,7 +124,7 @@ def solved(name, A, B, left, strict):
     return out.squeeze(-1) if vector else out
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def solve(A, B, *, left=True):
     """The X of ``A X = B`` (or ``X A = B`` if not `left`): (..., n, n) and (..., n, k), or vectors (..., n).
 
@@ -334,7 +334,7 @@ def lstsq(input, B, rcond=None, *, driver=None):
 
 
 # ---- norms -------------------------------------------------------------------------------------------------
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norms of the matrices in the two dimensions `dim`.
 
@@ -374,7 +374,7 @@ def extreme(x, dim, largest):
     return x.amax(dim) if largest else x.amin(dim)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """The norm of a vector or matrix: `vector_norm` over one dimension `dim`, `matrix_norm` over two.
 
@@ -414,7 +414,7 @@ def cond(A, p=None):
 
 
 # ---- powers ------------------------------------------------------------------------------------------------
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def matrix_power(A, n):
     """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
     if not isinstance(n, int):
@@ -526,7 +526,7 @@ def cross_product(F, input, other, *, dim):
     return F.xp.stack([b * z - c * y, c * x - a * z, a * y - b * x], dim)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def cross(input, other, *, dim=-1):
     """The cross products of vectors of length 3 in dimension `dim`; other dimensions broadcast."""
     a, b = input.array.shape, other.array.shape

@@ -163,19 +163,19 @@ def plus(input, product, beta, alpha):
     return product + (input if beta == 1 else input * scalar(beta, dtype))
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
     return plus(input, mv(mat, vec), beta, alpha)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
     return plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
     return plus(input, bmm(batch1, batch2), beta, alpha)
@@ -201,7 +201,7 @@ def outer(input, vec2):
     return outer_product("outer", input, vec2)
 
 
-@composite(out=True)
+@composite(out="exact")
 def inner(input, other):
     """Sums of products over the last dimensions: (..., k), (***, k) -> (..., ***). A number multiplies."""
     a, b = input.array, other.array
@@ -215,7 +215,7 @@ def inner(input, other):
     return tensordot(input, other, ([-1], [-1]))
 
 
-@composite(out=True)
+@composite(out="exact")
 def tensordot(a, b, dims=2):
     """Sums of products over `dims`: so many last ones of `a` and first ones of `b`, or a pair of lists of dimensions.
 
@@ -267,7 +267,7 @@ def kron(input, other):
 
 
 # ---- chains ------------------------------------------------------------------------------------------------
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def multi_dot(tensors):
     """The product of two or more matrices, multiplied in the order that takes the fewest operations.
 
@@ -322,7 +322,7 @@ def chain_matmul(*matrices, out=None):
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out="exact")
 def vecdot(x, y, *, dim=-1):
     """The sum of products over `dim`, with broadcasting."""
     if x.array.dtype != y.array.dtype:

@@ -185,7 +185,7 @@ def cropped(name, input, index, src):
     return src[tuple([slice(k) for k in n])] if len(shape) == len(n) else src.reshape(n)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`, or by a number.
 
@@ -205,13 +205,13 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     return (scatter_add_along if reduce == "add" else scatter_multiply)(input, index, src, dim)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def scatter_add(input, dim, index, src):
     """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a place."""
     return scatter_add_along(input, index, cropped("scatter_add", input, index, src), dim)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     """The "sum", "prod", "mean", "amax" or "amin" of `input` and all of `src` that `index` sends to the same place.
 
@@ -251,7 +251,7 @@ def neutral(reduce, d):
     return (reduce == "amin") if d.kind == "b" else float("-inf" if reduce == "amax" else "inf")
 
 
-@composite(out=True)
+@composite(out="exact")
 def take_along_dim(input, indices, dim=None):
     """The elements of `input` that `indices` names along `dim`, other dimensions broadcast; flattened if None."""
     if indices.array.dtype != "int64":
@@ -317,7 +317,7 @@ def add_slices(F, input, index: Other, *, shape, dim):
     return out
 
 
-@composite(out=True)
+@composite(out="exact")
 def index_select(input, dim, index):
     """The slices of `input` along `dim` that the integer vector `index` names: a copy.
 
@@ -341,7 +341,7 @@ def index_add_along(F, input, index: Other, source, *, dim):
     return out
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def index_add(input, dim, index, source, *, alpha=1):
     """A copy of `input` with the slices of `source`, times `alpha`, added to those that `index` names along `dim`."""
     if input.array.dtype != source.array.dtype:
@@ -381,7 +381,7 @@ def index_copy_along(F, input, index: Other, source, *, dim):
     return out
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out="exact")
 def index_copy(input, dim, index, source):
     """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
     return index_copy_along(input, index, source, dim)
