@@ -162,7 +162,8 @@ def _wrong_dtype(op, error, inputs):
     if "boolean negative" in str(error):
         return RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
                             "invert a mask, use the `~` or `logical_not()` operator instead.")
-    if isinstance(error, np._core._exceptions.UFuncTypeError) and arrays:
+    if arrays and (isinstance(error, np._core._exceptions.UFuncTypeError)
+                   or "not supported for the input types" in str(error)):
         return not_implemented(op.name, arrays[0].dtype)
     return None
 

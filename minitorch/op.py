@@ -77,7 +77,8 @@ class Op:
     to them), "first" (all are cast to the first one's), "floating" (they must agree and be floats), "any" (as they
     come, but 16-bit floats are computed in float32) or None (the forward pass takes any). `refuses` names the kinds of
     dtypes, as NumPy's letters, that it does not take after that ("b" bools, "iub" all but floats), `check` is a
-    function of the raw inputs before that; `of_numbers` says that all inputs may be Python numbers. `xp_name` names
+    function of the raw inputs before that; `of_numbers` says that all inputs may be Python numbers, `native`
+    that 16-bit floats are not computed in float32. `xp_name` names
     the array module's function that is the forward pass; the row's function then has a docstring only. `view` says
     that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says which outputs
     have a gradient, or "list" for any number that all have one.
@@ -91,11 +92,12 @@ class Op:
 
     def __init__(self, name, forward, inputs, attrs, rules, doc, promotion=None, view=False, joint=None,
                  outputs=1, keeps=(), shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None,
-                 refuses="", check=None, of_numbers=False):
+                 refuses="", check=None, of_numbers=False, native=False):
         self.name, self.forward, self.inputs, self.attrs, self.__doc__ = name, forward, inputs, attrs, doc
         self.promotion, self.view, self.outputs, self.keeps = promotion, view, outputs, keeps
         self.shapes, self.domain, self.sample, self.kinks = shapes, domain or {}, sample, kinks
-        self.xp_name, self.refuses, self.check, self.of_numbers = xp_name, refuses, check, of_numbers
+        self.xp_name, self.refuses, self.check = xp_name, refuses, check
+        self.of_numbers, self.native = of_numbers, native
         self.node_name = node_name or camel_case(name) + "Backward0"
         self.rules, self.joint = {x.name: rules.get(x.name) for x in inputs}, joint
         unknown = set(rules) - set(self.rules)
@@ -203,7 +205,7 @@ def with_out(function, exact=False):
 
 NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
 OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name",
-           "refuses", "check", "xp_name", "of_numbers"}
+           "refuses", "check", "xp_name", "of_numbers", "native"}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 
 

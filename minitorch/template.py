@@ -88,7 +88,7 @@ def unpack(op, bare):
     if checks and not bare:
         out = "out" if takes_out(op) else "None"
         lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
-    if bare and op.promotion:
+    if bare and op.promotion and not op.native:
         lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
     if "dtype" in dict(op.attrs):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]

@@ -3,7 +3,7 @@
 Integers round to themselves; their gradient and that of every sign is 0.
 """
 
-from .. import dtypes
+from .. import dtypes, errors
 from ..op import Number, composite, op, ufunc
 from ..return_types import frexp as Frexp
 from ..tensor import Tensor
@@ -110,7 +110,7 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
 
 
 nextafter = ufunc("nextafter", "The next float after `input` towards `other`.", refuses="iub", numbers=[],
-                  sample=without_ties, input=lambda F, g, input, other: F.keep(g, input != other),
+                  native=True, sample=without_ties, input=lambda F, g, input, other: F.keep(g, input != other),
                   other=lambda F, g: F.zero(g))
 
 
@@ -128,17 +128,21 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(namespace=None, input=lambda F, g, exponent, sign: F.scale_by_power(g, exponent, sign=sign),
+@op(namespace=None, node_name="LdexpBackward0", input=lambda F, g, exponent, sign: F.scale_by_power(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
 def scale_by_power(F, input, exponent, *, sign):
     """``input * 2 ** (sign * exponent)`` for an integer tensor `exponent`, exactly."""
-    return F.xp.ldexp(input, exponent * sign)
+    return F.xp.ldexp(input, exponent if sign == 1 else -exponent)
 
 
 @composite(inplace=True, out=True)
 def ldexp(input, other):
-    """``input * 2 ** other``."""
+    """``input * 2 ** other``; for floats and integers exactly, even where the power alone would overflow."""
     for place, name, x in (1, "input", input), (2, "other", other):
         if not isinstance(x, Tensor):
             raise TypeError(f"ldexp(): argument '{name}' (position {place}) must be Tensor, not {type(x).__name__}")
+    if input.is_floating_point() and other.array.dtype.kind in "iub":
+        if other.array.dtype.kind == "b":
+            raise errors.not_implemented("ldexp", other.array.dtype)
+        return scale_by_power(input, other, 1)
     return mul(input, pow(2.0, other))
