@@ -46,13 +46,13 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
-        return importlib.import_module(twin(spec.name))
+        module = importlib.import_module(twin(spec.name))
+        spec.loader_state = module.__spec__
+        return module
 
     def exec_module(self, module):
-        # The machinery has written the alias's name into the module; give it back its own.
-        spec = importlib.util.find_spec(twin(module.__spec__.name)) if twin(module.__spec__.name) else None
-        if spec is not None:
-            module.__spec__, module.__loader__, module.__package__ = spec, spec.loader, spec.parent
+        # The machinery has written the alias's spec into the module; give it back its own.
+        module.__spec__ = module.__spec__.loader_state
 
 
 def install():

@@ -90,3 +90,23 @@ def test_the_articles_losses(tmp_path):
     out = python(str(ROOT / "examples" / "article.py"), cwd=tmp_path)
     losses = [line.split()[-1] for line in out.splitlines()]
     assert losses == "1.7035 0.7193 0.3068 0.1742 0.1342 0.1232 0.1220 0.1241 0.1270 0.1297".split()
+
+
+def test_aliases_leave_modules_as_they_are(tmp_path):
+    code = ("from minitorch.alias import install; install()\n"
+            "import torch, torch.backends.cudnn as cudnn, torch.nn.functional as F, torch.nn.parallel\n"
+            "import torchvision.utils as tv, minitorch\n"
+            "cudnn.benchmark = True; tv.save_image(torch.rand(2, 1, 3, 3), 'grid.png')\n"
+            "print(minitorch.__spec__.name, F.__spec__.name, tv.__package__, torch.backends.cudnn.benchmark)")
+    assert python("-c", code, cwd=tmp_path).strip() == "minitorch minitorch.nn.functional minitorch True"
+
+
+def test_data_parallel_on_one_device(tmp_path):
+    import minitorch as torch
+    linear = torch.nn.Linear(2, 3)
+    parallel = torch.nn.DataParallel(linear)
+    x = torch.randn(4, 2)
+    assert parallel(x).equal(linear(x)) and list(parallel.state_dict()) == ["module.weight", "module.bias"]
+    assert torch.nn.parallel.data_parallel(linear, x, range(1)).equal(linear(x))
+    with pytest.raises(ValueError, match="device_ids"):
+        torch.nn.DataParallel(linear, device_ids=[0, 1])

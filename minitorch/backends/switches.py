@@ -1,14 +1,22 @@
 """``torch.backends.cudnn`` and its like: switches that programs set, and questions they ask, about other libraries.
 
-None of these libraries is used here: `is_available` says so, and settings are kept but change nothing.
+None of these libraries is used here: `is_available` says so, and settings are kept but change nothing. They are modules,
+so that programs can say ``import torch.backends.cudnn as cudnn``.
 """
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
-class Switches:
+
+class Switches(ModuleType):
     """A library that is not used: not available, with settings that can be set and read."""
 
-    def __init__(self, name, **settings):
-        self.__dict__.update(settings, name=name)
+    def __init__(self, name, library, **settings):
+        super().__init__(f"minitorch.backends.{name}", f"{library}, which is not used.")
+        self.__spec__ = ModuleSpec(self.__name__, None)
+        self.__dict__.update(settings, library=library)
+        sys.modules[self.__name__] = self
 
     def is_available(self):
         """Whether the library is used: no."""
@@ -21,13 +29,13 @@ class Switches:
         return None
 
     def __repr__(self):
-        return f"<switches of {self.name}, which is not used>"
+        return f"<switches of {self.library}, which is not used>"
 
 
-cudnn = Switches("cuDNN", enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
-cuda = Switches("CUDA libraries", matmul=Switches("cuBLAS", allow_tf32=False,
-                                                  allow_fp16_reduced_precision_reduction=False))
-mps = Switches("Metal")
-mkl = Switches("MKL")
-mkldnn = Switches("oneDNN", enabled=False)
-openmp = Switches("OpenMP")
+cudnn = Switches("cudnn", "cuDNN", enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
+cuda = Switches("cuda", "CUDA libraries", matmul=Switches("cuda.matmul", "cuBLAS", allow_tf32=False,
+                                                          allow_fp16_reduced_precision_reduction=False))
+mps = Switches("mps", "Metal")
+mkl = Switches("mkl", "MKL")
+mkldnn = Switches("mkldnn", "oneDNN", enabled=False)
+openmp = Switches("openmp", "OpenMP")
