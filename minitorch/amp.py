@@ -11,6 +11,16 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_d
            "is_autocast_enabled"]
 
 
+def _setting(name):
+    """A getter and a setter of the attribute `name`."""
+    def get(self):
+        return getattr(self, name)
+
+    def set(self, value):
+        setattr(self, name, value)
+    return get, set
+
+
 class GradScaler:
     """Scales the loss so that float16 gradients do not vanish, and skips steps whose gradients overflowed.
 
@@ -95,18 +105,9 @@ class GradScaler:
         """Whether the scaler does anything."""
         return self._enabled
 
-    def _setting(name):
-        def get(self):
-            return getattr(self, name)
-
-        def set(self, value):
-            setattr(self, name, value)
-        return get, set
-
     get_growth_factor, set_growth_factor = _setting("_growth_factor")
     get_backoff_factor, set_backoff_factor = _setting("_backoff_factor")
     get_growth_interval, set_growth_interval = _setting("_growth_interval")
-    del _setting
 
     def state_dict(self):
         """What a checkpoint needs; empty if disabled."""

@@ -28,6 +28,7 @@ import functools
 import inspect
 import linecache
 from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -39,8 +40,8 @@ from .template import takes_out, write_call, write_pull
 __all__ = ["OPS", "Op", "op", "ufunc", "composite", "method", "recorded", "FUNCTIONS", "METHODS", "Number",
            "Other"]
 
-OPS = {}                   # name -> Op: every row of the table
-FUNCTIONS = {}             # (namespace, public name) -> function: every public function, op or composite
+OPS: dict[str, "Op"] = {}  # name -> Op: every row of the table
+FUNCTIONS: dict = {}       # (namespace, public name) -> function: every public function, op or composite
 
 # What may stand where a row says Number: a tensor or one of these.
 NUMBERS = frozenset({bool, int, float})
@@ -51,12 +52,15 @@ class recorded:
     """The ops on tensors, as a namespace: what F is while a backward pass is recorded."""
 
 
-class Number:
-    """Annotation of an input that may be a Python number instead of a tensor."""
+if TYPE_CHECKING:          # to a type checker: arrays, of whatever library the backend has, or numbers
+    Number: TypeAlias = Any
+    Other: TypeAlias = Any
+else:
+    class Number:
+        """Annotation of an input that may be a Python number instead of a tensor."""
 
-
-class Other:
-    """Annotation of an input whose dtype stands apart: an index, a mask, a condition."""
+    class Other:
+        """Annotation of an input whose dtype stands apart: an index, a mask, a condition."""
 
 
 class Input:
@@ -215,7 +219,7 @@ def split_options(options):
     return how, {k: v for k, v in options.items() if k not in how}
 
 
-METHODS = {}               # name -> function: methods whose signature is not that of the function of the same name
+METHODS: dict = {}         # name -> function: methods whose signature is not that of the function of the same name
 
 
 def method(function=None, *, name=None):

@@ -17,7 +17,7 @@ from . import graph
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 
 _state = {"on": False, "check_nan": True}
-_lines = weakref.WeakKeyDictionary()                       # node -> (file, line) of the call
+_lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()            # node -> (file, line) of the call
 
 
 def is_anomaly_enabled():

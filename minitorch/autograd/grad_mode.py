@@ -34,7 +34,8 @@ def is_inference_mode_enabled():
 class _Mode:
     """Sets the mode on entry and puts the old one back on exit; wraps functions and generators alike."""
 
-    enabled = inference = None
+    enabled: bool | None = None
+    inference: bool | None = None
 
     def __enter__(self):
         # A stack, so that one object can be entered again inside itself.

@@ -14,7 +14,7 @@ import weakref
 __all__ = ["Node", "written", "version", "owner"]
 
 clock = 0                  # the number of writes in place so far, anywhere
-writes = {}                # id of an array that owns memory -> Write, for arrays that were written to
+writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
 watch = None               # called with each new node: anomaly mode, the profiler
 inspect = None             # called with each node and the gradients it has just made: anomaly mode
 

@@ -15,7 +15,7 @@ class Backend:
     the array module's own function. The choice is made once for each name and kept as an instance attribute.
     """
 
-    block = None               # how many elements at a time keep a chain of elementwise steps in the cache; None: all
+    block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
 
     def __init__(self, device, xp, kernels=None):
         self.device, self.xp, self.kernels, self.ndarray = device, xp, kernels or {}, xp.ndarray

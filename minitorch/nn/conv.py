@@ -229,6 +229,11 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConvXdMixin(LazyModuleMixin):
     """Takes ``in_channels`` from the first input."""
 
+    spatial_dims: int
+    groups: int
+    transposed: bool
+    kernel_size: tuple[int, ...]
+
     def _make_lazy(self, out_channels, bias, device, dtype):
         """After a constructor call with no channels: forget the weights until the number is known."""
         self.weight = UninitializedParameter(device=device, dtype=dtype)

@@ -1,6 +1,7 @@
 """``LazyModuleMixin``: modules that learn the shapes of their parameters from their first input."""
 
 import warnings
+from typing import Any
 
 import minitorch
 
@@ -17,6 +18,7 @@ class LazyModuleMixin:
     """
 
     cls_to_become: type | None = None
+    reset_parameters: Any                                  # the eager class's
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -327,7 +327,7 @@ def glu(input, dim=-1):
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {n}")
     lead = (slice(None),) * dim
-    return input[(*lead, slice(n // 2))] * R.sigmoid(input[(*lead, slice(n // 2, n))])
+    return input[lead + (slice(n // 2),)] * R.sigmoid(input[lead + (slice(n // 2, n),)])
 
 
 # ---- silu --------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ logical_xor = no_gradient("logical_xor", "Whether just one of them is nonzero.",
 logical_not = no_gradient("logical_not", "Whether `input` is zero.", inputs=["input"], promotion=None)
 
 # ---- bits --------------------------------------------------------------------------------------------------
-WHOLE = dict(sample=lambda d: ([d.integers((2, 3), 0, 9), d.integers((3,), 0, 9)], {}))
+WHOLE: dict = dict(sample=lambda d: ([d.integers((2, 3), 0, 9), d.integers((3,), 0, 9)], {}))
 bitwise_and = no_gradient("bitwise_and", "``input & other`` for integers, bit by bit, and bools.", **WHOLE)
 bitwise_or = no_gradient("bitwise_or", "``input | other`` for integers, bit by bit, and bools.", **WHOLE)
 bitwise_xor = no_gradient("bitwise_xor", "``input ^ other`` for integers, bit by bit, and bools.", **WHOLE)

@@ -55,7 +55,7 @@ def columns(F, x, kernel, out, geometry, by_pixels):
     """
     xp, n, channels = F.xp, len(kernel), x.shape[1]
     if prod(kernel) == 1 and not by_pixels and set(geometry.stride) == {1} and not any(geometry.padding):
-        x = x[(Ellipsis, *[slice(0, m) for m in out])]                          # 1x1: the input is its own columns
+        x = x[(Ellipsis,) + tuple([slice(0, m) for m in out])]                  # 1x1: the input is its own columns
         yield slice(0, len(x)), slice(0, out[0]), x
         return
     row_bytes = channels * prod(kernel) * prod(out[1:]) * x.itemsize
@@ -156,7 +156,7 @@ def by_forward(F, grad, weight, geometry, out):
     choose("forward", grad.shape[1], mirrored.shape, again, len(grad), size)(F, grad, mirrored, None, again, target)
     if target is not out:                                                       # output_padding: zeros behind
         out[...] = 0
-        out[(Ellipsis, *[slice(0, n) for n in size])] = target
+        out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target
 
 
 def scatter_by_channels(F, grad, weight, geometry, out):
@@ -200,7 +200,7 @@ def scatter_by_pixels(F, grad, weight, geometry, out):
             view = shifted(below, offset, geometry.stride, part.shape[1:-1])
             view += columns_.transpose(last)
         if rows.stop == size[0]:
-            out[images] = padded[(Ellipsis, *inner)]
+            out[images] = padded[(Ellipsis,) + inner]
 
 
 # ---- depthwise: one input channel a group ------------------------------------------------------------------

@@ -26,7 +26,7 @@ ALL = slice(None)
 def slice_view(F, input, *, index):
     """``input[index]`` for integers, slices, None and Ellipsis: a view."""
     out = input[index]
-    return out if out.__class__ is F.ndarray else input[(*index, ...)]   # one element: as a 0-d view, not a number
+    return out if out.__class__ is F.ndarray else input[index + (...,)]  # one element: as a 0-d view, not a number
 
 
 @op(namespace=None, input=lambda F, g, index: F.slice_view(g, index=index),

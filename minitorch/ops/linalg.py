@@ -324,7 +324,8 @@ def lstsq(input, B, rcond=None, *, driver=None):
     rhs = B.unsqueeze(-1) if vector else B
     X = matmul(pinv(input, rtol=rcond), rhs)
     rank = matrix_rank(input.detach(), rtol=rcond)
-    empty, m, n = wrap(xp.empty(0, a.dtype), input.backend), *a.shape[-2:]
+    empty = wrap(xp.empty(0, a.dtype), input.backend)
+    m, n = a.shape[-2:]
     residuals = X.reshape(-1)[:0]
     if m > n and driver != "gelsy" and bool((rank.array == n).all()):
         residuals = (matmul(input, X) - rhs).square().sum(-2)

@@ -55,7 +55,7 @@ def take_along(F, x, index, axis):
         return F.xp.take(x, F.from_host(index), axis)
     out = F.xp.empty((*x.shape[:axis], len(index), *x.shape[axis + 1:]), x.dtype)
     for place, position in pieces:
-        out[(*lead, position)] = x[(*lead, place)]
+        out[lead + (position,)] = x[lead + (place,)]
     return out
 
 
@@ -67,10 +67,10 @@ def add_along(xp, grad, index, axis, size):
         order = np.argsort(index, kind="stable")
         index = index[order]
         starts = np.flatnonzero(np.diff(index, prepend=-1))
-        out[(*lead, index[starts])] = xp.add.reduceat(xp.take(grad, order, axis), starts, axis)
+        out[lead + (index[starts],)] = xp.add.reduceat(xp.take(grad, order, axis), starts, axis)
         return out
     for place, position in pieces:
-        target, part = out[(*lead, place)], grad[(*lead, position)]
+        target, part = out[lead + (place,)], grad[lead + (position,)]
         target += xp.add.reduce(part, axis, keepdims=True) if target.shape[axis] < part.shape[axis] else part
     return out
 

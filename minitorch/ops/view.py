@@ -217,8 +217,8 @@ def _mT(self):
     return transpose(self, -2, -1)
 
 
-Tensor.T = Tensor.H = property(_T, doc=_T.__doc__)
-Tensor.mT = Tensor.mH = property(_mT, doc=_mT.__doc__)
+for _name, _transposed in (("T", _T), ("H", _T), ("mT", _mT), ("mH", _mT)):
+    setattr(Tensor, _name, property(_transposed, doc=_transposed.__doc__))
 
 
 # ---- pieces ------------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def diagonal_put(F, input, *, shape, offset, dim1, dim2):
 def unbind_views(F, input, *, dim):
     """The slices along `dim`, as views."""
     at = (slice(None),) * dim
-    return tuple([input[(*at, i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
+    return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
 @op(namespace=None, joint=lambda F, g, needs, dim: F.unbind_views(g, dim=dim),

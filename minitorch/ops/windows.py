@@ -38,20 +38,18 @@ def pad_sides(xp, x, sides, value=0):
     lead = x.ndim - len(sides)
     shape = [n + b + a for n, (b, a) in zip(x.shape[lead:], sides)]
     out = xp.empty((*x.shape[:lead], *shape), x.dtype)
-    inner, source = [], []
+    inner, source = [Ellipsis], [Ellipsis]
     for (b, a), size in zip(sides, shape):
         inner.append(slice(max(b, 0), size - max(a, 0)))
         source.append(slice(max(-b, 0), size - b - max(a, 0)))
     # Only the frame is filled: first whole slabs, then what they leave of each further dimension.
-    done = [Ellipsis]
     for i, ((b, a), size) in enumerate(zip(sides, shape)):
-        rest = (slice(None),) * (len(sides) - i - 1)
+        done, rest = tuple(inner[:i + 1]), (slice(None),) * (len(sides) - i - 1)
         if b > 0:
-            out[(*done, slice(0, b), *rest)] = value
+            out[done + (slice(0, b),) + rest] = value
         if a > 0:
-            out[(*done, slice(size - a, None), *rest)] = value
-        done.append(inner[i])
-    out[(Ellipsis, *inner)] = x[(Ellipsis, *source)]
+            out[done + (slice(size - a, None),) + rest] = value
+    out[tuple(inner)] = x[tuple(source)]
     return out
 
 
@@ -68,7 +66,7 @@ def offsets(kernel, dilation):
 
 def shifted(x, offset, stride, out):
     """The view of `x` that holds, for each of the `out` windows, its place at `offset`."""
-    return x[(Ellipsis, *[slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offset, stride, out)])]
+    return x[(Ellipsis,) + tuple([slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offset, stride, out)])]
 
 
 def window_view(F, x, kernel, stride, dilation, out):

@@ -12,6 +12,8 @@ What the user may do between two steps (freeze or replace parameters, edit or lo
 comparing the arrays with those that the plan of the last step was made for; where they differ, a new plan is made.
 """
 
+from typing import Any
+
 import numpy as np
 
 from .. import backends
@@ -37,7 +39,7 @@ class Elementwise(Optimizer):
     among PyTorch's kernels; here they are accepted and make no difference.
     """
 
-    rule = None
+    rule: Any = None
     scratch = 1                                            # how many scratch arrays the rule needs
 
     def __init__(self, params, defaults):

@@ -20,8 +20,8 @@ from ..tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook", "required"]
 
-_global_pre_hooks = OrderedDict()
-_global_post_hooks = OrderedDict()
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
 
 # Options that PyTorch added to existing optimisers over the years; a state dict from before lacks them.
 _LATER_OPTIONS = {"nesterov": False, "amsgrad": False, "momentum": 0, "centered": False, "maximize": False,
@@ -108,7 +108,7 @@ class Optimizer:
     [0.0, 0.0]
     """
 
-    counters = ("step",)        # the states that are a number, of a type of their own, for each parameter
+    counters: tuple[str, ...] = ("step",)   # the states that are a number, of a type of their own, for each parameter
     _opt_called = None          # None: no scheduler watches; False or True: whether step ran since one does
 
     def __init_subclass__(cls, **kwargs):

@@ -16,7 +16,7 @@ _FILES = dict(
     linear=linear, loss=loss, module=module, normalization=norm, padding=padding, pixelshuffle=pixelshuffle,
     pooling=pooling, rnn=rnn, sparse=sparse, transformer=transformer, upsampling=upsampling, utils=common)
 
-activation.MultiheadAttention = attention.MultiheadAttention        # PyTorch keeps it there
+vars(activation).update(MultiheadAttention=attention.MultiheadAttention)        # PyTorch keeps it there
 sys.modules.update({f"{__name__}.{name}": file for name, file in _FILES.items()})
 globals().update(_FILES)
 

@@ -41,7 +41,7 @@ class LRScheduler:
 
     _get_lr_called_within_step = False
     _is_initial = False
-    _not_saved = ("optimizer",)
+    _not_saved: tuple[str, ...] = ("optimizer",)
 
     def __init__(self, optimizer, last_epoch=-1):
         check_optimizer(optimizer)
