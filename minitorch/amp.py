@@ -18,6 +18,8 @@ def _setting(name):
 
     def set(self, value):
         setattr(self, name, value)
+    get.__doc__ = f"The {name[1:].replace('_', ' ')}."
+    set.__doc__ = f"Change the {name[1:].replace('_', ' ')}."
     return get, set
 
 

@@ -47,6 +47,7 @@ def max_memory_allocated(device=None):
 
 
 def _no_device(*args, **kwargs):
+    """RuntimeError: there is no device."""
     raise RuntimeError("No CUDA device is available: this version of minitorch computes on the CPU. Guard such calls "
                        "with `if minitorch.cuda.is_available():`")
 

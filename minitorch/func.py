@@ -27,6 +27,7 @@ def tree_map(f, tree, *rest):
 
 
 def leaves(tree):
+    """The tensors of nested containers, in order."""
     found = []
     tree_map(found.append, tree)
     return found

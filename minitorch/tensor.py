@@ -113,8 +113,8 @@ class Tensor:
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
     nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
-    is_cuda = property(lambda self: self.device.type == "cuda")
-    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the memory is that of a CUDA device.")
+    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the memory is the host's.")
     is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
     is_sparse = is_quantized = is_mkldnn = is_meta = is_nested = False
     layout = property(lambda self: strided, doc="Always `strided`.")
@@ -190,6 +190,7 @@ class Tensor:
         return complex(self.only_element())
 
     def only_element(self):
+        """`item`, with the words of a conversion to a Python number."""
         if self.array.size != 1:
             raise ValueError(f"only one element tensors can be converted to Python scalars, this one has "
                              f"{self.array.size}: use tolist()")
@@ -269,6 +270,7 @@ class Tensor:
         return self.storage_range()[0]
 
     def storage_range(self):
+        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
         memory = graph.owner(self.array)
         return (pointer(self.array) - pointer(memory)) // self.array.itemsize, memory.nbytes // self.array.itemsize
 
@@ -339,6 +341,7 @@ class Tensor:
         self._grad = None
 
     def check_grad(self, g):
+        """Errors for what cannot be this tensor's `grad`."""
         if not isinstance(g, Tensor):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
         if g.array.shape != self.array.shape:
@@ -408,6 +411,7 @@ class Tensor:
         return graph.Hooks.of(self).add("accumulated", hook)
 
     def edge(self):
+        """What `next_functions` shows of a leaf."""
         return graph.AccumulateGrad(self), 0
 
     # -- text ----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """``torch.backends.cudnn`` and its like: switches that programs set, and questions they ask, about other libraries.
 
-None of these libraries is used here: `is_available` says so, and settings are kept but change nothing. They are modules,
-so that programs can say ``import torch.backends.cudnn as cudnn``.
+None of these libraries is used here: `is_available` says so, and settings are kept but change nothing. They are
+modules, so that programs can say ``import torch.backends.cudnn as cudnn``.
 """
 
 import sys

@@ -10,7 +10,7 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Calls `module` on the device it lives on. Its parameters are named ``module.<name>``, as in PyTorch's checkpoints.
+    """Calls `module` on the device it lives on. Its parameters are named ``module.<name>``, as in checkpoints.
 
     device_ids: at most one device. output_device, dim: taken as PyTorch takes them; without several devices they
         change nothing. ValueError for several devices.

@@ -32,6 +32,7 @@ from . import (
     loss,
     lu,
     margin,
+    mask,
     matmul,
     norm,
     norms,
@@ -58,7 +59,7 @@ from . import (
 
 __all__ = ["activation", "arithmetic", "attention", "compare", "conv", "convert", "create", "cross_entropy", "ctc",
            "cumulative", "decompositions", "distance", "dropout", "einsum", "embedding", "extreme", "fold", "grid",
-           "histogram", "index", "join", "linalg", "linear", "loss", "lu", "margin", "matmul", "norm", "norms",
+           "histogram", "index", "join", "linalg", "linear", "loss", "lu", "margin", "mask", "matmul", "norm", "norms",
            "operators", "pad",
            "pointwise", "pool", "query", "random", "reduce", "resize", "rounding", "scatter", "search",
            "shape", "shuffle", "softmax", "sort", "special", "statistics", "unpool", "view"]

@@ -128,7 +128,8 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(namespace=None, node_name="LdexpBackward0", input=lambda F, g, exponent, sign: F.scale_by_power(g, exponent, sign=sign),
+@op(namespace=None, node_name="LdexpBackward0",
+    input=lambda F, g, exponent, sign: F.scale_by_power(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
 def scale_by_power(F, input, exponent, *, sign):
     """``input * 2 ** (sign * exponent)`` for an integer tensor `exponent`, exactly."""

@@ -65,6 +65,7 @@ class SummaryWriter:
         self._file(folder or self.log_dir).add_event(event)
 
     def get_logdir(self) -> str:
+        """The folder that is written to."""
         return self.log_dir
 
     def add_scalar(
@@ -159,6 +160,7 @@ class SummaryWriter:
         self._write(value, global_step, walltime)
 
     def add_graph(self, *args, **kwargs):
+        """NotImplementedError: there is no traced graph."""
         raise NotImplementedError("add_graph: minitorch runs eagerly and has no traced graph to write; "
                                   "print(model) shows a model's layers")
 
@@ -168,6 +170,7 @@ class SummaryWriter:
             file.flush()
 
     def close(self):
+        """Write what is left and close the files."""
         for file in self._files.values():
             file.flush()
             file.close()
