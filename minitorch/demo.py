@@ -24,7 +24,7 @@ def main(argv=None):
     count = sum(p.numel() for p in model.parameters())
     print(f"{len(train[0])} training and {len(test[0])} test images of {train[0].shape[-2]}x{train[0].shape[-1]} "
           f"pixels; a network of {count:,} parameters, on {args.device}")
-    epochs = args.epochs or (3 if args.data == "mnist" else 20)
+    epochs = args.epochs or (3 if args.data == "mnist" else 15)
     optimizer = optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.01)
     batches = -(-len(train[0]) // args.batch_size)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, 4 * args.lr, total_steps=epochs * batches)
@@ -46,7 +46,7 @@ def parse(argv):
                         help="the 8x8 digits that come with the package, or MNIST (downloaded)")
     parser.add_argument("--root", default="data", help="where downloaded data are kept")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or sim")
-    parser.add_argument("--epochs", type=int, default=0, help="default: 20 for the digits, 3 for MNIST")
+    parser.add_argument("--epochs", type=int, default=0, help="default: 15 for the digits, 3 for MNIST")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
@@ -70,13 +70,13 @@ def load(data, root):
 def network(nn, side):
     """Two convolutions and two linear layers; `side` is the height and width of the images."""
     return nn.Sequential(
-        nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
-        nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(),
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
         nn.Dropout(0.3),
-        nn.Linear(64 * (side // 2) ** 2, 128), nn.ReLU(),
-        nn.Linear(128, 10))
+        nn.Linear(32 * (side // 2) ** 2, 64), nn.ReLU(),
+        nn.Linear(64, 10))
 
 
 def train_epoch(model, optimizer, schedule, data, args, label):
