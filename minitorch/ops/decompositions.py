@@ -236,7 +236,10 @@ def cholesky_inverse(input, upper=False):
 
 @composite(out=True)
 def cholesky_solve(input, L, upper=False):
-    """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n)."""
+    """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
+
+    Only the triangle of `L` is read, and only there it has a gradient (PyTorch gives the other one a gradient too).
+    """
     b, a = input.array, L.array
     for x, name in ((b, "b"), (a, "u")):
         if x.ndim < 2:

@@ -77,43 +77,55 @@ def spelled_out(args):
 
 
 # ---- two operands at a time --------------------------------------------------------------------------------
+@functools.lru_cache(1000)
+def plan(in_a, a, in_b, b, keep):
+    """How arrays of shapes `a` and `b` become one batched matrix product, summed over the letters not in `keep`.
+
+    For each its `Shape`, then whether anything is summed, the shape of the result and its letters.
+    """
+    m, n = dict(zip(in_a, a)), dict(zip(in_b, b))
+    # Letters that stretch (size 1 where the other has more) are dropped, those that nobody else has are summed.
+    stretched = [{c for c in m if m[c] == 1 != n.get(c, 1)}, {c for c in n if n[c] == 1 != m.get(c, 1)}]
+    left, right = [[c for c in word if c not in gone] for word, gone in zip((in_a, in_b), stretched)]
+    alone = {c for c in set(left) ^ set(right) if c not in keep}
+    left, right = [c for c in left if c not in alone], [c for c in right if c not in alone]
+    batch = [c for c in left if c in right and c in keep]
+    summed = [c for c in left if c in right and c not in keep]
+    left, right = [c for c in left if c not in right], [c for c in right if c not in left]
+    sizes = [[x[c] for c in word] for x, word in ((m, batch), (m, left), (n, right))]
+    if summed:
+        k = count([m[c] for c in summed])
+        flat = (*sizes[0], count(sizes[1]), k), (*sizes[0], k, count(sizes[2]))
+    else:
+        flat = (*sizes[0], *sizes[1], *[1] * len(right)), (*sizes[0], *[1] * len(left), *sizes[2])
+    return (Shape(in_a, stretched[0] | alone, batch + left + summed, flat[0]),
+            Shape(in_b, stretched[1] | alone, batch + summed + right, flat[1]),
+            bool(summed), tuple(sizes[0] + sizes[1] + sizes[2]), "".join(batch + left + right))
+
+
+class Shape:
+    """What an operand is brought to: dimensions to sum, the order of the others, their sizes."""
+
+    def __init__(self, letters, dropped, order, sizes):
+        self.dropped = tuple([i for i, c in enumerate(letters) if c in dropped])
+        rest = [c for c in letters if c not in dropped]
+        order = [rest.index(c) for c in order]
+        self.order, self.sizes = None if order == sorted(order) else order, sizes
+
+    def __call__(self, x):
+        if self.dropped:
+            x = x.sum(self.dropped, x.dtype)
+        if self.order:
+            x = x.transpose(self.order)
+        return x if x.shape == self.sizes else x.reshape(self.sizes)
+
+
 def contract_pair(F, a, in_a, b, in_b, keep):
     """The product of two arrays, summed over the letters that are not in `keep`; and the letters of the result."""
-    a, in_a, b, in_b = trimmed(a, in_a, b, in_b, keep)
-    batch = [c for c in in_a if c in in_b and c in keep]
-    summed = [c for c in in_a if c in in_b and c not in keep]
-    left, right = [c for c in in_a if c not in in_b], [c for c in in_b if c not in in_a]
-    a = a.transpose([in_a.index(c) for c in batch + left + summed])
-    b = b.transpose([in_b.index(c) for c in batch + summed + right])
-    n, k = len(batch), len(summed)
-    sizes = a.shape[n:n + len(left)], b.shape[n + k:]
-    if summed:
-        a = a.reshape(*a.shape[:n], count(sizes[0]), count(a.shape[a.ndim - k:]))
-        b = b.reshape(*b.shape[:n], count(b.shape[n:n + k]), count(sizes[1]))
-        out = F.gemm(for_blas(F, a), for_blas(F, b))
-        out = out.reshape((*out.shape[:n], *sizes[0], *sizes[1]))
-    else:
-        out = F.xp.multiply(a.reshape(a.shape + (1,) * len(right)),
-                            b.reshape(b.shape[:n] + (1,) * len(left) + sizes[1]))
-    return out, "".join(batch + left + right)
-
-
-def trimmed(a, in_a, b, in_b, keep):
-    """Without the letters that stretch (size 1 where the other has more), summed over those that nobody else has."""
-    m, n = dict(zip(in_a, a.shape)), dict(zip(in_b, b.shape))
-    a, in_a = without(a, in_a, [c for c in in_a if m[c] == 1 != n.get(c, 1)])
-    b, in_b = without(b, in_b, [c for c in in_b if n[c] == 1 != m.get(c, 1)])
-    alone = set(in_a) ^ set(in_b)
-    return (*without(a, in_a, [c for c in in_a if c in alone and c not in keep]),
-            *without(b, in_b, [c for c in in_b if c in alone and c not in keep]))
-
-
-def without(x, letters, drop):
-    """`x` summed over the letters `drop`, and the other letters."""
-    if not drop:
-        return x, letters
-    return (x.sum(tuple([letters.index(c) for c in drop]), x.dtype),
-            "".join(c for c in letters if c not in drop))
+    shape_a, shape_b, summed, shape, letters = plan(in_a, a.shape, in_b, b.shape, keep)
+    a, b = shape_a(a), shape_b(b)
+    out = F.gemm(for_blas(F, a), for_blas(F, b)) if summed else F.xp.multiply(a, b)
+    return (out if out.shape == shape else out.reshape(shape)), letters
 
 
 def for_blas(F, x):
@@ -147,10 +159,10 @@ def contract(F, *operands, equation):
     while len(arrays) > 1:
         i, j = (0, 1) if len(arrays) == 2 else next_pair(terms, [x.shape for x in arrays], output)
         b, in_b, a, in_a = arrays.pop(j), terms.pop(j), arrays.pop(i), terms.pop(i)
-        made, letters = contract_pair(F, a, in_a, b, in_b, set(output).union(*terms))
+        made, letters = contract_pair(F, a, in_a, b, in_b, output + "".join(terms))
         arrays.append(made)
         terms.append(letters)
-    return arrays[0].transpose([terms[0].index(c) for c in output])
+    return arrays[0] if terms[0] == output else arrays[0].transpose([terms[0].index(c) for c in output])
 
 
 def contract_grads(F, g, needs, operands, equation):
@@ -196,8 +208,9 @@ def einsum(*args):
         if not isinstance(x, Tensor):
             raise TypeError(f"einsum(): operand {i} must be Tensor, not {type(x).__name__}")
     terms, output = parse(equation, tuple([x.array.ndim for x in operands]))
-    operands, terms = map(list, zip(*[diagonals(x, t, i) for i, (x, t) in enumerate(zip(operands, terms))]))
-    check_sizes(operands, terms)
+    if any([len(set(t)) < len(t) for t in terms]):
+        operands, terms = zip(*[diagonals(x, t, i) for i, (x, t) in enumerate(zip(operands, terms))])
+    check_sizes(tuple([x.array.shape for x in operands]), terms)
     if len(operands) > 1:
         return contract(operands, ",".join(terms) + "->" + output)
     x, term = operands[0], terms[0]
@@ -219,10 +232,11 @@ def diagonals(x, term, i):
     return x, term
 
 
-def check_sizes(operands, terms):
+@functools.lru_cache(1000)
+def check_sizes(shapes, terms):
     sizes = {}
-    for i, (x, term) in enumerate(zip(operands, terms)):
-        for c, n in zip(term, x.array.shape):
+    for i, (shape, term) in enumerate(zip(shapes, terms)):
+        for c, n in zip(term, shape):
             if sizes.setdefault(c, n) != n and n != 1:
                 if sizes[c] != 1:
                     fail(f"subscript {c} has size {n} for operand {i} which does not broadcast with previously seen "

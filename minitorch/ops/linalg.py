@@ -12,7 +12,6 @@ from .. import return_types
 from ..errors import worded
 from ..op import composite, op
 from ..tensor import Tensor, wrap
-from .compare import where
 from .create import zero
 from .decompositions import LinAlgError, check, each, incompatible, spread_matrix, svdvals, t
 from .join import cat
@@ -79,8 +78,19 @@ def inv_ex(A, *, check_errors=False):
     The inverse of a singular matrix is inf, or LinAlgError with `check_errors`.
     """
     check("linalg.inv_ex", A.array, square=True)
-    info = lu_packed(A.detach(), "linalg.inv_ex")[2]
-    return return_types.linalg_inv_ex(inverse_of(A, check_errors), info)
+    return return_types.linalg_inv_ex(*with_info(A, check_errors, lambda strict: inverse_of(A, strict)))
+
+
+def with_info(A, check_errors, function):
+    """The result of ``function(strict)``, and for each matrix 0 or where its LU decomposition has a zero."""
+    try:
+        out = function(True)
+        info = wrap(A.backend.xp.zeros(A.array.shape[:-2], "int32"), A.backend)
+    except LinAlgError:
+        if check_errors:
+            raise
+        out, info = function(False), lu_packed(A.detach(), "")[2]
+    return out, info
 
 
 # ---- systems of equations ----------------------------------------------------------------------------------
@@ -140,9 +150,8 @@ def solve_ex(A, B, *, left=True, check_errors=False):
 
     The solution for a singular matrix is NaN, or LinAlgError with `check_errors`.
     """
-    result = solved("linalg.solve_ex", A, B, left, check_errors)
-    info = lu_packed(A.detach(), "linalg.solve_ex")[2]
-    return return_types.linalg_solve_ex(result, info)
+    return return_types.linalg_solve_ex(*with_info(A, check_errors, lambda strict: solved(
+        "linalg.solve_ex", A, B, left, strict)))
 
 
 # ---- determinants ------------------------------------------------------------------------------------------
@@ -408,10 +417,10 @@ def cond(A, p=None):
             return s.sum(-1)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     check(f"linalg.cond(ord={p})", A.array, square=True)
-    bad = wrap(lu_packed(A.detach(), "linalg.cond")[2].array > 0, A.backend)
-    unit = wrap(A.backend.xp.eye(A.array.shape[-1], dtype=A.array.dtype), A.backend)
-    safe = where(bad[..., None, None], unit, A) if bad.array.any() else A
-    return (matrix_norm(A, p) * matrix_norm(inv(safe), p)).masked_fill(bad, INF)
+    inverse, info = inv_ex(A)
+    bad = info > 0
+    inverse = inverse.masked_fill(bad[..., None, None], 0.0)
+    return (matrix_norm(A, p) * matrix_norm(inverse, p)).masked_fill(bad, INF)
 
 
 # ---- powers ------------------------------------------------------------------------------------------------

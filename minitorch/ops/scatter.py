@@ -5,6 +5,8 @@ argument order (``dim`` before ``index``) differs from the table's (arrays befor
 here are a line that calls a row.
 """
 
+import functools
+
 import numpy as np
 
 from ..errors import not_implemented, worded
@@ -24,16 +26,20 @@ def axis(x, dim):
     return dim % n
 
 
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+CACHED = 4096              # offsets of so many elements are remembered
+
+
 def check_bounds(index, size, dim, error=RuntimeError):
     """No index may be negative or too large: seen as unsigned, the negative ones are the largest."""
-    if index.size and index.view(f"u{index.itemsize}").max() >= size:
+    if index.size and index.view(UNSIGNED[index.itemsize]).max() >= size:
         bad = index[(index < 0) | (index >= size)].flat[0]
         raise worded(error(f"index {bad} is out of bounds for dimension {dim} with size {size}"))
 
 
-def check_integers(name, index, kinds=("int32", "int64")):
-    if index.dtype.name not in kinds:
-        raise worded(RuntimeError(f"{name}(): Expected dtype {'/'.join(kinds)} for index, but got {index.dtype}: "
+def check_integers(name, index):
+    if index.dtype.kind != "i" or index.itemsize < 4:
+        raise worded(RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}: "
                                   f"convert it, as in index.long()"))
 
 
@@ -42,25 +48,28 @@ def places(name, xp, shape, index, dim):
     if not index.size:
         return xp.zeros(index.shape, "int64")
     check_integers(name, index)
-    if max(len(shape), 1) != max(index.ndim, 1):
+    if len(shape) != index.ndim and (len(shape) > 1 or index.ndim > 1):
         raise worded(RuntimeError(f"Index tensor must have the same number of dimensions as input tensor: {name}() got "
                                   f"an index of shape {list(index.shape)} for {list(shape)}"))
-    if not shape:
-        check_bounds(index, 1, dim)
-        return xp.zeros(index.shape, "int64")
-    check_bounds(index, shape[dim], dim)
-    if not index.ndim:
+    check_bounds(index, shape[dim] if shape else 1, dim)
+    if index.ndim < 2:
         return index
-    steps = row_major(shape)
-    out = index * steps[dim]
-    for i, (n, size) in enumerate(zip(index.shape, shape)):
+    small = index.size <= CACHED
+    step, rest = (offsets if small else offsets.__wrapped__)(name, xp, shape, index.shape, dim)
+    return (index if step == 1 else index * np.int64(step)) + rest
+
+
+@functools.lru_cache(256)
+def offsets(name, xp, shape, within, dim):
+    """How far apart neighbours along `dim` are, and the places of the elements of an index that is all 0."""
+    steps, rest = row_major(shape), 0
+    for i, (n, size) in enumerate(zip(within, shape)):
         if i != dim and n > size:
-            raise worded(RuntimeError(f"Size does not match at dimension {i}: {name}() expected index "
-                                      f"{list(index.shape)} to be no larger than self {list(shape)} apart from "
-                                      f"dimension {dim}"))
+            raise worded(RuntimeError(f"Size does not match at dimension {i}: {name}() expected index {list(within)} "
+                                      f"to be no larger than self {list(shape)} apart from dimension {dim}"))
         if i != dim and n > 1:
-            out += (xp.arange(n) * steps[i]).reshape((n,) + (1,) * (index.ndim - i - 1))
-    return out
+            rest = rest + (xp.arange(n) * steps[i]).reshape((n,) + (1,) * (len(within) - i - 1))
+    return steps[dim], rest
 
 
 def index_sample(d, *more):
@@ -274,12 +283,13 @@ def take_along_dim(input, indices, dim=None):
 
 
 # ---- an index for every slice ------------------------------------------------------------------------------
-def check_vector(name, index, kinds=("int32", "int64"), many=IndexError, kind=RuntimeError):
+def check_vector(name, index, long_only=False, many=IndexError, kind=RuntimeError):
     if index.ndim > 1:
         raise worded(many(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with shape "
                           f"{list(index.shape)}"))
-    if index.dtype.name not in kinds:
-        raise worded(kind(f"{name}(): Expected dtype {' or '.join(kinds)} for index, but got {index.dtype}"))
+    if index.dtype.kind != "i" or index.itemsize < (8 if long_only else 4):
+        raise worded(kind(f"{name}(): Expected dtype {'int64' if long_only else 'int32 or int64'} for index, but got "
+                          f"{index.dtype}: convert it, as in index.long()"))
 
 
 def moved(x, dim):
@@ -374,7 +384,7 @@ def check_slices(name, input, index, source, dim, error=RuntimeError):
     sample=lambda d: ([d.array((2, 2)), np.array([1]), d.array((2, 1))], dict(dim=1)))
 def index_copy_along(F, input, index: Other, source, *, dim):
     """A copy of `input` with the slices that `index` names replaced by those of `source`."""
-    check_vector("index_copy_", index, ("int64",))
+    check_vector("index_copy_", index, long_only=True)
     check_slices("index_copy", input, index, source, axis(input, dim), IndexError)
     out = F.xp.array(input, order="C")
     moved(out, dim)[index.reshape(-1)] = moved(source, dim)
@@ -395,7 +405,7 @@ def index_copy(input, dim, index, source):
 def index_fill_along(F, input, index: Other, value: Number, *, dim):
     """A copy of `input` with the slices that `index` names filled with a number."""
     dim = axis(input, dim)
-    check_vector("index_fill_", index, ("int64",), RuntimeError, IndexError)
+    check_vector("index_fill_", index, True, RuntimeError, IndexError)
     check_number("index_fill_", value)
     size = input.shape[dim] if input.ndim else 1
     check_bounds(F.xp.where(index < 0, index + size, index), size, dim, IndexError)
