@@ -19,7 +19,7 @@ __all__ = ["inplace", "overwrite"]
 
 def inplace(name, call, row=None):
     """The in-place twin, ``x.name_(...)``, of the function `call` (made from the table's `row`, if any)."""
-    ufunc = getattr(np, row.xp_name, None) if row is not None and row.forward is None else None
+    ufunc = getattr(np, row.xp_name, None) if row is not None and row.forward is None and row.differentiable else None
     writer = name + "_"
 
     def method(self, *args, **kwargs):

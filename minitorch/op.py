@@ -43,8 +43,8 @@ __all__ = ["OPS", "Op", "op", "ufunc", "composite", "method", "recorded", "FUNCT
 OPS: dict[str, "Op"] = {}  # name -> Op: every row of the table
 FUNCTIONS: dict = {}       # (namespace, public name) -> function: every public function, op or composite
 
-# What may stand where a row says Number: a tensor or one of these.
-NUMBERS = frozenset({bool, int, float})
+# What may stand where a row says Number without further ado: a tensor or one of these.
+NUMBERS = frozenset({int, float})
 f32, f64 = np.dtype("float32"), np.dtype("float64")
 
 

@@ -54,13 +54,13 @@ def scaled(input, other, alpha):
 @composite(inplace=True)
 def add(input, other, *, alpha=1, out=None):
     """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    return _add(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
+    return _add(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
 
 
 @composite(inplace=True, aliases=("subtract",))
 def sub(input, other, *, alpha=1, out=None):
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    return _sub(input, other if alpha == 1 else scaled(input, other, alpha), out=out)
+    return _sub(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
 
 
 @composite(method=False)
@@ -76,7 +76,7 @@ def in_place_sum(name, row):
     plain = inplace(name, row, row.op)
 
     def twin(self, other, *, alpha=1):
-        return plain(self, other if alpha == 1 else scaled(self, other, alpha))
+        return plain(self, other if alpha == 1 and alpha is not True else scaled(self, other, alpha))
     twin.__name__, twin.__doc__ = name + "_", plain.__doc__
     return twin
 
