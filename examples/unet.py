@@ -64,7 +64,7 @@ def dice(found, target):
 
 
 def main():
-    args = options(__doc__, steps=150, batch=16)
+    args = options(__doc__, steps=300, batch=16)
     batches = iter(DataLoader(Shapes(), batch_size=args.batch))
     model = UNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)

@@ -55,7 +55,7 @@ def test_a_pytorch_script_runs_unmodified(tmp_path):
     assert out.strip() == "minitorch.tensor True __main__ ['script.py', '3', '--flag']"
 
 
-@pytest.mark.parametrize("line, word", [("import torch.onnx", "minitorch.onnx"),
+@pytest.mark.parametrize("line, word", [("import torch.fx", "minitorch.fx"),
                                         ("import torch; torch.nonsense", "nonsense"),
                                         ("from torch import sparse_coo_tensor", "sparse_coo_tensor")])
 def test_what_is_missing_says_so(tmp_path, line, word):
@@ -110,3 +110,9 @@ def test_data_parallel_on_one_device(tmp_path):
     assert torch.nn.parallel.data_parallel(linear, x, range(1)).equal(linear(x))
     with pytest.raises(ValueError, match="device_ids"):
         torch.nn.DataParallel(linear, device_ids=[0, 1])
+
+
+def test_onnx_can_be_imported_and_says_what_it_lacks():
+    import minitorch as torch
+    with pytest.raises(NotImplementedError, match="state_dict"):
+        torch.onnx.export(torch.nn.Linear(1, 1), torch.ones(1), "x.onnx")

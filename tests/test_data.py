@@ -460,3 +460,8 @@ def test_importing_data_starts_nothing():
         "assert threading.active_count() == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_sampler_without_end_begins_at_once():
+    sampler = minitorch.utils.data.RandomSampler(range(10), replacement=True, num_samples=10**10)
+    assert len(sampler) == 10**10 and next(iter(sampler)) in range(10)

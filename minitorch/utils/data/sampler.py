@@ -4,7 +4,7 @@ Random samplers draw what PyTorch draws, in the same order, so a seed gives the 
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from itertools import islice
+from itertools import chain, islice, repeat
 from typing import Generic, TypeVar
 
 import minitorch
@@ -65,7 +65,7 @@ class RandomSampler(Sampler[int]):
         if self.replacement:
             # In blocks of 32, as PyTorch draws them: the block size shows in what a shared generator gives next.
             full, rest = divmod(self.num_samples, 32)
-            for size in [32] * full + [rest]:
+            for size in chain(repeat(32, full), [rest]):
                 yield from minitorch.randint(n, (size,), dtype=minitorch.int64, generator=generator).tolist()
         else:
             full, rest = divmod(self.num_samples, n)
