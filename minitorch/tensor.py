@@ -277,8 +277,10 @@ class Tensor:
 
     def is_contiguous(self, memory_format=None):
         """Whether the elements lie in memory in the order of the indices, without gaps."""
-        if memory_format is channels_last:
-            return self.array.ndim == 4 and self.array.transpose(0, 2, 3, 1).flags.c_contiguous
+        if memory_format in (channels_last, channels_last_3d):
+            order = (0, *range(2, self.array.ndim), 1)     # the channels, dimension 1, vary fastest
+            wanted = 4 if memory_format is channels_last else 5
+            return self.array.ndim == wanted and self.array.transpose(order).flags.c_contiguous
         return self.array.flags.c_contiguous
 
     def data_ptr(self):

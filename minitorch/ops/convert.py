@@ -5,8 +5,8 @@ from ..autograd.function import Function
 from ..device import device as Device
 from ..dtypes import as_np
 from ..inplace import inplace
-from ..op import method
-from ..tensor import Tensor, channels_last, preserve_format, wrap
+from ..op import composite, method
+from ..tensor import Tensor, channels_last, channels_last_3d, contiguous_format, preserve_format, wrap
 from . import create
 from .index import as_number
 from .shape import clone, copy_contiguous, to_dtype
@@ -52,10 +52,12 @@ def in_format(x, memory_format):
     """`x` with its elements in the order that `memory_format` asks for; itself if they are."""
     if memory_format is preserve_format or x.is_contiguous(memory_format=memory_format):
         return x
-    if memory_format is channels_last:
-        if x.array.ndim != 4:
-            raise RuntimeError("required rank 4 tensor to use channels_last format")
-        return copy_contiguous(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    if memory_format in (channels_last, channels_last_3d):
+        rank = 4 if memory_format is channels_last else 5
+        if x.array.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+        inner = range(2, rank)
+        return copy_contiguous(x.permute(0, *inner, 1)).permute(0, rank - 1, *range(1, rank - 1))
     return copy_contiguous(x)
 
 
@@ -127,10 +129,14 @@ def type_(self, dtype=None, non_blocking=False):
     return to(self, dtype=dtype)
 
 
-@method(name="clone")
-def clone_method(self, *, memory_format=None):
-    """A copy with memory of its own; gradients flow through it."""
-    return (copy_contiguous if str(memory_format) == "torch.contiguous_format" else clone)(self)
+@composite(public_name="clone")
+def clone_in(input, *, memory_format=None):
+    """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
+    `memory_format` asks for another.
+    """
+    if memory_format is None or memory_format is preserve_format:
+        return clone(input)
+    return copy_contiguous(input) if memory_format is contiguous_format else in_format(clone(input), memory_format)
 
 
 zero_ = method(inplace("zero", create.zero), name="zero_")

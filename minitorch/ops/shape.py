@@ -131,7 +131,7 @@ def unsqueeze(F, input, *, dim):
 
 
 # ---- copies and casts --------------------------------------------------------------------------------------
-@op(method=False, input=lambda F, g: g)
+@op(namespace=None, input=lambda F, g: g)
 def clone(F, input):
     """A copy of `input` with memory of its own, in the order of `input`'s memory."""
     return input.copy("K")
