@@ -25,7 +25,7 @@ def general(op, inputs, attrs, out=None):
         if not op.of_numbers:
             raise errors.not_a_tensor(op, op.inputs[0], 0, inputs[0])
         inputs = [number_tensor(x) for x in inputs]
-    check_devices(op, inputs)
+    inputs = on_one_device(op, inputs, kinds)
     if op.check:
         op.check(*[getattr(x, "array", x) for x in inputs])
     if op.promotion:
@@ -65,14 +65,21 @@ def number_tensor(x):
     return wrap(backends.default.xp.asarray(x, dtypes.of_scalar(x).np), backends.default)
 
 
-def check_devices(op, inputs):
-    """All tensors must be on one device."""
+def on_one_device(op, inputs, kinds):
+    """The inputs, which must be on one device; but a 0-d tensor of the CPU may stand for a number anywhere."""
     found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
     if len(found) > 1:
+        numbers = [kind.kind == "number" and isinstance(x, Tensor) and x.is_cpu and not x.array.ndim
+                   for x, kind in zip(inputs, kinds)]
+        others = dict.fromkeys(x.backend for x, n in zip(inputs, numbers) if isinstance(x, Tensor) and not n)
+        if len(others) == 1:
+            device = next(iter(others)).device
+            return [x.to(device) if n else x for x, n in zip(inputs, numbers)]
         first, second = list(found)[:2]
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
                            f"{first.device} and {second.device}! In {op.name}(): move one of them, as in "
                            f"`x.to('{first.device}')`.")
+    return inputs
 
 
 # ------------------------------------------------------------------ bringing dtypes together

@@ -137,9 +137,10 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """`no_grad`, and a promise: tensors made inside are never used in a recorded call.
+    """`no_grad`, and a promise: tensors made inside, by `ones`, `tensor` and their kind, are never recorded later.
 
-    Such tensors answer True to ``is_inference()``; saving one for a backward pass raises, as in PyTorch.
+    Such tensors answer True to ``is_inference()``; outside, they can neither require grad nor be written to. Unlike
+    PyTorch, results of other calls inside are ordinary tensors without grad: marking them would cost every call.
     """
 
     def __new__(cls, mode=True):

@@ -73,7 +73,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     frames, n, classes = x.array.shape
     times, sizes = lengths(input_lengths, n, "input_lengths"), lengths(target_lengths, n, "target_lengths")
     check_lengths(times, sizes, frames, blank, classes)
-    labels = label_rows(targets.array if isinstance(targets, Tensor) else np.asarray(targets), sizes, batched)
+    targets = targets.backend.to_host(targets.array) if isinstance(targets, Tensor) else np.asarray(targets)
+    labels = label_rows(targets, sizes, batched)
     losses = infinite_or_finite(x, -log_likelihood(x, labels, times, sizes, blank), times, zero_infinity)
     if reduction == "none":
         return losses if batched else losses[0]

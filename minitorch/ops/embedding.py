@@ -134,7 +134,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     """
     check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
     backend = weight.backend
-    index = input.array.reshape(-1)
+    index = input.backend.to_host(input.array).reshape(-1)
     bags, n = bag_numbers(input.array, offsets, include_last_offset)
     if max_norm is not None:
         renormalise(weight, index, max_norm, norm_type)
@@ -184,7 +184,8 @@ def bag_numbers(index, offsets, include_last_offset):
     """Which bag each index is in, and the number of bags."""
     if index.ndim == 2:
         return np.repeat(np.arange(len(index)), index.shape[1]), len(index)
-    starts = offsets.array[:-1] if include_last_offset else offsets.array
+    starts = offsets.backend.to_host(offsets.array)
+    starts = starts[:-1] if include_last_offset else starts
     if include_last_offset and not offsets.array.size:
         raise RuntimeError("include_last_offset: number of offsets should be at least 1")
     if starts.size and starts[0] != 0:
@@ -198,12 +199,12 @@ def bag_numbers(index, offsets, include_last_offset):
 
 def max_bags(rows, bags, n):
     """The largest element of each column in each bag, zeros for an empty bag; the gradient goes to the first one."""
-    xp, x = rows.backend.xp, rows.array
+    x = rows.backend.to_host(rows.array)
     used, starts = np.unique(bags, return_index=True)
     if not len(used):
-        return wrap(xp.zeros((n, x.shape[1]), x.dtype), rows.backend)
-    largest = xp.maximum.reduceat(x, starts, axis=0)
-    places = xp.where(x == xp.repeat(largest, np.diff([*starts, len(x)]), axis=0), np.arange(len(x))[:, None], len(x))
-    first = np.minimum(xp.minimum.reduceat(places, starts, axis=0), len(x) - 1)
+        return wrap(np.zeros((n, x.shape[1]), x.dtype), rows.backend)
+    largest = np.maximum.reduceat(x, starts, axis=0)
+    places = np.where(x == np.repeat(largest, np.diff([*starts, len(x)]), axis=0), np.arange(len(x))[:, None], len(x))
+    first = np.minimum(np.minimum.reduceat(places, starts, axis=0), len(x) - 1)
     chosen = rows[first, np.arange(x.shape[1])]
     return sum_bags(chosen, wrap(used, rows.backend), n)

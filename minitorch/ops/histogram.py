@@ -73,7 +73,7 @@ def histc(input, bins=100, min=0, max=0):
         raise errors.not_implemented("histogram_cpu", input.array.dtype)
     x = input.array.reshape(-1)
     edges = bin_edges("torch.histc", x, bins, None if min == max else (min, max), 1)
-    return counts_between(input.detach().reshape(-1, 1), None, (edges,))
+    return counts_between(input.detach().reshape(-1, 1), None, (input.backend.from_host(edges),))
 
 
 @composite

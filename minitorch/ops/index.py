@@ -63,7 +63,7 @@ def add_at(xp, out, index, values):
     the index arrays are brought to the front and combined, whole dimensions counted through.
     """
     parts = [i for p in index for i in (p.nonzero() if getattr(p, "dtype", "") == "bool" and p.ndim else [p])]
-    at = [d for d, p in enumerate(parts) if isinstance(p, np.ndarray) or p.__class__ is xp.ndarray]
+    at = [d for d, p in enumerate(parts) if is_array(p)]
     if values.size < 1000 or not at or any(p != ALL for d, p in enumerate(parts) if d not in at):
         xp.add.at(out, index, values)
         return
@@ -93,12 +93,11 @@ def parse(x, item):
     Integers select before index arrays do: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``, where NumPy would broadcast
     the 0 as an array and move its dimension to the front.
     """
-    parts = [clean(p) for p in as_parts(item)]
+    parts = [clean(p, x.backend) for p in as_parts(item)]
     used = sum(n_dims(p) for p in parts)
     if used > x.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.array.ndim}")
-    arrays = [p for p in parts if isinstance(p, np.ndarray)]
-    if not arrays:
+    if not any(map(is_array, parts)):
         return tuple(parts), None
     if not any(p is Ellipsis for p in parts):
         parts.append(Ellipsis)
@@ -107,7 +106,7 @@ def parse(x, item):
         if p is Ellipsis:
             basic += [ALL] * (x.array.ndim - used)
             advanced += [ALL] * (x.array.ndim - used)
-        elif isinstance(p, np.ndarray):
+        elif is_array(p):
             basic += [None] if p.ndim == 0 else [ALL] * n_dims(p)
             advanced.append(p.reshape(1) if p.ndim == 0 else p)
         else:
@@ -127,26 +126,31 @@ def as_parts(item):
     return (item,)
 
 
+def is_array(part):
+    """Whether a part is an array of any backend, not an int, a slice, None or Ellipsis."""
+    return hasattr(part, "ndim")
+
+
 def n_dims(part):
     """How many dimensions of the tensor a part uses up."""
     if part is None or part is Ellipsis:
         return 0
-    return part.ndim if isinstance(part, np.ndarray) and part.dtype == bool else 1
+    return part.ndim if is_array(part) and part.dtype == bool else 1
 
 
 INDEX_DTYPES = tuple(map(np.dtype, ("int64", "int32", "uint8", "bool")))
 
 
-def clean(part):
-    """One part of an index: an int, a slice, None, Ellipsis, or an array of integers or bools."""
+def clean(part, backend):
+    """One part of an index: an int, a slice, None, Ellipsis, or the backend's array of integers or bools."""
     if part is None or part is Ellipsis or part.__class__ is int:
         return part
     if isinstance(part, slice):
         return clean_slice(part)
     if isinstance(part, (bool, np.bool_)):
-        return np.array(bool(part))
+        return backend.from_host(np.array(bool(part)))
     if isinstance(part, (Tensor, np.ndarray)):
-        array = part.array if isinstance(part, Tensor) else part
+        array = part.to(backend.device).array if isinstance(part, Tensor) else part
         if array.ndim == 0 and array.dtype.kind in "iu":
             return int(array)                              # a 0-d integer tensor is an integer
         if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
@@ -162,7 +166,8 @@ def clean(part):
                          f"indices (got {type(part).__name__})")
     if array.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
-    return array.astype(bool) if array.dtype == np.uint8 else array
+    array = array.astype(bool) if array.dtype == np.uint8 else array
+    return array if array.__class__ is backend.ndarray else backend.from_host(array)
 
 
 def clean_slice(s):
@@ -261,5 +266,5 @@ def as_number(value, dtype):
 
 def is_fill(advanced, value):
     """Whether one number is written where a mask is True: then its dtype does not matter."""
-    masks = [i for i in advanced if isinstance(i, np.ndarray)]
+    masks = [i for i in advanced if is_array(i)]
     return value.array.size == 1 and len(masks) == 1 and masks[0].dtype == bool

@@ -105,7 +105,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError(f"weight must be one-dimensional, got {weight.ndim}D")
     x, rows = as_rows("multi_margin_loss", input, target)
     classes = x.array.shape[1]
-    y = target.array.reshape(-1)
+    y = target.backend.to_host(target.array).reshape(-1)
     if len(y) != len(x):
         raise RuntimeError(f"inconsistent target size, expected {len(x)} but got {list(target.shape)}")
     if y.size and not (y.min() >= 0 and y.max() < classes):
@@ -138,7 +138,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     x, _ = as_rows("multilabel_margin_loss", input, target)
     if target.array.shape != input.array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    labels, classes = target.array.reshape(x.array.shape), x.array.shape[1]
+    labels, classes = target.backend.to_host(target.array).reshape(x.array.shape), x.array.shape[1]
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: class indices go from 0 to {classes - 1}, and -1 ends a list")
     listed = np.logical_and.accumulate(labels >= 0, axis=1)              # (N, C): before the first -1
