@@ -212,7 +212,7 @@ def check_memory(target, inputs, moves):
                            "memory location. Please clone() the tensor before performing the operation.")
     for x in inputs:
         same = not moves and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
-        if not same and np.may_share_memory(x.array, target.array):
+        if not same and (x is target or np.may_share_memory(x.array, target.array)):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
                                "refer to a single memory location. Please clone() the tensor before performing the "
                                "operation.")
