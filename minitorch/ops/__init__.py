@@ -22,6 +22,7 @@ from . import (
     einsum,
     embedding,
     extreme,
+    fft,
     fold,
     grid,
     histogram,
@@ -58,11 +59,10 @@ from . import (
 )
 
 __all__ = ["activation", "arithmetic", "attention", "compare", "conv", "convert", "create", "cross_entropy", "ctc",
-           "cumulative", "decompositions", "distance", "dropout", "einsum", "embedding", "extreme", "fold", "grid",
-           "histogram", "index", "join", "linalg", "linear", "loss", "lu", "margin", "mask", "matmul", "norm", "norms",
-           "operators", "pad",
-           "pointwise", "pool", "query", "random", "reduce", "resize", "rounding", "scatter", "search",
-           "shape", "shuffle", "softmax", "sort", "special", "statistics", "unpool", "view"]
+           "cumulative", "decompositions", "distance", "dropout", "einsum", "embedding", "extreme", "fft", "fold",
+           "grid", "histogram", "index", "join", "linalg", "linear", "loss", "lu", "margin", "mask", "matmul", "norm",
+           "norms", "operators", "pad", "pointwise", "pool", "query", "random", "reduce", "resize", "rounding",
+           "scatter", "search", "shape", "shuffle", "softmax", "sort", "special", "statistics", "unpool", "view"]
 
 
 def bind_methods():

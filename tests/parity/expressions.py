@@ -44,7 +44,8 @@ def same(found, wanted, where):
         assert str(found.dtype) == str(wanted.dtype), f"{where}: {found.dtype} instead of {wanted.dtype}"
         assert tuple(found.shape) == tuple(wanted.shape), f"{where}: {found.shape} instead of {wanted.shape}"
         half = "float16" in str(wanted.dtype)
-        a, b = [(x.detach().float() if half else x.detach()).numpy() for x in (found, wanted)]
+        found, wanted = found.detach(), wanted.detach().resolve_conj()
+        a, b = [(x.float() if half else x).numpy() for x in (found, wanted)]
         tol = 1e-2 if half else 2e-5
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol, err_msg=where)
     else:
