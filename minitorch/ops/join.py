@@ -252,7 +252,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return input[(slice(None),) * d + (places,)]
 
 
-@op(input=lambda F, g, dims: F.flip_dims(g, dims=dims), namespace=None,
+@op(input=lambda F, g, dims: F.flip_dims(g, dims=dims), namespace=None, node_name="FlipBackward0",
     sample=lambda d: ([d.array((2, 3))], dict(dims=d.choice([(0,), (0, 1), (-1,)]))))
 def flip_dims(F, input, *, dims):
     """`input` with the order along `dims` reversed."""
@@ -309,7 +309,7 @@ def rot90(input, k=1, dims=(0, 1)):
     return flip(input, (b if k % 4 == 1 else a,)).transpose(a, b).clone()
 
 
-@op(namespace=None, input=lambda F, g, shifts, dims: F.roll_dims(
+@op(namespace=None, node_name="RollBackward0", input=lambda F, g, shifts, dims: F.roll_dims(
         g, shifts=tuple([-s for s in shifts]), dims=dims),
     sample=lambda d: ([d.array((2, 3))], dict(shifts=(1, -4), dims=(0, 1))))
 def roll_dims(F, input, *, shifts, dims):

@@ -62,7 +62,8 @@ def expand_method(self, *args, size=None, implicit=False):
 
 
 # ---- the same elements, another shape ----------------------------------------------------------------------
-@op(view=True, method=False, input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
+@op(view=True, method=False, node_name="ViewBackward0",
+    input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3, 2))], dict(shape=d.choice([(-1,), (3, 4), (1, 2, 3, 2), (6, -1)]))))
 def reshape(F, input, *, shape):
     """`input` with another shape: a view where the strides allow it, otherwise a copy. One size may be -1."""
@@ -137,7 +138,7 @@ def clone(F, input):
     return input.copy("K")
 
 
-@op(namespace=None, input=lambda F, g: g)
+@op(namespace=None, node_name="CloneBackward0", input=lambda F, g: g)
 def copy_contiguous(F, input):
     """A copy of `input` with memory of its own, in the order of the indices."""
     return input.copy("C")
