@@ -171,7 +171,7 @@ def test_they_are_pickled_copied_and_hashed_by_name():
         assert {d: 1}[d] == 1
 
 
-@pytest.mark.parametrize("wrong", ["float32", np.float32, object(), 3], ids=repr)
+@pytest.mark.parametrize("wrong", ["float32", np.float32, object, 3], ids=repr)
 def test_what_is_no_dtype(wrong):
     with pytest.raises(TypeError, match="dtype"):
         torch.zeros(2, dtype=wrong)

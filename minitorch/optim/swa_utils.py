@@ -58,6 +58,7 @@ def get_swa_multi_avg_fn():
 
 
 def check_decay(decay):
+    """ValueError unless `decay` is from 0 to 1."""
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 

@@ -274,6 +274,7 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
 
 
 def check_padding(padding: Any, padding_mode: str) -> None:
+    """TypeError or ValueError for what is no padding or no mode."""
     if not isinstance(padding, (int, tuple, list)):
         raise TypeError(f"Got inappropriate padding arg: {padding!r}")
     if not isinstance(padding, int) and len(padding) not in (1, 2, 4):

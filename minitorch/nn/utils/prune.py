@@ -162,6 +162,7 @@ class RandomUnstructured(_Unstructured):
     """Prunes entries at random."""
 
     def choose(self, t, n):
+        """`n` places, at random."""
         return minitorch.topk(minitorch.rand_like(t).view(-1), n).indices
 
 
@@ -169,6 +170,7 @@ class L1Unstructured(_Unstructured):
     """Prunes the entries with the smallest absolute values."""
 
     def choose(self, t, n):
+        """The `n` places of the smallest magnitude."""
         return minitorch.topk(t.abs().reshape(-1), n, largest=False).indices
 
 
@@ -198,6 +200,7 @@ class RandomStructured(_Structured):
         self.amount, self.dim = amount, dim
 
     def keep(self, t, n):
+        """Which channels stay when `n`, chosen at random, go."""
         chance = minitorch.rand(t.size(self.dim))
         return chance > chance.kthvalue(n).values
 
@@ -210,6 +213,7 @@ class LnStructured(_Structured):
         self.amount, self.n, self.dim = amount, n, dim
 
     def keep(self, t, n):
+        """Which channels stay when the `n` of the smallest norm go."""
         others = [d for d in range(t.dim()) if d != self.dim % t.dim()]
         norms = minitorch.norm(t, p=self.n, dim=others)
         kept = minitorch.zeros_like(norms)
