@@ -12,9 +12,11 @@ import inspect
 import sys
 from pathlib import Path
 
-import minitorch
-from minitorch.call import PROMOTIONS
-from minitorch.op import FUNCTIONS, METHODS, OPS
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import minitorch  # noqa: E402
+from minitorch.call import PROMOTIONS  # noqa: E402
+from minitorch.op import FUNCTIONS, METHODS, OPS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "reference"

@@ -107,6 +107,8 @@ class Op:
         unknown = set(rules) - set(self.rules)
         if unknown:
             raise TypeError(f"op {name}: a rule for {sorted(unknown)}, which are not inputs")
+        if name in OPS:
+            raise TypeError(f"op {name}: there is a row of this name already")
         self.describe_saved()
         OPS[name] = self
 
