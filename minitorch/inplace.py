@@ -27,7 +27,7 @@ def inplace(name, call, row=None):
             getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
             written(self, writer)
             return self
-        return overwrite(self, call(before(self, row), *args, **kwargs), writer)
+        return overwrite(self, call(before(self, row, args), *args, **kwargs), writer)
 
     method.__name__ = writer
     method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."
@@ -35,13 +35,14 @@ def inplace(name, call, row=None):
     return method
 
 
-def before(target, row):
+def before(target, row, others):
     """`target` as it is before the write: a copy at its place in the graph, if rules will read what it held."""
     reads_it = row is None or row.inputs[0].name in row.saved_fields
-    if not (reads_it and target.needs_grad and target.node is not None and grad_mode.enabled):
-        return target
+    recorded = target.needs_grad or any([getattr(x, "needs_grad", False) for x in others])
+    if not (reads_it and recorded and grad_mode.enabled) or (target.needs_grad and target.node is None):
+        return target                                      # (the last is a leaf, which `overwrite` will refuse)
     copy = wrap(target.array.copy(), target.backend)
-    copy.node, copy.needs_grad = target.node, True
+    copy.node, copy.needs_grad = target.node, target.needs_grad
     return copy
 
 

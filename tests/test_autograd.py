@@ -347,6 +347,45 @@ def test_recorded_writes():
     z.sum().backward()
 
 
+def test_recorded_writes_over_constants():
+    """The slope of the operand is the value that was there before."""
+    x, z = leaf(3.0, 4.0), torch.tensor([5.0, 6.0], dtype=torch.float64)
+    z.mul_(x)
+    z.sum().backward()
+    assert z.tolist() == [15, 24] and x.grad.tolist() == [5, 6]
+    x.grad, z = None, torch.tensor([6.0, 8.0], dtype=torch.float64)
+    z /= x
+    z.sum().backward()
+    assert x.grad.tolist() == [-6 / 9, -8 / 16]
+
+
+def test_overwritten_values_have_no_slope():
+    for write in (lambda y: y.zero_(), lambda y: y.fill_(2.0), lambda y: y.copy_(torch.tensor(3.0))):
+        x = leaf(1.0)
+        y = x * 1
+        write(y)
+        (y * float("inf")).backward()
+        assert x.grad.item() == 0, "infinity times nothing"
+
+
+def test_views_made_in_no_grad_refuse_recorded_writes():
+    y = leaf(1.0, 2.0) * 1
+    with torch.no_grad():
+        view = y[:1]
+        view.mul_(2)                                       # both inside: fine
+    with pytest.raises(RuntimeError, match="view was created in no_grad mode"):
+        view.mul_(2)
+
+
+def test_retain_grad_follows_a_tensor_through_writes():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(5)
+    (y * 3).sum().backward()
+    assert y.grad.tolist() == [3, 3] and x.grad.tolist() == [30, 30]
+
+
 def test_write_to_a_view_changes_the_base_in_the_graph():
     w = leaf(1.0, 2.0, 3.0)
     base = torch.zeros(3, 3, dtype=torch.float64)

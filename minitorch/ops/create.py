@@ -492,13 +492,13 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 
 # ---- filling a tensor that is there: the out-of-place twins of x.fill_(...), x.zero_() and x.copy_(...) -----
-@op(namespace=None, input=lambda F, g: g * 0.0)
+@op(namespace=None, input=lambda F, g: F.zero(g))
 def zero(F, input):
     """Zeros like `input`."""
     return F.xp.zeros_like(input)
 
 
-@op(namespace=None, input=lambda F, g: g * 0.0, sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
+@op(namespace=None, input=lambda F, g: F.zero(g), sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
     source=lambda F, g, source_shape, source_dtype: F.to_dtype(F.sum_to(g, shape=source_shape), dtype=source_dtype))
 def copy(F, input, source):
     """`source` in the shape and dtype of `input`."""
