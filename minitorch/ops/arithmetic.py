@@ -41,6 +41,8 @@ neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambd
 
 def scaled(input, other, alpha):
     """``alpha * other`` in the type that ``input + alpha * other`` has."""
+    if alpha == 1 and alpha is not True:
+        return other
     found = dtypes.result_type(input, other)
     if isinstance(alpha, bool) and found is not dtypes.bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -54,13 +56,13 @@ def scaled(input, other, alpha):
 @composite(inplace=True)
 def add(input, other, *, alpha=1, out=None):
     """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    return _add(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
+    return _add(input, scaled(input, other, alpha), out=out)
 
 
 @composite(inplace=True, aliases=("subtract",))
 def sub(input, other, *, alpha=1, out=None):
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    return _sub(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
+    return _sub(input, scaled(input, other, alpha), out=out)
 
 
 @composite(method=False)
@@ -72,19 +74,18 @@ def rsub(input, other, *, alpha=1):
 
 
 def in_place_sum(name, row):
-    """The in-place twin of `add` or `sub`: that of the row, which writes straight into the tensor's memory."""
+    """Define the in-place twin of `add` or `sub`: that of the row, which writes straight into the tensor's memory."""
     plain = inplace(name, row, row.op)
 
     def twin(self, other, *, alpha=1):
-        return plain(self, other if alpha == 1 and alpha is not True else scaled(self, other, alpha))
+        return plain(self, scaled(self, other, alpha))
     twin.__name__, twin.__doc__ = name + "_", plain.__doc__
-    return twin
+    method(twin)
 
 
-add_, sub_ = in_place_sum("add", _add), in_place_sum("sub", _sub)
-for twin, *names in ((add_, "add_"), (sub_, "sub_", "subtract_")):
-    for name in names:
-        method(twin, name=name)
+in_place_sum("add", _add)
+in_place_sum("sub", _sub)
+in_place_sum("subtract", _sub)
 
 
 # ---- division ----------------------------------------------------------------------------------------------
@@ -287,7 +288,12 @@ def one_dtype(input, end, weight):
     end=lambda F, g, weight: g * weight,
     weight=lambda F, g, input, end: g * (end - input))
 def lerp(F, input, end, weight: Number):
-    """``input + weight * (end - input)``, computed from the nearer of the two ends."""
+    """``input + weight * (end - input)``, computed from the nearer of the two ends.
+
+    >>> import minitorch
+    >>> minitorch.lerp(minitorch.tensor([0.0, 10.0]), minitorch.tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
     difference = end - input
     if not hasattr(weight, "dtype"):
         return input + weight * difference if abs(weight) < 0.5 else end - difference * (1 - weight)

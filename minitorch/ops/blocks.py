@@ -5,6 +5,8 @@ On a million floats a chain of NumPy calls is bound by memory: in blocks of 32k,
 
 import functools
 
+import numpy as np
+
 
 def in_blocks(F, kernel, first, *rest, outputs=1):
     """``kernel(xp, out, first, *rest)`` in blocks of flat, contiguous memory where possible; returns `out`.
@@ -54,7 +56,7 @@ def in_double(F, function, *inputs):
     flat = [x.reshape(-1) for x in arrays]
     out = xp.empty(flat[0].size, dtype)
     block = F.block or max(out.size, 1)
-    with xp.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
         for start in range(0, out.size, block):
             out[start:start + block] = function(xp, *[x[start:start + block].astype("float64") for x in flat])
     return out.reshape(shape)

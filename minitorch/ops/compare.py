@@ -134,6 +134,10 @@ def clamp(F, input, min: Number = None, max: Number = None):
     """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
 
     The gradient at a bound goes to `input`.
+
+    >>> import minitorch
+    >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
     """
     low, high = hasattr(min, "dtype"), hasattr(max, "dtype")
     if min is None and max is None:
@@ -180,6 +184,11 @@ def choose(condition, input=None, other=None):
     """`input` where `condition` (bools) holds, `other` elsewhere; all three broadcast, numbers are taken too.
 
     Without `input` and `other` the indices where `condition` holds, as ``nonzero(as_tuple=True)``.
+
+    >>> import minitorch
+    >>> x = minitorch.tensor([-2.0, 3.0])
+    >>> minitorch.where(x > 0, x, 0)
+    tensor([0., 3.])
     """
     if other is None:
         if input is not None:

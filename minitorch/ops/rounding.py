@@ -80,11 +80,8 @@ def round(F, input, *, decimals=0):
         return input.copy()
     if decimals == 0:
         return F.xp.rint(input)
-    scale = 10.0 ** builtin_abs(decimals)
+    scale = 10.0 ** max(decimals, -decimals)
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
-
-
-builtin_abs = int.__abs__
 
 
 @op(promotion="common", refuses="iub", inplace=True, kinks="steps", sample=between_steps, input=lambda F, g: g)
@@ -123,7 +120,12 @@ def check_floating(input):
     sample=lambda d: ([d.array(s := d.shape(1), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
     input=lambda F, g, out: F.scale_by_power(g[0], out[1], sign=-1))
 def frexp(F, input):
-    """(mantissa, exponent) with ``input = mantissa * 2 ** exponent`` and the mantissa in [0.5, 1); int32 exponents."""
+    """(mantissa, exponent) with ``input = mantissa * 2 ** exponent`` and the mantissa in [0.5, 1); int32 exponents.
+
+    >>> import minitorch
+    >>> minitorch.frexp(minitorch.tensor([6.0])).exponent
+    tensor([3], dtype=torch.int32)
+    """
     mantissa, exponent = F.xp.frexp(input)
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
