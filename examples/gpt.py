@@ -97,7 +97,9 @@ def main():
     others = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],
                                   lr=2e-3, betas=(0.9, 0.95))
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=args.steps, pct_start=0.1)
+    warm_up = max(1, args.steps // 20)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(
+        (step + 1) / warm_up, 0.55 + 0.45 * math.cos(math.pi * step / args.steps)))
     bar = progress(range(args.steps), unit="step")
     for _ in bar:
         starts = torch.randint(len(data) - model.block_size - 1, (args.batch,))

@@ -80,7 +80,7 @@ def returns(alive, gamma=0.99):
 
 
 def main():
-    args = options(__doc__, steps=80, carts=16)
+    args = options(__doc__, steps=60, carts=16)
     policy = Policy()
     optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
     bar, lengths = progress(range(args.steps), unit="update"), []
