@@ -79,12 +79,15 @@ def test_same_as_pytorch(name, row, function, dtype, rng):
     try:
         wanted = function(*theirs, **words)
     except (RuntimeError, TypeError, IndexError, NotImplementedError) as error:
-        if dtype == np.int64:                              # what PyTorch refuses, we refuse
+        wanted_refusal = dtype == np.int64 and not isinstance(error, TypeError) and not name.endswith("round")
+        if wanted_refusal:                                 # what PyTorch refuses, we refuse (but rounding to decimals)
             with pytest.raises((RuntimeError, TypeError, IndexError, ValueError)):
                 row.call(*ours, **words)
             return
         pytest.skip(f"PyTorch's {name} takes other arguments: {error}".splitlines()[0])
     found = row.call(*ours, **words)
+    if name == "topk" and dtype == np.int64:               # which of several equal elements is not defined
+        found, wanted = found.values, wanted.values
     compare(found, wanted, dtype)
     live = [(a, b) for a, b in zip(ours, theirs) if isinstance(a, minitorch.Tensor) and a.requires_grad]
     outs = [(a, b) for a, b in zip(listed(found), listed(wanted))
