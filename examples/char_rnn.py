@@ -48,7 +48,7 @@ def sample(model, characters, prompt, length=400, temperature=0.7):
 
 
 def main():
-    args = options(__doc__, steps=400, batch=32, length=64)
+    args = options(__doc__, steps=300, batch=32, length=64)
     text = documentation()
     characters = sorted(set(text))
     code = {c: i for i, c in enumerate(characters)}

@@ -15,9 +15,9 @@ from common import options, progress, pyplot, save
 
 
 def spiral(count):
-    """Points (count, 2) on a spiral of one and a half turns, slightly blurred, with variance near 1."""
+    """Points (count, 2) on a spiral of one and a half turns, slightly blurred, up to 3 from the middle."""
     angle = 3 * math.pi * torch.rand(count).sqrt()
-    points = torch.stack([angle * angle.cos(), angle * angle.sin()], 1) / 4.5
+    points = torch.stack([angle * angle.cos(), angle * angle.sin()], 1) / 3
     return points + 0.03 * torch.randn(count, 2)
 
 
@@ -38,9 +38,9 @@ class Noise(nn.Module):
 class Denoiser(nn.Module):
     """Tells the noise in points x at times t."""
 
-    def __init__(self, width=128, frequencies=16):
+    def __init__(self, width=128, frequencies=8):
         super().__init__()
-        self.register_buffer("frequencies", torch.exp(torch.linspace(0, math.log(1000), frequencies)))
+        self.register_buffer("frequencies", torch.exp(torch.linspace(0, math.log(20), frequencies)))
         self.net = nn.Sequential(nn.Linear(2 + 2 * frequencies, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(),
                                  nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 2))
 
@@ -66,10 +66,10 @@ def sample(model, noise, count):
 
 
 def main():
-    args = options(__doc__, steps=3000, batch=256, noise_steps=100)
+    args = options(__doc__, steps=4000, batch=256, noise_steps=100)
     noise, model = Noise(args.noise_steps), Denoiser()
     average = copy.deepcopy(model).requires_grad_(False)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.05, total_iters=args.steps)
     points = spiral(10_000)
     bar = progress(range(args.steps), unit="step")

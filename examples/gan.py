@@ -79,7 +79,7 @@ def train(generator, discriminator, loader, epochs):
 
 
 def main():
-    args = options(__doc__, epochs=60)
+    args = options(__doc__, epochs=40)
     images, _ = digits(train=True)
     loader = DataLoader(TensorDataset(images * 2 - 1), batch_size=64, shuffle=True, drop_last=True)
     generator, discriminator = Generator(), Discriminator()
@@ -98,7 +98,8 @@ def main():
         axes[0].set(xlabel="epoch", ylabel="loss", title="training")
         axes[0].legend()
         for axis, pictures, title in [(axes[1], images[:80], "real"), (axes[2], drawn, "drawn")]:
-            axis.imshow(pictures.view(8, 10, 8, 8).permute(0, 2, 1, 3).reshape(64, 80), cmap="gray_r")
+            pictures = nn.functional.pad(pictures, (1, 1, 1, 1), value=pictures.min().item())
+            axis.imshow(pictures.view(8, 10, 10, 10).permute(0, 2, 1, 3).reshape(80, 100), cmap="gray_r")
             axis.set(title=title, xticks=[], yticks=[])
         save(figure, args, "gan.png")
 

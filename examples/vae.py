@@ -66,14 +66,14 @@ def draw(plt, model, losses, args):
     plane = torch.stack(torch.meshgrid(side, side.flip(0), indexing="xy"), -1)
     with torch.no_grad():
         codes, _ = model.encode(test)
-        pictures = model.decoder(plane).view(15, 15, 8, 8)
+        pictures = F.pad(model.decoder(plane).view(15, 15, 8, 8), (1, 1, 1, 1))
     figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
     axes[0].plot(losses)
     axes[0].set(xlabel="epoch", ylabel="loss of an image", title="training")
     dots = axes[1].scatter(codes[:, 0], codes[:, 1], c=labels, cmap="tab10", s=12)
     axes[1].set(title="codes of test images")
     figure.colorbar(dots, ax=axes[1], ticks=range(10))
-    axes[2].imshow(pictures.permute(0, 2, 1, 3).reshape(120, 120), cmap="gray_r")
+    axes[2].imshow(pictures.permute(0, 2, 1, 3).reshape(150, 150), cmap="gray_r")
     axes[2].set(title="the decoder's plane", xticks=[], yticks=[])
     save(figure, args, "vae.png")
 
