@@ -206,10 +206,8 @@ MOVES = {"cat", "gather", "masked_select", "take", "index_select", "kthvalue"}
 
 def check_memory(target, inputs, moves):
     """An `out` must not overlap itself, nor an input unless it is that very piece of memory (and nothing `moves`)."""
-    from .inplace import overlaps
-    if overlaps(target.array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")
+    from .inplace import require_no_overlap
+    require_no_overlap(target.array)
     for x in inputs:
         same = not moves and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
         if not same and (x is target or np.may_share_memory(x.array, target.array)):

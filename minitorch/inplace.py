@@ -86,6 +86,13 @@ def overlaps(array):
     return False
 
 
+def require_no_overlap(array):
+    """RuntimeError if elements that are to be written share memory."""
+    if overlaps(array):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
+                           "memory location. Please clone() the tensor before performing the operation.")
+
+
 def overwrite(target, result, writer):
     """Make `target` hold what `result`, a tensor computed from it, holds."""
     check_is_no_leaf(target, writer)
@@ -93,9 +100,7 @@ def overwrite(target, result, writer):
     if result.array.shape != target.array.shape:
         raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
                            f"{list(result.array.shape)}: {writer}() cannot change the shape of its tensor")
-    if overlaps(target.array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")
+    require_no_overlap(target.array)
     if result.array.dtype != target.array.dtype and result.needs_grad:
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")

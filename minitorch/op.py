@@ -195,9 +195,10 @@ def with_out(function, exact=False):
     """
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
-        for theirs, ours in NUMPY_NAMES:                   # ``x.max(axis=0, keepdims=True)``
-            if theirs in kwargs and ours in found.parameters:
-                kwargs[ours] = kwargs.pop(theirs)
+        if kwargs:
+            for theirs, ours in NUMPY_NAMES:               # ``x.max(axis=0, keepdims=True)``
+                if theirs in kwargs and ours in found.parameters:
+                    kwargs[ours] = kwargs.pop(theirs)
         if out is None:
             return function(*args, **kwargs)
         from .call import write_out

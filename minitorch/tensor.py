@@ -208,7 +208,7 @@ class Tensor:
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __format__(self, spec):
-        if self.array.ndim == 0 and not isinstance(self, backends_parameter()):
+        if self.array.ndim == 0 and type(self) is Tensor:
             return format(self.item(), spec)
         return object.__format__(self, spec)
 
@@ -467,11 +467,6 @@ def mark_view(view, source):
         n = len(views)
         if n >= 16 and n & (n - 1) == 0:                   # now and then, forget the ones that are gone
             views[:] = [ref for ref in views if ref() is not None]
-
-
-def backends_parameter():
-    from .nn.parameter import Parameter
-    return Parameter
 
 
 class UntypedStorage:

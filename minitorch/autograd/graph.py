@@ -11,6 +11,8 @@ share one count, and a node can tell whether what it saved has changed since.
 import sys
 import weakref
 
+from ..backends.base import owner
+
 __all__ = ["Node", "written", "version", "owner"]
 
 clock = 0                  # the number of writes in place so far, anywhere
@@ -233,14 +235,6 @@ class Write:
     """The writes to one piece of memory: how many, when the last one was, who wrote, from which line."""
 
     __slots__ = ("count", "time", "writer", "line", "ref")
-
-
-def owner(array):
-    """The array that owns the memory: `array` itself unless it is a view."""
-    base = array.base
-    while isinstance(base, type(array)):
-        array, base = base, base.base
-    return array
 
 
 def written(tensor, writer, line=None):

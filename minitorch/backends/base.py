@@ -118,3 +118,11 @@ class Wide:
 def is_half(dtype):
     """Whether a NumPy dtype is float16 or bfloat16."""
     return dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16")
+
+
+def owner(array):
+    """The array that owns the memory: `array` itself unless it is a view."""
+    base = array.base
+    while isinstance(base, type(array)):
+        array, base = base, base.base
+    return array

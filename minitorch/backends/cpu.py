@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from ..device import device
-from .base import Backend
+from .base import Backend, owner
 from .cpu_kernels import KERNELS
 
 
@@ -41,13 +41,6 @@ class CPU(Backend):
                                f"itemsize {step} requiring a storage size of {(last + 1) * step} are out of bounds for "
                                f"storage of size {memory.nbytes}")
         return np.ndarray(size, array.dtype, flat(memory), offset * step, [s * step for s in stride])
-
-
-def owner(array):
-    """The array that owns the memory."""
-    while type(array.base) is np.ndarray:
-        array = array.base
-    return array
 
 
 def flat(memory):

@@ -11,7 +11,23 @@ from .module import Module
 from .parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 
-class _NormBase(Module):
+class _Affine(Module):
+    """The weight and bias that follow a normalisation; either may be absent."""
+
+    def _make_affine(self, shape, weight: bool, bias: bool, device, dtype) -> None:
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            self.register_parameter(name, Parameter(minitorch.empty(shape, device=device, dtype=dtype))
+                                    if wanted else None)
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class _NormBase(_Affine):
     """What batch and instance norms share: ``weight`` and ``bias`` (num_features,) if ``affine``, and, if
     ``track_running_stats``, the buffers ``running_mean``, ``running_var`` and ``num_batches_tracked``."""
 
@@ -29,8 +45,7 @@ class _NormBase(Module):
         def empty(*shape):
             return minitorch.empty(*shape, device=device, dtype=dtype)
 
-        self.register_parameter("weight", Parameter(empty(num_features)) if affine else None)
-        self.register_parameter("bias", Parameter(empty(num_features)) if affine and bias else None)
+        self._make_affine(num_features, affine, affine and bias, device, dtype)
         self.register_buffer("running_mean", empty(num_features) if track_running_stats else None)
         self.register_buffer("running_var", empty(num_features) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", minitorch.zeros((), dtype=minitorch.long, device=device)
@@ -47,10 +62,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Set the weight to 1, the bias to 0, and forget the statistics."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input_dim(self, input):
         raise NotImplementedError
@@ -237,7 +249,7 @@ class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     cls_to_become = InstanceNorm3d
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Mean and variance over groups of channels and all positions of a sample: Wu & He 2018. Shapes as the input.
 
     ``weight`` and ``bias`` are (num_channels,), if ``affine``.
@@ -253,19 +265,8 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
 
-        def parameter():
-            return Parameter(minitorch.empty(num_channels, device=device, dtype=dtype))
-
-        self.register_parameter("weight", parameter() if affine else None)
-        self.register_parameter("bias", parameter() if affine and bias else None)
+        self._make_affine(num_channels, affine, affine and bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -279,7 +280,7 @@ def _shape(normalized_shape):
     return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """Mean and variance over the last dimensions, ``normalized_shape``: Ba et al. 2016.
 
     ``weight`` and ``bias`` have that shape, if ``elementwise_affine``.
@@ -292,19 +293,8 @@ class LayerNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
 
-        def parameter():
-            return Parameter(minitorch.empty(self.normalized_shape, device=device, dtype=dtype))
-
-        self.register_parameter("weight", parameter() if elementwise_affine else None)
-        self.register_parameter("bias", parameter() if elementwise_affine and bias else None)
+        self._make_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the weight to 1 and the bias to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -58,12 +58,6 @@ from . import (
     view,
 )
 
-__all__ = ["activation", "arithmetic", "attention", "compare", "conv", "convert", "create", "cross_entropy", "ctc",
-           "cumulative", "decompositions", "distance", "dropout", "einsum", "embedding", "extreme", "fft", "fold",
-           "grid", "histogram", "index", "join", "linalg", "linear", "loss", "lu", "margin", "mask", "matmul", "norm",
-           "norms", "operators", "pad", "pointwise", "pool", "query", "random", "reduce", "resize", "rounding",
-           "scatter", "search", "shape", "shuffle", "softmax", "sort", "special", "statistics", "unpool", "view"]
-
 
 def bind_methods():
     """Give Tensor its methods: those of the table, their in-place twins, and the explicit ones, which come first."""

@@ -8,7 +8,7 @@ from .. import dtypes
 from ..op import composite, method, op
 from ..tensor import Tensor
 from .shape import ints, reshape, unsqueeze
-from .view import diagonal, diagonal_put, dim_of, expand, join, narrow, squeeze, stack_pieces
+from .view import diagonal, diagonal_put, dim_of, expand, join, narrow, stack_pieces
 
 
 # ---- joining -----------------------------------------------------------------------------------------------
@@ -448,6 +448,3 @@ def unsafe_chunk(input, chunks, dim=0):
 def unsafe_split(input, split_size, dim=0):
     """The same as `split`."""
     return input.split(split_size, dim)
-
-
-__all__ = ["squeeze"]

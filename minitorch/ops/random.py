@@ -15,7 +15,7 @@ from .. import dtypes, rejection, sampling
 from ..autograd.grad_mode import grad_mode
 from ..autograd.graph import written
 from ..generator import Generator, default_generator
-from ..inplace import adopt, check_is_no_leaf, overlaps, resize_to
+from ..inplace import adopt, check_is_no_leaf, require_no_overlap, resize_to
 from ..op import composite, method, recorded
 from ..tensor import Tensor, contiguous_format, wrap
 from .create import empty, empty_like
@@ -53,9 +53,7 @@ def fill(tensor, name, sampler, args, generator):
     """Overwrite `tensor` with random numbers, as an in-place op."""
     check_is_no_leaf(tensor, name)
     array = tensor.array
-    if not array.flags.forc and overlaps(array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")
+    require_no_overlap(array)
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
     written(tensor, name)

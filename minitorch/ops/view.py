@@ -6,7 +6,7 @@ from ..op import METHODS, as_method, composite, method, op
 from ..tensor import Tensor
 from .index import slice_view
 from .shape import as_strided as strided_row
-from .shape import copy_contiguous, count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
+from .shape import count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
 
 
 def dim_of(x, dim, extra=0):
@@ -371,13 +371,10 @@ def split_with_sizes(input, split_sizes, dim=0):
     if not input.array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = dim_of(input, dim)
-    if any(n < 0 for n in split_sizes) or builtin_sum(split_sizes) != input.array.shape[d]:
+    if any(n < 0 for n in split_sizes) or sum(split_sizes) != input.array.shape[d]:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {input.array.shape[d]} (input "
                            f"tensor's size at dimension {dim}), but got split_sizes={list(split_sizes)}")
     return split_by(input, split_sizes, d)
-
-
-builtin_sum = sum
 
 
 @composite
@@ -557,6 +554,3 @@ def row_major(shape):
 def resize_as_(self, the_template, *, memory_format=None):
     """Give this tensor the shape of another."""
     return resize_(self, the_template.array.shape)
-
-
-__all__ = ["along", "copy_contiguous", "dim_of", "join", "split_by", "unbind"]

@@ -8,13 +8,13 @@ from .. import backends
 from ..autograd.graph import written
 from ..dtypes import finfo
 from ..tensor import Tensor, wrap
-from .optimizer import Optimizer, counter_type, loss_of, require
+from .optimizer import OneByOne, counter_type, require
 from .pieces import working_dtype
 
 __all__ = ["Adafactor"]
 
 
-class Adafactor(Optimizer):
+class Adafactor(OneByOne):
     """Adafactor, in the form that PyTorch chose: see `adafactor` for the formula.
 
     Args:
@@ -47,15 +47,6 @@ class Adafactor(Optimizer):
         for entries in self.state.values():                # old versions kept the count as a number
             if entries and not isinstance(entries["step"], Tensor):
                 entries["step"] = wrap(np.array(entries["step"], counter_type()), backends.cpu)
-
-    def step(self, closure=None):
-        """Update the parameters from their gradients; with a closure, evaluate it first and return its loss."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(group, p)
-        return loss
 
     def _update(self, group, p):
         """One step of one parameter."""

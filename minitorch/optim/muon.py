@@ -6,12 +6,12 @@ import numpy as np
 
 from ..autograd.graph import written
 from ..tensor import Tensor, wrap
-from .optimizer import Optimizer, loss_of, number, require
+from .optimizer import OneByOne, number, require
 
 __all__ = ["Muon"]
 
 
-class Muon(Optimizer):
+class Muon(OneByOne):
     """Muon, for the matrices inside a network; biases, embeddings and the like want another optimiser::
 
         b <- momentum b + (1 - momentum) g
@@ -49,15 +49,6 @@ class Muon(Optimizer):
         super().add_param_group(param_group)
         for p in param_group["params"]:
             require(p.ndim == 2, f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
-
-    def step(self, closure=None):
-        """Update the parameters from their gradients; with a closure, evaluate it first and return its loss."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    self._update(group, p)
-        return loss
 
     def _update(self, group, p):
         """One step of one matrix."""

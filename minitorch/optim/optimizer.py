@@ -388,3 +388,16 @@ def loss_of(closure):
         return None
     with enable_grad():
         return closure()
+
+
+class OneByOne(Optimizer):
+    """An optimiser that updates each parameter as a whole: a subclass defines ``_update(group, p)``."""
+
+    def step(self, closure=None):
+        """Update the parameters from their gradients; with a closure, evaluate it first and return its loss."""
+        loss = loss_of(closure)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(group, p)
+        return loss
