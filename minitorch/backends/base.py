@@ -7,6 +7,8 @@ reference forward pass (see `minitorch/op.py`). What you get: every op as ``back
 
 from types import MethodType
 
+import numpy as np
+
 
 class Backend:
     """One array library on one device.
@@ -69,6 +71,16 @@ class Backend:
     def to_host(self, array):
         """An array of this backend as a NumPy array; the same memory where that is possible."""
         return array
+
+    def fill_random(self, array, sampler, generator, args):
+        """Fill an array with what ``sampler(generator, array, *args)`` of `minitorch.sampling` draws.
+
+        Here the numbers are drawn on the host, in memory that lies as the array's does, and copied.
+        """
+        if array.size:
+            reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
+            host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8), strides=array.strides)
+            array[...] = self.from_host(sampler(generator, host, *args))
 
 
 def result_only(function):

@@ -42,6 +42,9 @@ class CPU(Backend):
                                f"storage of size {memory.nbytes}")
         return np.ndarray(size, array.dtype, flat(memory), offset * step, [s * step for s in stride])
 
+    def fill_random(self, array, sampler, generator, args):
+        sampler(generator, array, *args)
+
 
 def flat(memory):
     """The memory of an array as one row, without copying."""

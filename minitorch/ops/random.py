@@ -39,13 +39,8 @@ def choose(generator, backend, name):
 
 
 def draw(sampler, backend, array, generator, *args):
-    """Fill an array of any backend; one of another device by way of a NumPy array that lies in memory as it does."""
-    if isinstance(array, np.ndarray):
-        sampler(generator, array, *args)
-    elif array.size:
-        reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
-        host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8), strides=array.strides)
-        array[...] = backend.from_host(sampler(generator, host, *args))
+    """Fill an array of `backend` with a sampler's numbers; returns it."""
+    backend.fill_random(array, sampler, generator, args)
     return array
 
 
