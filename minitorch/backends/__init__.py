@@ -6,9 +6,10 @@ device's index (or None) and returns a `Backend`.
 
 from ..device import TYPES
 from ..device import device as Device
+from . import cuda
 from .base import Backend
 from .cpu import make_cpu
-from .switches import cuda, cudnn, mkl, mkldnn, mps, openmp
+from .switches import cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["Backend", "cpu", "cuda", "cudnn", "get", "mkl", "mkldnn", "mps", "openmp", "register"]
 

@@ -33,8 +33,6 @@ class Switches(ModuleType):
 
 
 cudnn = Switches("cudnn", "cuDNN", enabled=False, benchmark=False, deterministic=True, allow_tf32=False)
-cuda = Switches("cuda", "CUDA libraries", matmul=Switches("cuda.matmul", "cuBLAS", allow_tf32=False,
-                                                          allow_fp16_reduced_precision_reduction=False))
 mps = Switches("mps", "Metal")
 mkl = Switches("mkl", "MKL")
 mkldnn = Switches("mkldnn", "oneDNN", enabled=False)
