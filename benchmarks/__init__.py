@@ -1,1 +1,1 @@
-"""Benchmarks: ratios to PyTorch, measured in one run."""
+"""Benchmarks: ratios to PyTorch, measured in one run. ``python -m benchmarks --help``."""

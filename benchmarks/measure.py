@@ -1,49 +1,105 @@
-"""Timing two ways of doing the same thing so that the ratio can be trusted on a busy machine.
+"""Timing contestants so that the ratios can be trusted on a busy machine.
 
-The contestants take turns, many short turns each, and the median of the pairwise ratios counts: what slows the machine
-down for a while slows both.
+Each is a process of its own, with the allocator and the settings that its users have. They take turns, many short
+turns each, and what counts is the median of the ratios of neighbouring turns: what slows the machine down for a while
+slows all. Processor time with one thread is disturbed least; elapsed time with two is reported beside it.
 """
 
-import gc
-import statistics
-import time
+import json
+import os
+import subprocess
+import sys
+from statistics import median
+
+# The environment of a run. PyTorch's products come from MKL, its convolutions from oneDNN, NumPy's from OpenBLAS.
+MODES = {
+    "one": {"threads": 1},
+    "two": {"threads": 2},
+    "haswell": {"threads": 1, "only": "minitorch", "OPENBLAS_CORETYPE": "Haswell"},
+    "avx2": {"threads": 1, "OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES":
+             "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL",
+             "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+}
+MODE_TEXTS = {
+    "one": "one thread on each side",
+    "two": "two threads on each side",
+    "haswell": "one thread, this library's BLAS held to AVX2 (OPENBLAS_CORETYPE=Haswell)",
+    "avx2": "one thread, all libraries on both sides held to AVX2: a processor without AVX-512",
+}
 
 
-def turns(contestants, rounds=31, seconds=0.004):
-    """Seconds per call of each contestant, a list for each: `rounds` interleaved turns of about `seconds`."""
-    numbers = [calls_for(f, seconds) for f in contestants]
-    found = [[] for _ in contestants]
-    gc.collect()
-    gc.disable()
-    try:
-        for r in range(rounds):
-            order = range(len(contestants)) if r % 2 else reversed(range(len(contestants)))
-            for i in order:
-                found[i].append(one_turn(contestants[i], numbers[i]))
-    finally:
-        gc.enable()
+class Contestant:
+    """A worker process for one library in one mode."""
+
+    def __init__(self, library, mode, python=sys.executable):
+        how = dict(MODES[mode])
+        threads, only = how.pop("threads"), how.pop("only", library)
+        env = dict(os.environ, PYTHONWARNINGS="ignore", **(how if only == library else {}))
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            env[name] = str(threads)
+        if library == "jax":
+            env["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}"
+            env["NPROC"] = str(threads)
+        self.library = library
+        self.process = subprocess.Popen([python, "-m", "benchmarks.worker", library, str(threads)], text=True, env=env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                                        if library == "jax" else None)
+        self.rows = set(self.read()["rows"])
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the worker of {self.library} has ended with status {self.process.wait()}")
+        return json.loads(line)
+
+    def ask(self, **order):
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def duel(contestants, name, seconds, turn=0.03, least=5):
+    """Times of one row: library -> {"cpu", "wall"}: medians in seconds, and those of ratios to PyTorch's.
+
+    About `seconds` of turns of about `turn` seconds each, at least `least` for everyone. The first of the
+    `contestants` sets the number of rounds; those that lack the row sit out.
+    """
+    players = [c for c in contestants if name in c.rows]
+    found, errors = {c.library: c.ask(do="prepare", row=name) for c in players}, {}
+    for c in list(players):
+        if "error" in found[c.library]:
+            errors[c.library] = found[c.library]
+            players.remove(c)
+    calls = {c.library: max(1, int(turn / max(found[c.library]["seconds"], 1e-7))) for c in players}
+    each = sum((1 + calls[c.library]) * found[c.library]["seconds"] for c in players)
+    rounds = max(least, min(101, int(seconds / max(each, 1e-6))))
+    times: dict = {c.library: [] for c in players}
+    for i in range(rounds):
+        for c in players if i % 2 else reversed(players):
+            times[c.library].append(c.ask(do="turn", calls=calls[c.library]))
+    return {c.library: summary(times[c.library], times.get("torch")) for c in players} | errors
+
+
+def summary(mine, theirs):
+    """Medians in seconds, and of the ratios to the turns of PyTorch, if it took part."""
+    out = {what: median([t[what] for t in mine]) for what in ("cpu", "wall")}
+    if theirs:
+        for what in ("cpu", "wall"):
+            out[what + "_ratio"] = median([a[what] / max(b[what], 1e-9) for a, b in zip(mine, theirs)])
+    return out
+
+
+def peaks(libraries, names, python):
+    """Row -> library -> {"growth", "total"} in MiB: peak memory of three steps, each in a fresh process."""
+    found: dict = {}
+    for name in names:
+        for library in libraries:
+            worker = Contestant(library, "one", python.get(library, sys.executable))
+            if name in worker.rows:
+                found.setdefault(name, {})[library] = worker.ask(do="peak", row=name)
+            worker.close()
     return found
-
-
-def calls_for(f, seconds):
-    """How many calls of f make a turn of about `seconds`; at least one."""
-    f()
-    n = 1
-    while True:
-        t = one_turn(f, n) * n
-        if t > seconds / 2 or n >= 1 << 20:
-            return max(1, int(n * seconds / max(t, 1e-9)))
-        n *= 4
-
-
-def one_turn(f, n):
-    start = time.perf_counter()
-    for _ in range(n):
-        f()
-    return (time.perf_counter() - start) / n
-
-
-def compare(ours, theirs, **options):
-    """(our seconds, their seconds, ratio ours/theirs): medians over interleaved turns."""
-    a, b = turns([ours, theirs], **options)
-    return statistics.median(a), statistics.median(b), statistics.median(x / y for x, y in zip(a, b))

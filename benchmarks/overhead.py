@@ -1,84 +1,62 @@
-"""What a call costs beyond the arithmetic: ops on tiny tensors, against PyTorch eager in the same run.
+"""Workloads: what a call costs beyond the arithmetic. Ops on tiny tensors, recorded unless they say otherwise."""
 
-    python -m benchmarks.overhead [--json FILE]
+import numpy as np
 
-Recorded ops, so an input requires grad. One thread on each side.
-"""
+from .rows import row
 
-import argparse
-import json
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import numpy as np  # noqa: E402
-
-from .measure import compare  # noqa: E402
-
-CHAIN = 1000
+CHAIN, CALLS = 1000, 1000
 
 
-def workloads(torch):
-    """Name -> function without arguments, on one of the two libraries."""
-    def leaf(*shape):
-        return torch.from_numpy(np.linspace(0.5, 1.5, int(np.prod(shape)), dtype=np.float32).reshape(shape)
-                                ).requires_grad_()
-    a, b, m = leaf(4), leaf(4), leaf(4, 4)
-    p = a.detach()
-    one = torch.ones_like(p)
+def leaf(torch, *shape):
+    values = np.linspace(0.5, 1.5, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    return torch.from_numpy(values).requires_grad_()
 
-    def chain():
+
+# name: (function of a (4,), b (4,) and m (4, 4); whether the gate of a recorded op is upon it)
+CALLS_OF = {
+    "a + b": (lambda a, b, m: a + b, True),
+    "a * b": (lambda a, b, m: a * b, True),
+    "a * 2.0": (lambda a, b, m: a * 2.0, True),
+    "a - b": (lambda a, b, m: a - b, True),
+    "a.sin()": (lambda a, b, m: a.sin(), True),
+    "a.exp()": (lambda a, b, m: a.exp(), True),
+    "a.sum()": (lambda a, b, m: a.sum(), True),
+    "m @ m": (lambda a, b, m: m @ m, True),
+    "m.reshape(2, 8)": (lambda a, b, m: m.reshape(2, 8), True),
+    "m.view(2, 8)": (lambda a, b, m: m.view(2, 8), True),
+    "m.transpose(0, 1)": (lambda a, b, m: m.transpose(0, 1), True),
+    "m[1]": (lambda a, b, m: m[1], True),
+}
+
+
+def calls(torch, f, recorded=True):
+    a, b, m = leaf(torch, 4), leaf(torch, 4), leaf(torch, 4, 4)
+    if not recorded:
+        a, b, m = a.detach(), b.detach(), m.detach()
+
+    def step():
+        for _ in range(CALLS):
+            f(a, b, m)
+    return step
+
+
+for text, (f, gated) in CALLS_OF.items():
+    row(f"op/{text}", "overhead", f"`{text}`, recorded", *((0.8, 0.6) if gated else ()), steps=CALLS)(
+        lambda torch, f=f: calls(torch, f))
+row("op/a + b, no grad", "overhead", "`a + b`, nothing requires grad", steps=CALLS)(
+    lambda torch: calls(torch, lambda a, b, m: a + b, recorded=False))
+
+
+@row("chain", "overhead", f"{CHAIN:,}-op chain, forward and backward", 0.6, 0.36)
+def chain(torch):
+    a, b = leaf(torch, 4), leaf(torch, 4)
+    one = torch.ones(4)
+
+    def step():
+        a.grad = b.grad = None
         y = a
         for _ in range(CHAIN // 2):
             y = y * 1.0001
             y = y + b
         y.backward(one)
-
-    def no_grad():
-        with torch.no_grad():
-            return a + b
-
-    return {
-        "a + b": lambda: a + b,
-        "a * b": lambda: a * b,
-        "a * 2.0": lambda: a * 2.0,
-        "a - b": lambda: a - b,
-        "a.sin()": lambda: a.sin(),
-        "a.sum()": lambda: a.sum(),
-        "4x4 matmul": lambda: m @ m,
-        "m.reshape(2, 8)": lambda: m.reshape(2, 8),
-        "m[1]": lambda: m[1],
-        "a + b, nothing requires grad": lambda: p + one,
-        "a + b, no_grad block": no_grad,
-        f"{CHAIN}-op chain, forward and backward": chain,
-    }
-
-
-GATED = ("a + b", "a * b", "a * 2.0", "a.sin()", "a.sum()", "4x4 matmul", f"{CHAIN}-op chain, forward and backward")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", help="also write the figures to this file")
-    args = parser.parse_args()
-    import torch
-
-    import minitorch
-    torch.set_num_threads(1)
-    ours, theirs = workloads(minitorch), workloads(torch)
-    print("| call | minitorch, us | PyTorch, us | ratio |\n|---|---:|---:|---:|")
-    rows = {}
-    for name in ours:
-        x, y, ratio = compare(ours[name], theirs[name])
-        rows[name] = {"minitorch_us": x * 1e6, "pytorch_us": y * 1e6, "ratio": ratio}
-        print(f"| `{name}` | {x * 1e6:.2f} | {y * 1e6:.2f} | {ratio:.2f} |", flush=True)
-    worst = max(rows[name]["ratio"] for name in GATED)
-    print(f"\nworst ratio of the gated rows: {worst:.2f} (gate 1.0, target 0.7)")
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump({"pytorch": torch.__version__, "rows": rows}, file, indent=1)
-
-
-if __name__ == "__main__":
-    main()
+    return step
