@@ -15,7 +15,7 @@ __all__ = ["Backend", "cpu", "cuda", "cudnn", "get", "mkl", "mkldnn", "mps", "op
 
 cpu = make_cpu(None)
 default = cpu                                             # where new tensors live
-_makers = {"cpu": make_cpu}
+_makers = {"cpu": make_cpu, "cuda": cuda.make_cuda, "sim": cuda.make_sim}
 _made = {("cpu", None): cpu, ("cpu", 0): cpu}
 
 
@@ -34,8 +34,10 @@ def get(where=None):
         return where
     where = Device(where)
     key = where.type, where.index
+    if key == ("cuda", None):
+        key = "cuda", cuda.current_device()
     if key not in _made:
         if where.type not in _makers:
             raise RuntimeError(f"device '{where}' has no backend here: known are {', '.join(_makers)}")
-        _made[key] = _makers[where.type](where.index)
+        _made[key] = _makers[where.type](key[1])
     return _made[key]

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from ..device import device
-from .base import Backend, owner
+from .base import Backend, check_of_memory, owner
 from .cpu_kernels import KERNELS
 
 
@@ -32,14 +32,7 @@ class CPU(Backend):
 
     def of_memory(self, array, size, stride, offset):
         memory, step = owner(array), array.itemsize
-        if any(n < 0 for n in (*size, *stride, offset)):
-            raise RuntimeError(f"as_strided: sizes, strides and storage_offset must not be negative, got "
-                               f"{tuple(size)}, {tuple(stride)} and {offset}")
-        last = offset + sum((n - 1) * s for n, s in zip(size, stride))
-        if 0 not in size and (last + 1) * step > memory.nbytes:
-            raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-                               f"itemsize {step} requiring a storage size of {(last + 1) * step} are out of bounds for "
-                               f"storage of size {memory.nbytes}")
+        check_of_memory(memory.nbytes, step, size, stride, offset)
         return np.ndarray(size, array.dtype, flat(memory), offset * step, [s * step for s in stride])
 
     def fill_random(self, array, sampler, generator, args):

@@ -19,6 +19,37 @@ def is_built():
     return find_spec("cupy") is not None
 
 
+def make_cuda(index):
+    """The backend of GPU number `index`.
+
+    RuntimeError, in PyTorch's words, where there is no driver or no such GPU.
+    """
+    from ...device import device
+    from .machine import Real, require_gpu
+    require_gpu(index)
+    return make(device("cuda", index), Real(index))
+
+
+def make_sim(index):
+    """The backend of the simulator; indices stand for several devices that do not mix, as GPUs do not."""
+    from ...device import device
+    from .machine import Simulated
+    return make(device("sim", index), Simulated(index))
+
+
+def make(device, machine):
+    """The backend of a device on a machine, with all kernels."""
+    from .backend import CUDA
+    from .kernels import KERNELS
+    return CUDA(device, machine, KERNELS)
+
+
+def current_device():
+    """The index of the GPU that "cuda" without an index means."""
+    from .machine import require_gpu
+    return require_gpu().getDevice()
+
+
 def __getattr__(name):
     if name == "matmul":                                   # with its switches: `library`, `allow_tf32`
         return import_module(".matmul", __name__)

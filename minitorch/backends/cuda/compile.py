@@ -21,6 +21,7 @@ from typing import NamedTuple
 __all__ = ["CompileError", "Source", "cache_folder", "compile_source", "from_file", "resources"]
 
 KERNELS = Path(__file__).parent.parent / "kernels"         # the .cu and .cuh files of this package
+TYPES = "types.cuh"                                        # included before every source
 HELP = "pip install cupy-cuda13x nvidia-cuda-nvrtc nvidia-cuda-runtime (or cupy-cuda12x nvidia-cuda-nvrtc-cu12 " \
        "nvidia-cuda-runtime-cu12 where the driver is of CUDA 12)"
 
@@ -45,7 +46,7 @@ def from_file(name):
 
 def with_includes(name, text):
     """A source with the texts that its ``#include "..."`` lines name, found in the package's folder of kernels."""
-    found, wanted = {}, [text]
+    found, wanted = {TYPES: (KERNELS / TYPES).read_text(encoding="utf-8")}, [text]
     while wanted:
         for include in re.findall(r'^\s*#\s*include\s*"([^"]+)"', wanted.pop(), re.MULTILINE):
             path = KERNELS / include
@@ -76,7 +77,8 @@ def options_for(macros, arch, form):
     from cupy._core import core
     given = core.assemble_cupy_compiler_options(("-std=c++17", *macros))
     kind = "compute" if form == "ptx" else "sm"
-    return (*given, "-ftz=true", "--device-as-default-execution-space", "-lineinfo", f"-arch={kind}_{arch}")
+    return (*given, "-ftz=true", "--device-as-default-execution-space", "-lineinfo", f"--pre-include={TYPES}",
+            f"-arch={kind}_{arch}")
 
 
 def run_nvrtc(source, options, form):

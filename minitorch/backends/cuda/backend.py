@@ -1,0 +1,59 @@
+"""`CUDA`: the backend of a GPU, or of the simulator; both are this class, on different machines."""
+
+import numpy as np
+
+from ..base import Backend, check_of_memory, owner
+from .array import array_type
+from .layout import dense_order
+from .library import view_of
+from .namespace import Namespace
+
+__all__ = ["CUDA"]
+
+
+class CUDA(Backend):
+    """CuPy arrays on one machine, computed on by our kernels."""
+
+    def __init__(self, device, machine, kernels):
+        self.machine, self.ndarray, self.device = machine, array_type(self), device
+        machine.ndarray = self.ndarray
+        super().__init__(device, Namespace(self), kernels)
+
+    def empty(self, shape, dtype):
+        """A new array, not initialised."""
+        dtype = np.dtype(dtype)
+        n = dtype.itemsize
+        for size in shape:
+            n *= size
+        return self.ndarray(shape, dtype, self.machine.allocate(n))
+
+    def empty_in_order_of(self, array, dtype):
+        """A new array of the shape of `array` and, if it has no gaps, its order of elements in memory."""
+        order = dense_order(array.shape, array.strides, array.itemsize)
+        if order is None:
+            return self.empty(array.shape, dtype)
+        out = self.empty([array.shape[d] for d in order], dtype)
+        return out.transpose(np.argsort(order).tolist())
+
+    # -- what differs between array modules --------------------------------------------------------------------
+    def strided(self, array, shape, strides):
+        found = array.view()
+        found._set_shape_and_strides(tuple(shape), tuple(strides), True, True)
+        return found
+
+    def of_memory(self, array, size, stride, offset):
+        memory, step = owner(array), array.itemsize
+        check_of_memory(memory.nbytes, step, size, stride, offset)
+        return view_of(memory, size, array.dtype, offset * step, [s * step for s in stride])
+
+    def from_host(self, array, non_blocking=False):
+        source = np.ascontiguousarray(array)               # which makes a row of a number
+        out = self.empty(np.shape(array), source.dtype)
+        if out.size:
+            self.machine.from_host(out, source.reshape(out.shape), non_blocking)
+        return out
+
+    def to_host(self, array):
+        if not array.size:
+            return np.empty(array.shape, array.dtype)
+        return self.machine.to_host(array if array._c_contiguous else array.copy())

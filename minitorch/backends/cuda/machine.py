@@ -1,0 +1,240 @@
+"""The machines: what a GPU and the simulator do differently, and nothing else.
+
+`Real` is a GPU reached through CuPy, `Simulated` the processor's memory and the simulator. Both allocate, load and
+launch kernels, copy and fill; everything above them is one code path.
+"""
+
+import ctypes
+import weakref
+from importlib import import_module
+
+import numpy as np
+
+from .compile import HELP, compile_source
+
+__all__ = ["Machine", "Real", "Simulated", "import_cupy", "require_gpu"]
+
+
+def import_cupy():
+    """CuPy; ImportError that says what to install where it is missing."""
+    try:
+        return import_module("cupy")
+    except ImportError as error:
+        raise ImportError(f"devices 'cuda' and 'sim' need CuPy, whose arrays they hold: {HELP}") from error
+
+
+def require_gpu(index=0):
+    """CuPy's runtime; the errors that PyTorch raises if there is no CUDA, no driver or no GPU of that number."""
+    try:
+        runtime = import_cupy().cuda.runtime
+    except ImportError as error:
+        raise AssertionError(f"Torch not compiled with CUDA enabled: {error}") from error
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        raise RuntimeError(f"Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
+                           f"installed a driver from http://www.nvidia.com/Download/index.aspx ({error}). "
+                           f"Without a GPU the same kernels run on device 'sim'.") from None
+    if not 0 <= index < count:
+        raise RuntimeError(f"CUDA error: invalid device ordinal {index}: there are {count} devices")
+    return runtime
+
+
+class Machine:
+    """One device. `ndarray` is the type of its arrays: a kernel takes no others.
+
+    `arch` is what its kernels are compiled for, `form` what they are compiled to.
+    """
+
+    ndarray: type
+    arch = "90"
+    form = "cubin"
+
+    def __init__(self, kind, index):
+        self.kind, self.index, self.cupy = kind, index, import_cupy()
+
+    def __repr__(self):
+        return f"<machine {self.kind}{'' if self.index is None else f':{self.index}'}>"
+
+    def allocate(self, nbytes):
+        """A CuPy memory pointer to `nbytes` of new memory, not initialised."""
+        raise NotImplementedError
+
+    def load(self, source, macros, arch, entry):
+        """The kernel `entry` of a source, compiled; a function for `launch`."""
+        raise NotImplementedError
+
+    def launch(self, function, grid, block, values, shared):
+        """Run a loaded kernel; `values` are arrays, NumPy scalars and records, None for a null pointer."""
+        raise NotImplementedError
+
+    def from_host(self, target, array, non_blocking=False):
+        """Copy a NumPy array into `target`; both contiguous, of one size and dtype."""
+        raise NotImplementedError
+
+    def to_host(self, source):
+        """The elements of a contiguous array as a new NumPy array."""
+        raise NotImplementedError
+
+    def fill_bytes(self, array, value):
+        """Set every byte of a contiguous array."""
+        raise NotImplementedError
+
+    def synchronize(self):
+        """Wait until all that was asked for is done."""
+        raise NotImplementedError
+
+
+class Real(Machine):
+    """A GPU. Work is queued on CuPy's current stream, and nothing here waits but copies to the host."""
+
+    def __init__(self, index):
+        super().__init__("cuda", index)
+        self.device = self.cupy.cuda.Device(index)
+        self.current = self.cupy.cuda.runtime.getDevice
+        self.arch = self.device.compute_capability
+        self.stream = self.cupy.cuda.get_current_stream
+
+    def allocate(self, nbytes):
+        try:
+            if self.current() != self.index:
+                with self.device:
+                    return self.cupy.cuda.alloc(nbytes)
+            return self.cupy.cuda.alloc(nbytes)
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
+            raise self.out_of_memory(nbytes) from error
+
+    def out_of_memory(self, nbytes):
+        from ...cuda import OutOfMemoryError
+        free, total = self.device.mem_info
+        return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size(nbytes)}. GPU {self.index} has a total "
+                                f"capacity of {size(total)} of which {size(free)} is free. Delete what is not needed, "
+                                f"or use smaller batches; the process can go on.")
+
+    def load(self, source, macros, arch, entry):
+        path = compile_source(source, macros, arch or self.arch, "cubin")
+        with self.device:
+            raw = self.cupy.RawModule(path=str(path)).get_function(entry)
+            raw.compile()
+        return raw
+
+    def launch(self, function, grid, block, values, shared):
+        if shared > function.max_dynamic_shared_size_bytes:
+            function.max_dynamic_shared_size_bytes = shared
+        if self.current() != self.index:
+            with self.device:
+                function(grid, block, values, shared_mem=shared)
+        else:
+            function(grid, block, values, shared_mem=shared)
+
+    def from_host(self, target, array, non_blocking=False):
+        with self.device:
+            stream = self.stream()
+            target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
+            if not non_blocking:                           # of pinned memory the copy may still be under way
+                stream.synchronize()
+
+    def to_host(self, source):
+        out = np.empty(source.shape, source.dtype)
+        if out.nbytes:
+            with self.device:
+                stream = self.stream()
+                source.data.copy_to_host_async(ctypes.c_void_p(out.ctypes.data), out.nbytes, stream)
+                stream.synchronize()
+        return out
+
+    def fill_bytes(self, array, value):
+        with self.device:
+            array.data.memset_async(value, array.nbytes, self.stream())
+
+    def synchronize(self):
+        self.device.synchronize()
+
+
+def size(nbytes):
+    """A number of bytes in words."""
+    return f"{nbytes / 2**30:.2f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.2f} MiB"
+
+
+class Simulated(Machine):
+    """The processor. Kernels run in the simulator (`minitorch/backends/sim`), which checks every access.
+
+    Arrays are CuPy's over memory of the host, which is filled with ones (NaN in floats) when it is new.
+    """
+
+    form = "ptx"
+
+    def __init__(self, index=None):
+        super().__init__("sim", index)
+        self.simulator = import_module("minitorch.backends.sim")
+        self.allocated = self.most_allocated = 0
+
+    def allocate(self, nbytes):
+        block = Block(self, nbytes)
+        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(block.pointer, nbytes, block, 0), 0)
+
+    def load(self, source, macros, arch, entry):
+        path = compile_source(source, macros, arch or self.arch, "ptx")
+        return self.simulator.load(path.read_text(encoding="utf-8"), source.name), entry
+
+    def launch(self, function, grid, block, values, shared):
+        module, entry = function
+        module.launch(entry, triple(grid), triple(block), [as_bytes(x) for x in values], shared)
+
+    def from_host(self, target, array, non_blocking=False):
+        self.view(target)[...] = array
+
+    def to_host(self, source):
+        return self.view(source).copy()
+
+    def fill_bytes(self, array, value):
+        self.view(array).reshape(-1).view("u1")[...] = value
+
+    def synchronize(self):
+        """Nothing: each launch has ended when it returns."""
+
+    def view(self, array):
+        """A NumPy array over the memory of one of this machine's arrays, with any strides."""
+        if not array.size:
+            return np.empty(array.shape, array.dtype)
+        reach = [s * (n - 1) for s, n in zip(array.strides, array.shape)]
+        low, high = sum(s for s in reach if s < 0), sum(s for s in reach if s > 0) + array.itemsize
+        memory = (ctypes.c_uint8 * (high - low)).from_address(array.data.ptr + low)
+        memory.owner = array                               # the memory lives as long as the view
+        return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+class Block:
+    """Memory of the host that stands for one allocation on a device; known to the simulator while it lives."""
+
+    ALIGNMENT = 256                                        # bytes, as cudaMalloc's
+
+    def __init__(self, machine, nbytes):
+        room = np.empty(nbytes + self.ALIGNMENT, np.uint8)
+        start = -room.ctypes.data % self.ALIGNMENT
+        room[start:start + nbytes] = 0xFF
+        self.room, self.pointer = room, room.ctypes.data + start
+        if nbytes:
+            machine.simulator.register(self.pointer, nbytes, f"{nbytes} bytes")
+            machine.allocated += nbytes
+            machine.most_allocated = max(machine.most_allocated, machine.allocated)
+            weakref.finalize(self, release, machine, self.pointer, nbytes).atexit = False
+
+
+def release(machine, pointer, nbytes):
+    machine.simulator.unregister(pointer)
+    machine.allocated -= nbytes
+
+
+def triple(n):
+    return (*n, 1, 1)[:3]
+
+
+def as_bytes(value):
+    """A kernel argument as the bytes that lie in the parameter's place."""
+    if value is None:
+        return bytes(8)
+    pointer = getattr(value, "data", None)
+    if hasattr(pointer, "ptr"):
+        return pointer.ptr.to_bytes(8, "little")
+    return value.tobytes()
