@@ -5,8 +5,6 @@ are in. It is a loop, not a recursion, so a chain of a million calls is no deepe
 Node or a leaf tensor.
 """
 
-import builtins
-
 from . import graph
 from .grad_mode import grad_mode
 from .graph import Selected
@@ -26,7 +24,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
     for root, seed in zip(roots, seeds):
         g = seed if create_graph else seed.array
         grads[root] = grads[root] + g if root in grads else g
-    ready = [root for root in dict.fromkeys(roots) if not uses.get(root)]
+    ready = [root for root in dict.fromkeys(roots) if not uses[root]]
     while ready:
         place = ready.pop()
         g = grads.pop(place, None)
@@ -34,7 +32,8 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
             g = before(place, g, create_graph)
         if capture is not None and place in capture:
             capture[place] = g
-        if not place.parents:                              # a leaf tensor
+        parents = place.parents
+        if not parents:                                    # a leaf tensor
             if capture is None and g is not None:
                 accumulate(place, g, create_graph, place in owned and place.hooks is None)
             continue
@@ -45,55 +44,61 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
                 graph.inspect(place, pulled)
             if place.hooks is not None and place.hooks.post:
                 pulled = after(place, pulled, g, create_graph)
+            send(place, parents, pulled, g, grads, owned, uses, create_graph)
         if not retain_graph:
             place.release()
-        for i, parent in enumerate(place.parents):
-            if parent is None:
-                continue
-            if pulled is not None and pulled[i] is not None:
-                send(place, parent, pulled, i, g, grads, owned, create_graph)
-            uses[parent] -= 1
-            if not uses[parent]:
-                ready.append(parent)
+        for parent in parents:
+            if parent is not None:
+                left = uses[parent] = uses[parent] - 1
+                if not left:
+                    ready.append(parent)
 
 
-def send(place, parent, pulled, i, g, grads, owned, create_graph):
-    """Add the gradient ``pulled[i]``, which `place` made of `g`, to what has arrived at `parent`."""
-    gp = pulled[i]
+def send(place, parents, pulled, g, grads, owned, uses, create_graph):
+    """Add the gradients `pulled`, which `place` made of `g`, to what has arrived at its `parents`."""
     if place.__class__ is Selected:                        # one output of an op with several
-        slots, k = grads.setdefault(parent, [None] * len(parent.shape)), place.op
+        parent, k, gp = parents[0], place.op, pulled[0]
+        slots = grads.setdefault(parent, [None] * len(parent.shape))
         slots[k] = gp if slots[k] is None else slots[k] + gp
         return
     backend = place.backend
-    if not create_graph and gp.__class__ is not backend.ndarray:
-        gp = backend.asarray(gp)                           # a NumPy scalar, from arithmetic on 0-d arrays
-    if gp.shape != parent.shape:                           # undo broadcasting
-        gp = (place.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(parent.shape))
-    held = grads.get(parent)
-    if held is None:
-        grads[parent] = gp
-        if not parent.parents and not create_graph and is_fresh(gp, g, place.saved, pulled):
+    for parent, gp in zip(parents, pulled):
+        if parent is None or gp is None:
+            continue
+        if not create_graph and gp.__class__ is not backend.ndarray:
+            gp = backend.asarray(gp)                       # a NumPy scalar, from arithmetic on 0-d arrays
+        is_leaf = not parent.parents
+        shape = parent.array.shape if is_leaf else parent.shape
+        if gp.shape != shape:                              # undo broadcasting
+            gp = (place.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
+        held = grads.get(parent)
+        if held is None:
+            grads[parent] = gp
+            if is_leaf or uses[parent] > 1:                # it will be kept, or added to
+                if not create_graph and is_fresh(gp, g, place.saved, pulled):
+                    owned.add(parent)
+        elif create_graph:
+            grads[parent] = held + gp
+        elif parent in owned and held.dtype == gp.dtype:
+            held += gp
+        else:
+            grads[parent] = backend.asarray(held + gp)
             owned.add(parent)
-    elif create_graph:
-        grads[parent] = held + gp
-    elif parent in owned and held.dtype == gp.dtype:
-        held += gp
-    else:
-        grads[parent] = backend.asarray(held + gp)
-        owned.add(parent)
 
 
 def count_uses(roots):
-    """How many gradients each place below the roots will be sent, and all the places found."""
-    uses, order = {}, list(dict.fromkeys(roots))
-    seen = set(order)
+    """How many gradients each place below the roots, and the roots themselves, will be sent; and all the nodes."""
+    order = list(dict.fromkeys(roots))
+    uses = dict.fromkeys(order, 0)
     for place in order:                                    # grows while it is read
         for parent in place.parents:
             if parent is not None:
-                uses[parent] = uses.get(parent, 0) + 1
-                if parent not in seen:
-                    seen.add(parent)
-                    order.append(parent)
+                if parent in uses:
+                    uses[parent] += 1
+                else:
+                    uses[parent] = 1
+                    if parent.parents:
+                        order.append(parent)
     return uses, order
 
 
@@ -118,7 +123,14 @@ def is_fresh(gp, g, saved, siblings):
     """Whether a rule has just made the array `gp`, so that nobody else can see it."""
     if gp is g or getattr(gp, "base", gp) is not None or type(g) is list:
         return False
-    return not (builtins.sum(s is gp for s in siblings) > 1 or any(s is gp for s in saved or ()))
+    times = 0
+    for s in siblings:
+        if s is gp or (s is not None and getattr(s, "base", None) is gp):
+            times += 1
+    for s in saved or ():
+        if s is gp:
+            return False
+    return times <= 1
 
 
 def before(place, g, create_graph):
@@ -267,7 +279,7 @@ def prepare(outputs, seeds, caller):
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
                                    f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
-            seed = wrap(t.backend.xp.ones_like(t.array), t.backend)
+            seed = wrap(t.backend.xp.ones(t.array.shape, t.array.dtype), t.backend)
         elif not isinstance(seed, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
         elif seed.array.shape != t.array.shape:
