@@ -2,9 +2,11 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 
@@ -13,11 +15,13 @@ def import_times(libraries, rounds, python):
     """Library -> processor seconds of ``import library`` in a fresh process beyond those of an empty programme."""
     programs = {"": "pass", **{library: f"import {library}" for library in libraries}}
     times: dict = {library: [] for library in programs}
-    for i in range(rounds + 1):
-        for library, text in programs.items():
-            seconds = child_seconds([python.get(library, sys.executable), "-c", text])
-            if i:                                          # the first one fills the disk's cache
-                times[library].append(seconds)
+    with tempfile.TemporaryDirectory() as folder:          # compiled files, which the first round writes
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPYCACHEPREFIX": folder}
+        for i in range(rounds + 1):
+            for library, text in programs.items():
+                seconds = child_seconds([python.get(library, sys.executable), "-c", text], env)
+                if i:
+                    times[library].append(seconds)
     empty = median(times.pop(""))
     out = {library: {"cpu": median(found) - empty} for library, found in times.items()}
     if "torch" in out:
@@ -27,12 +31,12 @@ def import_times(libraries, rounds, python):
     return out
 
 
-def child_seconds(command):
+def child_seconds(command, env):
     def spent():
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return used.ru_utime + used.ru_stime
     before = spent()
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, env=env)
     return spent() - before
 
 
