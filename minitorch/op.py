@@ -246,6 +246,8 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
     `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
     """
+    call.formula = Formula(call)
+    call.explain = call.formula.explain
     if not hasattr(call, "__wrapped__"):
         call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
     if namespace is None:
@@ -272,7 +274,7 @@ def compile_call(row):
     row.bare = deferred(row.name, f"<minitorch op {row.name}, any dtype>", lambda: write_call(row, bare=True),
                         {"op": row})
     call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-    call.__doc__, call.op, call.source = row.__doc__, row, Source(row)
+    call.__doc__, call.op, call.source, row.formula = row.__doc__, row, Source(row), Formula(call)
     call.__signature__ = public_signature(row)
     is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.join(*pieces)
     setattr(recorded, row.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
@@ -294,6 +296,7 @@ def as_method(call):
     if row is not None:
         twin = deferred(row.name, f"<minitorch method {row.name}>", lambda: write_call(row, bare=False), {"op": row})
         twin.__doc__, twin.op, twin.source = call.__doc__, row, call.source
+        twin.formula, twin.explain = call.formula, call.explain
     else:
         twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
         twin.__kwdefaults__, twin.__doc__ = call.__kwdefaults__, call.__doc__
@@ -317,6 +320,32 @@ class Source:
         return write_call(self.row, bare=False)
 
     __repr__ = __str__
+
+
+class Formula:
+    """A function's formula and derivative rules: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = call
+
+    def __str__(self):
+        from .formula import formula
+        return formula(self.call)
+
+    __repr__ = __str__
+
+    def explain(self):
+        """What the function computes, how its gradients come about, and what the graph keeps for them."""
+        from .formula import explain
+        return Text(explain(self.call))
+
+
+class Text(str):
+    """Words that a prompt shows as they are, without quotes."""
+
+    __repr__ = str.__str__
 
 
 def stub(*args, **kwargs):

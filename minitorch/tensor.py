@@ -6,6 +6,7 @@ table cannot say. Views share memory as NumPy's do, and know the tensor they are
 to either is seen by both, in the numbers and in the graph.
 """
 
+import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,7 @@ class Tensor:
     is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_meta = is_nested = False
     is_xpu = is_mps = is_xla = is_mtia = is_vulkan = False
-    layout = property(lambda self: strided, doc="Always `strided`.")
+    layout = property(lambda self: strided.of(self), doc="Always `strided`; called, ``x.layout()``, a picture of it.")
 
     def size(self, dim=None):
         """The shape, or the size of dimension `dim`."""
@@ -413,6 +414,11 @@ class Tensor:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return graph.Hooks.of(self).add("accumulated", hook)
 
+    def graph(self, model=None, params=None):
+        """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
+        from .viz import graph as draw
+        return draw(self, model, params)
+
     def edge(self):
         """What `next_functions` shows of a leaf."""
         return graph.AccumulateGrad(self), 0
@@ -534,10 +540,29 @@ class layout:
         return f"torch.{self.name}"
 
 
+class Strided(layout):
+    """The layout of every tensor here. Called, as in ``x.layout()``, it draws the tensor that was asked for it last."""
+
+    asked = threading.local()
+
+    def of(self, tensor):
+        """Itself, as PyTorch's programs compare layouts by identity; but it remembers who asked."""
+        self.asked.tensor = weakref.ref(tensor)
+        return self
+
+    def __call__(self):
+        """Storage and strides as a picture: see `minitorch.viz.layout`."""
+        from .viz import layout as draw
+        tensor = getattr(self.asked, "tensor", lambda: None)()
+        if tensor is None:
+            raise TypeError("ask a tensor for its layout: x.layout()")
+        return draw(tensor)
+
+
 class memory_format(layout):
     """An order of the dimensions in memory."""
 
 
-strided: layout = layout("strided")
+strided: Strided = Strided("strided")
 contiguous_format, channels_last, channels_last_3d, preserve_format = map(
     memory_format, ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))

@@ -1,0 +1,19 @@
+"""Pictures of what happens inside: graphs, backward passes, memory, training, kernels.
+
+    loss.graph()                     the autograd graph; `.collapse("Module")`, `.step()`
+    viz.replay(loss)                 the backward pass step by step, and two wrong ways to do it
+    x.layout(), viz.alias(a, b, c)   storage and strides of your own tensors, and who shares memory with whom
+    with viz.flow(model) as f: ...   activations, gradients and updates of each layer over the steps
+    viz.kernel(records)              a kernel, thread by thread: memory touched, races, bank conflicts
+    viz.curves(...), ...             matplotlib, where it is installed
+
+Every view is an object that a notebook shows as self-contained SVG and HTML, ``print`` writes as text and ``.save``
+writes to a file. ``python -m minitorch.viz contact-sheet DIR`` makes a page of them all.
+"""
+
+from .flows import Flow, flow
+from .graphs import Graph, graph
+from .replays import Replay, replay
+from .storage import Alias, Layout, alias, layout
+
+__all__ = ["Alias", "Flow", "Graph", "Layout", "Replay", "alias", "flow", "graph", "layout", "replay"]

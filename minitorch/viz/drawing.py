@@ -1,0 +1,188 @@
+"""What every picture is made of: colours, text, SVG and HTML elements, and the object that a notebook shows.
+
+A picture is one self-contained fragment: no file, font, library or address outside it. The colours are those of Okabe
+and Ito, which are told apart with every kind of colour blindness; nothing is said by colour alone.
+"""
+
+import itertools
+import math
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["Picture", "element", "text", "number", "brief", "shape_text", "COLOURS", "INK", "svg_root"]
+
+INK, FAINT, PAPER = "#1b1b1b", "#6b6b6b", "#ffffff"
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9",
+                                                 "#F0E442")
+COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, YELLOW)
+TINTS = ("#cfe3f2", "#fbdcc8", "#c9ebdf", "#f4dceb", "#fbe8c0", "#d9eefb", "#fbf8c9")      # the same, pale
+FONT = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+counter = itertools.count(1)
+
+
+class Picture:
+    """A drawing that notebooks show, ``print`` writes as text and ``save`` writes to a file.
+
+    A subclass says what it shows by `title`, `svg` or `html`, and `text`.
+    """
+
+    title = "picture"
+
+    def svg(self):
+        """The picture as an SVG element."""
+        raise NotImplementedError(f"{type(self).__name__} has no SVG form: save it as .html or .txt")
+
+    def html(self):
+        """The picture as an HTML fragment."""
+        return frame(f"{new_id()}", self.svg())
+
+    def text(self):
+        """The picture in words."""
+        raise NotImplementedError
+
+    def _repr_html_(self):
+        return self.html()
+
+    def __str__(self):
+        return self.text()
+
+    __repr__ = __str__
+
+    def save(self, path):
+        """Write it to `path`, whose ending chooses the form: .svg, .html or .txt; returns the path."""
+        path = Path(path)
+        if path.suffix == ".svg":
+            made = self.svg().replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        elif path.suffix in (".html", ".htm"):
+            made = page(self.title, self.html())
+        elif path.suffix == ".txt":
+            made = self.text() + "\n"
+        else:
+            raise ValueError(f"save() writes .svg, .html or .txt, got {path.name!r}")
+        path.write_text(made, encoding="utf-8")
+        return path
+
+
+def page(title, *bodies):
+    """A whole HTML page."""
+    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n'
+            f'<body style="margin:16px;background:{PAPER}">\n' + "\n".join(bodies) + "\n</body></html>\n")
+
+
+def new_id():
+    """An id that no other picture of this process has."""
+    return f"minitorch-{next(counter)}"
+
+
+def frame(key, *content, style=""):
+    """The box around a view. Its colours are its own, so that it can be read on dark pages too."""
+    return (f'<div id="{key}" class="minitorch-view" style="background:{PAPER};color:{INK};font:13px {escape(FONT)};'
+            f'padding:8px;overflow-x:auto;max-width:100%">{style}' + "\n".join(content) + "</div>")
+
+
+# ------------------------------------------------------------------ elements
+def element(name, *content, **attributes):
+    """An element: ``element("rect", x=1, class_="a")``. `content` is markup; attributes of None are left out."""
+    words = "".join(f' {k.rstrip("_").replace("_", "-")}="{escape(spell(v))}"' for k, v in attributes.items()
+                    if v is not None)
+    inside = "".join(content)
+    return f"<{name}{words}>{inside}</{name}>" if inside or name in ("g", "td", "th", "div", "svg") else (
+        f"<{name}{words}/>")
+
+
+def spell(value):
+    if isinstance(value, float):
+        return f"{value:.1f}".removesuffix(".0")
+    return str(value)
+
+
+def text(x, y, words, size=12, anchor="middle", fill=INK, halo=False, **more):
+    """A line of text; with `halo`, on a white rim that sets it off from lines behind it."""
+    rim = dict(stroke=PAPER, stroke_width=4, paint_order="stroke") if halo else {}
+    return element("text", escape(str(words)), x=x, y=y, font_size=size, text_anchor=anchor, fill=fill, **rim, **more)
+
+
+def svg_root(width, height, title, description, *content):
+    """An SVG of this size, which says in words what it shows."""
+    key = new_id()
+    return element("svg", element("title", escape(title), id=key + "-t"),
+                   element("desc", escape(description), id=key + "-d"), *content,
+                   role="img", aria_labelledby=f"{key}-t {key}-d", viewBox=f"0 0 {spell(float(width))} "
+                   f"{spell(float(height))}", width=float(width), height=float(height), font_family=FONT,
+                   style=f"background:{PAPER};max-width:none")
+
+
+def table(rows, head, caption=None, row_keys=None):
+    """An HTML table of words; a row whose key is given can be lit by a stepper."""
+    cell = f'style="padding:1px 8px;text-align:left;border-bottom:1px solid #ddd;color:{INK}"'
+    style = "text-align:left;padding:4px 8px;font-weight:bold"
+    lines = [f'<caption style="{style}">{escape(caption)}</caption>'] if caption else []
+    lines += ["<tr>" + "".join(f'<th scope="col" {cell}>{escape(h)}</th>' for h in head) + "</tr>"]
+    for i, row in enumerate(rows):
+        key = f' data-k="{escape(row_keys[i])}"' if row_keys else ""
+        lines += [f"<tr{key}>" + "".join(f"<td {cell}>{escape(str(x))}</td>" for x in row) + "</tr>"]
+    return f'<table style="border-collapse:collapse;font-size:12px;margin:6px 0;background:{PAPER}">' + "\n".join(
+        lines) + "</table>"
+
+
+def width_of(words, size=12):
+    """About how wide a line of text is: the fonts are monospaced."""
+    return 0.62 * size * len(str(words))
+
+
+# ------------------------------------------------------------------ numbers
+def number(x):
+    """A number in at most four digits.
+
+    >>> number(0.123456), number(3.0), number(float("nan"))
+    ('0.1235', '3', 'nan')
+    """
+    x = x.item() if hasattr(x, "item") else x
+    if isinstance(x, (bool, int)):
+        return str(x)
+    if isinstance(x, complex):
+        return f"{x:.3g}"
+    return f"{x:.4g}" if math.isfinite(x) else str(x)
+
+
+def brief(array, limit=4):
+    """An array in one short line: its elements if they are few, else what they are like.
+
+    >>> brief(np.array(2.5)), brief(np.array([[1.0, 2.0]])), brief(np.zeros((3, 4)))
+    ('2.5', '[[1, 2]]', '[3, 4], all 0')
+    """
+    array = np.asarray(array)
+    if array.dtype.kind == "V":
+        array = array.astype(np.float32)
+    if array.size == 0:
+        return f"{list(array.shape)}, empty"
+    if array.size <= limit:
+        return nested([number(x) for x in array.ravel()], array.shape)
+    low, high = array.min(), array.max()
+    if array.dtype.kind != "c" and low == high:
+        return f"{list(array.shape)}, all {number(low)}"
+    if array.dtype.kind == "c":
+        return f"{list(array.shape)}, complex"
+    return f"{list(array.shape)}, {number(low)} to {number(high)}"
+
+
+def nested(words, shape):
+    """Words in brackets, nested by `shape`."""
+    if not shape:
+        return words[0]
+    step = len(words) // shape[0] if shape[0] else 0
+    return "[" + ", ".join(nested(words[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])) + "]"
+
+
+def shape_text(shape):
+    """A shape as it stands on an edge: ``2x3``, nothing for a single number."""
+    return "\u00d7".join(map(str, shape))
+
+
+def clipped(words, length):
+    """`words`, cut to `length` characters with an ellipsis."""
+    words = str(words)
+    return words if len(words) <= length else words[:length - 1] + "\u2026"

@@ -1,0 +1,143 @@
+"""Modules as boxes: which calls belong to which module, and the graph with each module's calls made one.
+
+The tape does not say which module made a call, but it knows the parameters: a call that uses one belongs to the
+module that has it, and a call between two calls belongs to the innermost module that has both.
+"""
+
+from .tape import Vertex
+
+__all__ = ["grouped", "assign_modules"]
+
+
+def grouped(vertices, depth):
+    """Vertices with the calls of each module, by the first `depth` parts of its path, joined into one."""
+    assign_modules(vertices)
+    members = join(vertices, depth)
+    made = {}
+    for v in vertices:
+        made.setdefault(members[v.key], []).append(v)
+    box_of = {}
+    for key, inside in made.items():
+        box = inside[0] if len(inside) == 1 and not head(inside[0], depth) else module_box(key, inside, depth)
+        box_of.update((v.key, box) for v in inside)
+    boxes = {id(b): b for b in box_of.values()}
+    links = {id(b): outside_parents(b, made[members[b.key]] if b.kind != "module" else made[b.key], box_of)
+             for b in boxes.values()}
+    for found, box in boxes.items():
+        box.parents = links[found]
+    used = {id(p) for b in boxes.values() for p, _ in b.parents if p is not None}
+    root = box_of[vertices[-1].key]
+    return sorted((b for b in boxes.values() if id(b) in used or b is root), key=lambda b: order(vertices, box_of, b))
+
+
+def order(vertices, box_of, box):
+    """A box stands where its last call stands."""
+    return max(i for i, v in enumerate(vertices) if box_of[v.key] is box)
+
+
+def outside_parents(box, inside, box_of):
+    """The boxes that a box's calls read, each once; the module's own parameters are inside it."""
+    if box.kind != "module":
+        return [(None if p is None else box_of[p.key], name) for p, name in box.parents]
+    found = {}
+    for v in inside:
+        for p, name in v.parents:
+            if p is not None and box_of[p.key] is not box and not is_own(p, box):
+                found.setdefault(id(box_of[p.key]), (box_of[p.key], name))
+    return list(found.values())
+
+
+def is_own(leaf, box):
+    return leaf.kind == "leaf" and leaf.name.startswith(box.label + ".")
+
+
+def module_box(key, inside, depth):
+    last = inside[-1]
+    note = f"{len(inside)} call{'s' if len(inside) > 1 else ''}: " + ", ".join(
+        dict.fromkeys(v.label for v in inside))
+    return Vertex(key, last.place, "module", head(last, depth), last.shape, "", note, last.value, last.grad,
+                  freed=any(v.freed for v in inside))
+
+
+def head(v, depth):
+    """The part of a call's module path that is told apart."""
+    return ".".join(v.module.split(".")[:depth]) if v.module else ""
+
+
+def assign_modules(vertices):
+    """Give calls without parameters the module that what is before them and what is after them share."""
+    users = {v.key: [] for v in vertices}
+    for v in vertices:
+        for p, _ in v.parents:
+            if p is not None:
+                users[p.key].append(v)
+    before = nearest(vertices, lambda v: [p for p, _ in v.parents if p is not None and p.kind == "op"])
+    after = nearest(vertices[::-1], lambda v: users[v.key])
+    for v in vertices:
+        if v.kind == "op" and not v.module and before[v.key] and after[v.key]:
+            v.module = shared(before[v.key], after[v.key])
+
+
+def nearest(vertices, beside):
+    """Key -> the module path shared by the nearest calls of modules in one direction; None if there are none."""
+    found = {}
+    for v in vertices:
+        if v.module:
+            found[v.key] = v.module
+            continue
+        paths = [found[u.key] for u in beside(v) if found.get(u.key) is not None]
+        found[v.key] = None if not paths else paths[0]
+        for path in paths[1:]:
+            found[v.key] = shared(found[v.key], path)
+    return found
+
+
+def shared(a, b):
+    """The path of the innermost module that has both.
+
+    >>> shared("encoder.0.attention", "encoder.0.mlp")
+    'encoder.0'
+    """
+    same = []
+    for x, y in zip(a.split("."), b.split(".")):
+        if x != y:
+            break
+        same.append(x)
+    return ".".join(same)
+
+
+def join(vertices, depth):
+    """Key of a vertex -> key of its group: all calls of a module, or what of them can be joined without a cycle."""
+    edges = [(p.key, v.key) for v in vertices for p, _ in v.parents if p is not None]
+    group = {v.key: v.key for v in vertices}
+    heads = {}
+    for v in vertices:
+        if v.kind == "op" and head(v, depth):
+            heads.setdefault(head(v, depth), []).append(v.key)
+    for members in heads.values():
+        whole = {**group, **dict.fromkeys(members, members[0])}
+        if not has_cycle(whole, edges):
+            group = whole
+            continue
+        for u, v in edges:                                 # used again after other modules: join neighbours only
+            if u in members and v in members and group[u] != group[v]:
+                pair = {k: group[u] if g == group[v] else g for k, g in group.items()}
+                group = group if has_cycle(pair, edges) else pair
+    return group
+
+
+def has_cycle(group, edges):
+    """Whether joining vertices as `group` says leaves a way from a group out of it and back."""
+    links = {(group[u], group[v]) for u, v in edges if group[u] != group[v]}
+    below = {}
+    waiting = dict.fromkeys(group.values(), 0)
+    for u, v in links:
+        below.setdefault(u, []).append(v)
+        waiting[v] += 1
+    ready = [g for g, n in waiting.items() if not n]
+    for g in ready:                                        # grows while it is read
+        for v in below.get(g, ()):
+            waiting[v] -= 1
+            if not waiting[v]:
+                ready.append(v)
+    return len(ready) < len(waiting)

@@ -1,0 +1,249 @@
+"""Reading the tape: the graph behind a tensor as plain vertices with names, values and gradients.
+
+The tape keeps only what the backward pass needs, so a value is known here where a leaf, a variable of the caller or a
+saved array holds it. Names are those of the model's parameters and of the variables of the code that asks.
+"""
+
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..autograd import graph as autograd_graph
+from ..autograd.graph import Selected
+from ..op import Op
+
+__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
+
+
+@dataclass(eq=False)
+class Vertex:
+    """One place of the graph.
+
+    `kind` is "op", "leaf" or "more" (stands for what was left out). `parents` are (Vertex or None, name of the input)
+    pairs, one for each input. `value` and `grad` are NumPy arrays, None where they are not known. `module` is the path
+    of the module that the call belongs to, "" if none is known. `freed`: a backward pass has freed what it had saved.
+    """
+
+    key: str
+    place: Any
+    kind: str
+    label: str
+    shape: tuple
+    name: str = ""
+    note: str = ""
+    value: Any = None
+    grad: Any = None
+    parents = field(default_factory=list)
+    module: str = ""
+    freed: bool = False
+
+
+# ------------------------------------------------------------------ names
+def calling_scope():
+    """The variables of the innermost frame that is not in this package, local ones first."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "minitorch":
+        frame = frame.f_back
+    if frame is None:
+        return {}
+    return {**frame.f_locals, **{k: v for k, v in frame.f_globals.items() if k not in frame.f_locals}}
+
+
+class Names:
+    """What places are called: `of` (place -> name), the tensors that the caller holds there, and module paths.
+
+    Parameters of `model` have their paths; `params` is a dict of further names, or a model. Whatever is left is named
+    by the variables in `scope`, models among them.
+    """
+
+    def __init__(self, model=None, params=None, scope=None):
+        self.of = {}
+        self.tensors = {}
+        self.modules = {}                            # parameter -> path of the module that has it
+        self.prefixes = 0                                  # 1 if such paths begin with the name of a variable
+        if params is not None and not isinstance(params, dict):
+            model, params = model or params, None
+        for name, tensor in (params or {}).items():
+            self.note(tensor, name)
+        if model is not None:
+            self.note_model(model, "")
+        self.note_scope(scope or {})
+
+    def note(self, tensor, name):
+        place = tensor.node or tensor
+        self.of.setdefault(place, name)
+        self.tensors.setdefault(place, tensor)
+
+    def note_model(self, model, prefix):
+        for path, module in model.named_modules():
+            path = ".".join(part for part in (prefix, path) if part)
+            for name, p in [*module._parameters.items(), *module._buffers.items()]:
+                if p is not None:
+                    self.note(p, f"{path}.{name}" if path else name)
+                    self.modules.setdefault(p, path)
+
+    def note_scope(self, scope):
+        from ..nn import Module
+        from ..tensor import Tensor
+        shown = {k: v for k, v in scope.items() if not k.startswith("_")}
+        for name, value in shown.items():
+            if isinstance(value, Tensor):
+                self.note(value, name)
+        models = [(k, v) for k, v in shown.items() if isinstance(v, Module)]
+        self.prefixes = int(not self.modules)
+        for name, model in sorted(models, key=lambda found: -len(list(found[1].modules()))):
+            self.note_model(model, name)
+
+
+# ------------------------------------------------------------------ the graph
+def read(root, names, limit=None):
+    """The vertices behind the tensor `root`, inputs first; at most about `limit`, those nearest to it."""
+    place = root.node
+    if place is None:
+        raise RuntimeError("there is no graph behind this tensor: no recorded call made it" + (
+            "" if root.needs_grad else ". It does not require grad: make its inputs with requires_grad=True, outside "
+            "of no_grad()"))
+    uses = uses_behind(place)
+    found = list(uses)
+    kept = set(found[:limit] if limit else found)
+    order = forward_order(place, uses)
+    values = known_values(found, names)
+    values.setdefault(place, root.array)
+    compute_again(order, values)
+    vertices = {}
+    for p in order:
+        if p in kept:
+            vertices[p] = vertex(f"v{len(vertices)}", p, names, values)
+    more = Vertex("more", None, "more", f"{len(found) - len(kept):,} more", (), note="not drawn")
+    for p, v in vertices.items():
+        for i, parent in enumerate(p.parents):
+            v.parents.append((None if parent is None else vertices.get(parent, more), input_name(p, i)))
+    made = list(vertices.values())
+    return [more, *made] if len(kept) < len(found) else made
+
+
+def uses_behind(root):
+    """Place -> how many inputs of other places it is, for `root` and all places behind it, the nearest first."""
+    uses, order = {root: 0}, [root]
+    for place in order:                                    # grows while it is read
+        for parent in place.parents:
+            if parent is not None:
+                if parent not in uses:
+                    uses[parent] = 0
+                    order.append(parent)
+                uses[parent] += 1
+    return uses
+
+
+def forward_order(root, uses):
+    """All places behind `root`, each after those it was computed from."""
+    waiting, ready, order = dict(uses), [root], []
+    while ready:
+        place = ready.pop()
+        order.append(place)
+        for parent in place.parents:
+            if parent is not None:
+                waiting[parent] -= 1
+                if not waiting[parent]:
+                    ready.append(parent)
+    return order[::-1]
+
+
+def vertex(key, place, names, values):
+    """A place as a Vertex, without its parents yet."""
+    name = names.of.get(place, "")
+    known = values.get(place)
+    known = None if known is None else numpy_of(place.backend, known)
+    if place.parents:
+        shape = place.shape if not isinstance(place.shape, tuple) or not any(
+            isinstance(n, tuple) for n in place.shape) else ()
+        made = Vertex(key, place, "op", op_name(place), tuple(shape), name, note_of(place), known,
+                      kept_gradient(place))
+        made.freed = isinstance(place.op, Op) and place.saved is None
+        made.module = next((names.modules[p] for p in place.parents if p in names.modules), "")
+        return made
+    grad = None if place._grad is None else numpy_of(place.backend, place._grad.array)
+    return Vertex(key, place, "leaf", name or "leaf", tuple(place.array.shape), name, "", known, grad)
+
+
+def numpy_of(backend, array):
+    """A raw array as NumPy's."""
+    return backend.backend.to_host(array)
+
+
+def op_name(place):
+    if isinstance(place, Selected):
+        return f"output {place.op}"
+    return place.op.name if isinstance(place.op, Op) else place.name()
+
+
+def input_name(place, i):
+    if not isinstance(place.op, Op):
+        return "" if isinstance(place, Selected) else f"argument {i}"
+    inputs = place.op.inputs
+    return inputs[i].name if i < len(inputs) and inputs[0].kind != "variadic" else f"{inputs[0].name}[{i}]"
+
+
+def note_of(place):
+    """The attributes of a call that the tape knows, in a few words: ``dim=1``."""
+    op = place.op
+    if not isinstance(op, Op) or not place.saved:
+        return ""
+    attrs, inputs = dict(op.attrs), [x.name for x in op.inputs]
+    words = []
+    for name, value in zip(op.saved_fields, place.saved):
+        number = name in inputs and isinstance(value, (int, float))
+        if number or (name in attrs and value is not attrs[name] and isinstance(value, (int, float, str, tuple))):
+            words.append(f"{name}={value}")
+    return ", ".join(words)
+
+
+def kept_gradient(place):
+    """The gradient that `retain_grad` has kept of a computed tensor, if any."""
+    for ref in place.hooks.retain if place.hooks is not None else ():
+        tensor = ref()
+        if tensor is not None and tensor._grad is not None:
+            return numpy_of(place.backend, tensor._grad.array)
+    return None
+
+
+def known_values(places, names):
+    """Place -> raw array, wherever a leaf, the caller's variables or a saved value know it."""
+    values = {}
+    for place in places:
+        if not place.parents:
+            values[place] = place.array
+            continue
+        if not isinstance(place.op, Op) or not place.saved:
+            continue
+        for value, where in zip(place.saved, place.op.saved_places):
+            if isinstance(where, int) and isinstance(value, place.backend.backend.ndarray):
+                at = place if where == -1 else place.parents[where]
+                if at is not None and getattr(at, "shape", None) == value.shape:
+                    values.setdefault(at, value)
+    for place, tensor in names.tensors.items():
+        values.setdefault(place, tensor.array)
+    return values
+
+
+FEW = 4096                                                 # elements: more are not computed again for a picture
+
+
+def compute_again(order, values):
+    """Fill in values that the tape has not kept, where all that made them is known and small."""
+    for place in order:
+        op = getattr(place, "op", None)
+        if place in values or not place.parents or not isinstance(op, Op) or op.outputs != 1 or op.keeps:
+            continue
+        inputs = [values.get(p) for p in place.parents if p is not None]
+        kept = dict(zip(op.saved_fields, place.saved or ()))
+        attrs = {name: kept.get(name, default) for name, default in op.attrs}
+        known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= FEW for x in inputs)
+        if known and all(name in kept for name in attrs) and not any(changed(x, place) for x in inputs):
+            values[place] = getattr(place.backend, op.name)(*inputs, **attrs)
+
+
+def changed(array, place):
+    """Whether the memory of `array` was written to since `place` was recorded."""
+    found = autograd_graph.writes.get(id(autograd_graph.owner(array)))
+    return found is not None and found.time > place.time
