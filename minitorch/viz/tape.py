@@ -33,7 +33,7 @@ class Vertex:
     note: str = ""
     value: Any = None
     grad: Any = None
-    parents = field(default_factory=list)
+    parents: list[Any] = field(default_factory=list)
     module: str = ""
     freed: bool = False
 
