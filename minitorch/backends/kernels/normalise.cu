@@ -1,0 +1,243 @@
+// Rows brought to mean 0 and variance 1, then scaled and shifted; forward and backward. Layer, RMS and group norm.
+//
+//   CENTRED  whether the mean is taken away (layer_norm) or not (rms_norm)
+//   AFFINE   0: neither weight nor bias; 1: for each column; 2: for each channel, a run of `inner` columns, of which
+//            every `groups` rows together have all (group_norm)
+//   WEIGHTS  given in the backward pass: whether the gradients of weight and bias are summed up as well
+//
+// As in softmax.cu, rows lie in registers if they fit (ITEMS is given) and are read again if they do not.
+#include "moments.cuh"
+
+struct Affine {
+    i64 groups, inner;
+};
+
+// weight[column] and bias[column] for a pack of neighbouring columns: y = x * scale + shift.
+__device__ __forceinline__ void load_affine(Wide (&scale)[VECTOR], Wide (&shift)[VECTOR], const T* weight,
+                                            const T* bias, i64 row, i64 column, i64 columns, Affine affine) {
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) {
+        scale[v] = 1;
+        shift[v] = 0;
+    }
+#if AFFINE == 1
+    if (weight) load_pack(scale, weight + column);
+    if (bias) load_pack(shift, bias + column);
+#elif AFFINE == 2
+    i64 first = row % affine.groups * (columns / affine.inner);
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) {
+        unsigned channel = unsigned(column + v) / unsigned(affine.inner);
+        if (weight) scale[v] = widen(weight[first + channel]);
+        if (bias) shift[v] = widen(bias[first + channel]);
+    }
+#endif
+}
+
+__device__ __forceinline__ void store_statistics(Wide* means, Wide* deviations, i64 row, Wide mean, Wide inverse) {
+    if (threadIdx.x) return;
+    if (CENTRED) means[row] = mean;
+    deviations[row] = inverse;
+}
+
+// The sums that a row's backward pass needs: of the gradient, and of the gradient times the normalised row.
+struct Sums {
+    Wide grad, along;
+};
+struct AddSums {
+    __device__ __forceinline__ Sums operator()(Sums a, Sums b) const { return {a.grad + b.grad, a.along + b.along}; }
+};
+__device__ __forceinline__ Sums from_lane(Sums x, int distance) {
+    return {from_lane(x.grad, distance), from_lane(x.along, distance)};
+}
+
+#if defined(ITEMS) && !defined(WEIGHTS)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
+normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
+               const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias, i64 rows,
+               int columns, double eps, i64 groups, i64 inner) {
+    i64 row = this_row();
+    if (row >= rows) return;
+    Wide x[PACKS][VECTOR], mean = 0, squares = 0;
+    load_row(x, input + row * columns, columns, 0);
+    if (CENTRED) mean = over_row(fold(x, Add()), Add(), 0) / columns;
+    EACH(p, v) {
+        Wide distance = pack_column(p) < columns ? x[p][v] - mean : Wide(0);
+        squares += distance * distance;
+    }
+    Wide inverse = 1 / sqrt(over_row(squares, Add(), 1) / columns + Wide(eps));
+    store_statistics(means, deviations, row, mean, inverse);
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        if (pack_column(p) >= columns) continue;
+        Wide scale[VECTOR], shift[VECTOR];
+        load_affine(scale, shift, weight, bias, row, pack_column(p), columns, {groups, inner});
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) x[p][v] = (x[p][v] - mean) * inverse * scale[v] + shift[v];
+    }
+    store_row(out + row * columns, x, columns);
+}
+
+#elif defined(ITEMS)
+// Each block goes over every so many rows; the columns of a thread are the same in all of them, so that it can sum up
+// their gradients. Its sums are row `part` of `weight_parts` and `bias_parts`, which `add_parts` adds up.
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
+normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts,
+                        const T* __restrict__ grad, const T* __restrict__ input, const T* __restrict__ weight,
+                        const Wide* __restrict__ means, const Wide* __restrict__ deviations, i64 rows, int columns) {
+    Wide by_weight[PACKS][VECTOR], by_bias[PACKS][VECTOR];
+    EACH(p, v) by_weight[p][v] = by_bias[p][v] = 0;
+    int turn = 0;
+    for (i64 row = this_row(); row < rows; row += gridDim.x * (i64)ROWS, turn ^= 1) {
+        Wide x[PACKS][VECTOR], g[PACKS][VECTOR];
+        load_row(x, input + row * columns, columns, 0);
+        load_row(g, grad + row * columns, columns, 0);
+        Wide mean = CENTRED ? means[row] : Wide(0), inverse = deviations[row];
+        Sums sums = {0, 0};
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            if (pack_column(p) >= columns) continue;
+            Wide scale[VECTOR], shift[VECTOR];
+            load_affine(scale, shift, weight, nullptr, row, pack_column(p), columns, {1, 1});
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) {
+                x[p][v] = (x[p][v] - mean) * inverse;
+#if WEIGHTS
+                by_weight[p][v] += g[p][v] * x[p][v];
+                by_bias[p][v] += g[p][v];
+#endif
+                g[p][v] *= scale[v];
+                sums.grad += g[p][v];
+                sums.along += g[p][v] * x[p][v];
+            }
+        }
+        sums = over_row(sums, AddSums(), turn);
+        Wide mean_grad = CENTRED ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+        EACH(p, v) g[p][v] = (g[p][v] - mean_grad - x[p][v] * mean_along) * inverse;
+        store_row(result + row * columns, g, columns);
+    }
+#if WEIGHTS
+    i64 part = this_row();
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) {
+            if (pack_column(p) + v >= columns) continue;
+            weight_parts[part * columns + pack_column(p) + v] = by_weight[p][v];
+            bias_parts[part * columns + pack_column(p) + v] = by_bias[p][v];
+        }
+    }
+#endif
+}
+
+#elif defined(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS)
+normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
+                    const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias, i64 columns,
+                    double eps, i64 groups, i64 inner) {
+    i64 row = blockIdx.x;
+    input += row * columns;
+    out += row * columns;
+    Moments moments = no_moments();
+    for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
+        Wide x[VECTOR];
+        load_pack(x, input + i);
+        moments.add(x);
+    }
+    moments = over_row(moments, MergeMoments(), 0);
+    Wide mean = CENTRED ? moments.mean : Wide(0), square = moments.squares / columns;
+    Wide inverse = 1 / sqrt((CENTRED ? square : square + moments.mean * moments.mean) + Wide(eps));
+    store_statistics(means, deviations, row, mean, inverse);
+    for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
+        Wide x[VECTOR], scale[VECTOR], shift[VECTOR];
+        load_pack(x, input + i);
+        load_affine(scale, shift, weight, bias, row, i, columns, {groups, inner});
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) x[v] = (x[v] - mean) * inverse * scale[v] + shift[v];
+        store_pack(out + i, x);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+normalise_long_rows_backward(T* __restrict__ result, const T* __restrict__ grad, const T* __restrict__ input,
+                             const T* __restrict__ weight, const Wide* __restrict__ means,
+                             const Wide* __restrict__ deviations, i64 columns) {
+    i64 start = blockIdx.x * columns;
+    Wide mean = CENTRED ? means[blockIdx.x] : Wide(0), inverse = deviations[blockIdx.x];
+    Wide x[VECTOR], g[VECTOR], scale[VECTOR], shift[VECTOR];
+    Sums sums = {0, 0};
+    for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
+        load_pack(x, input + start + i);
+        load_pack(g, grad + start + i);
+        load_affine(scale, shift, weight, nullptr, 0, i, columns, {1, 1});
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) {
+            sums.grad += g[v] * scale[v];
+            sums.along += g[v] * scale[v] * ((x[v] - mean) * inverse);
+        }
+    }
+    sums = over_row(sums, AddSums(), 0);
+    Wide mean_grad = CENTRED ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+    for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
+        load_pack(x, input + start + i);
+        load_pack(g, grad + start + i);
+        load_affine(scale, shift, weight, nullptr, 0, i, columns, {1, 1});
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+            g[v] = (g[v] * scale[v] - mean_grad - (x[v] - mean) * inverse * mean_along) * inverse;
+        store_pack(result + start + i, g);
+    }
+}
+
+#else
+// ---- gradients of weight and bias by themselves ------------------------------------------------------------
+// Blocks of 32 columns x 8 shares of the rows; `parts` blocks share the rows of 32 columns.
+enum { SHARES = 8 };
+
+__device__ __forceinline__ Wide over_shares(Wide x, Wide (&shared)[SHARES][WARP + 1]) {
+    shared[threadIdx.y][threadIdx.x] = x;
+    __syncthreads();
+    x = 0;
+#pragma unroll
+    for (int k = 0; k < SHARES; k++) x += shared[k][threadIdx.x];
+    return x;
+}
+
+extern "C" __global__ void __launch_bounds__(WARP* SHARES)
+weight_parts(Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts, const T* __restrict__ grad,
+             const T* __restrict__ input, const Wide* __restrict__ means, const Wide* __restrict__ deviations,
+             i64 rows, i64 columns, int parts) {
+    __shared__ Wide of_weight[SHARES][WARP + 1], of_bias[SHARES][WARP + 1];
+    i64 column = blockIdx.x / parts * (i64)WARP + threadIdx.x;
+    int part = blockIdx.x % parts;
+    Wide by_weight = 0, by_bias = 0;
+    for (i64 row = part * SHARES + threadIdx.y; row < rows && column < columns; row += parts * SHARES) {
+        Wide g = widen(grad[row * columns + column]), x = widen(input[row * columns + column]);
+        by_weight += g * ((CENTRED ? x - means[row] : x) * deviations[row]);
+        by_bias += g;
+    }
+    by_weight = over_shares(by_weight, of_weight);
+    by_bias = over_shares(by_bias, of_bias);
+    if (threadIdx.y || column >= columns) return;
+    weight_parts[part * columns + column] = by_weight;
+    bias_parts[part * columns + column] = by_bias;
+}
+
+// The sums of each column of weight_parts and of bias_parts, (parts, columns), in a fixed order.
+extern "C" __global__ void __launch_bounds__(WARP* SHARES)
+add_parts(T* __restrict__ by_weight, T* __restrict__ by_bias, const Wide* __restrict__ weight_parts,
+          const Wide* __restrict__ bias_parts, i64 columns, int parts) {
+    __shared__ Wide of_weight[SHARES][WARP + 1], of_bias[SHARES][WARP + 1];
+    i64 column = blockIdx.x * (i64)WARP + threadIdx.x;
+    Wide weight = 0, bias = 0;
+    for (int part = threadIdx.y; part < parts && column < columns; part += SHARES) {
+        weight += weight_parts[part * columns + column];
+        bias += bias_parts[part * columns + column];
+    }
+    weight = over_shares(weight, of_weight);
+    bias = over_shares(bias, of_bias);
+    if (threadIdx.y || column >= columns) return;
+    by_weight[column] = narrow<T>(weight);
+    by_bias[column] = narrow<T>(bias);
+}
+#endif

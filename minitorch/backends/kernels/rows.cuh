@@ -1,0 +1,108 @@
+// What kernels that work on rows share: how a row is spread over threads and held in registers, and its reductions.
+//
+// A kernel of this kind is compiled for T, the dtype of its arrays. It computes in Wide: float64 for float64, float32
+// for the others. A row is dealt with by THREADS threads (threadIdx.x), ROWS rows by a block (threadIdx.y, only where
+// THREADS is 32), in packs of VECTOR elements, which lie in 16 aligned bytes where the rows allow it.
+#pragma once
+#include "common.cuh"
+
+#ifndef ROWS
+#define ROWS 1
+#endif
+#ifndef VECTOR
+#define VECTOR 1
+#endif
+
+typedef compute<T> Wide;
+
+// The lowest finite number: a maximum that starts from it is never -inf, so that no difference is inf - inf.
+__device__ __forceinline__ Wide lowest() { return sizeof(Wide) == 8 ? -1.7976931348623157e308 : -3.402823466e38f; }
+__device__ __forceinline__ Wide infinity() { return __int_as_float(0x7f800000); }
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ double larger(double a, double b) { return fmax(a, b); }
+
+// ---- packs -------------------------------------------------------------------------------------------------
+// VECTOR neighbouring elements, moved by one instruction.
+__device__ __forceinline__ void load_pack(Wide (&x)[VECTOR], const T* from) {
+    Vector<T, VECTOR> pack = load_vector<T, VECTOR>(from);
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) x[v] = widen(pack.at[v]);
+}
+
+__device__ __forceinline__ void store_pack(T* to, const Wide (&x)[VECTOR]) {
+    Vector<T, VECTOR> pack;
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) pack.at[v] = narrow<T>(x[v]);
+    store_vector(to, pack);
+}
+
+// ---- reductions over the threads of a row ------------------------------------------------------------------
+struct Larger {                                            // one instruction; passes over NaN
+    template <class X> __device__ __forceinline__ X operator()(X a, X b) const { return larger(a, b); }
+};
+
+template <class X> __device__ __forceinline__ X from_lane(X x, int distance) {
+    return __shfl_xor_sync(ALL_LANES, x, distance);
+}
+
+#ifdef THREADS
+// `combine` over all threads of the row, which all get the result; the same order in every run. X is a number, or a
+// struct for which from_lane is overloaded. There are two buffers: where reductions of one type take `turn` 0 and 1
+// by turns, no barrier is needed between one and the next.
+template <class X, class Combine> __device__ __forceinline__ X over_row(X x, Combine combine, int turn) {
+#pragma unroll
+    for (int distance = WARP / 2; distance; distance /= 2) x = combine(x, from_lane(x, distance));
+#if THREADS > 32
+    enum { WARPS = THREADS / WARP };
+    __shared__ X of_warp[2][WARPS];
+    if (threadIdx.x % WARP == 0) of_warp[turn][threadIdx.x / WARP] = x;
+    __syncthreads();
+    x = of_warp[turn][threadIdx.x % WARPS];
+#pragma unroll
+    for (int distance = WARPS / 2; distance; distance /= 2) x = combine(x, from_lane(x, distance));
+#endif
+    return x;
+}
+
+__device__ __forceinline__ i64 this_row() { return blockIdx.x * (i64)ROWS + threadIdx.y; }
+#endif
+
+#ifdef ITEMS
+// ---- rows in registers -------------------------------------------------------------------------------------
+// Each thread holds ITEMS elements: ITEMS / VECTOR packs, THREADS packs apart.
+enum { PACKS = ITEMS / VECTOR };
+__device__ __forceinline__ int pack_column(int pack) { return (pack * THREADS + threadIdx.x) * VECTOR; }
+
+__device__ __forceinline__ void load_row(Wide (&x)[PACKS][VECTOR], const T* row, int columns, Wide beyond) {
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        if (pack_column(p) < columns) {
+            load_pack(x[p], row + pack_column(p));
+        } else {
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) x[p][v] = beyond;
+        }
+    }
+}
+
+__device__ __forceinline__ void store_row(T* row, const Wide (&x)[PACKS][VECTOR], int columns) {
+#pragma unroll
+    for (int p = 0; p < PACKS; p++)
+        if (pack_column(p) < columns) store_pack(row + pack_column(p), x[p]);
+}
+
+template <class Combine> __device__ __forceinline__ Wide fold(const Wide (&x)[PACKS][VECTOR], Combine combine) {
+    Wide total = x[0][0];
+#pragma unroll
+    for (int p = 0; p < PACKS; p++)
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+            if (p || v) total = combine(total, x[p][v]);
+    return total;
+}
+
+// x[p][v] = expression, for all elements of the row.
+#define EACH(p, v)                                   \
+    _Pragma("unroll") for (int p = 0; p < PACKS; p++) \
+        _Pragma("unroll") for (int v = 0; v < VECTOR; v++)
+#endif
