@@ -1,7 +1,8 @@
 """Recurrent layers, ``RNN``, ``LSTM`` and ``GRU``, and their cells.
 
-The layers run over time in a plain loop: the products with the inputs are one matrix product for all steps, each step
-then adds the product with the state. Alphabet: T time, B batch, I input_size, H hidden_size, D directions, L layers.
+A layer over sequences of one length is one op, `minitorch/ops/recurrent.py`. What that does not take (packed sequences,
+projections, 16-bit floats, autocast) runs over time in a plain loop of its steps.
+Alphabet: T time, B batch, I input_size, H hidden_size, D directions, L layers.
 """
 
 import math
@@ -9,45 +10,12 @@ import warnings
 
 import minitorch
 
+from ..ops.recurrent import GATES, STEPS, gru_step, lstm_step, recurrent, relu_step, tanh_step
 from . import functional as F
 from . import init
 from .module import Module
 from .parameter import Parameter
 from .utils.rnn import PackedSequence
-
-_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-
-
-def lstm_step(gates, state, w_hh, b_hh, w_hr=None):
-    """One step of an LSTM (Hochreiter & Schmidhuber 1997): ``gates`` (B, 4 H) come from the input, state is (h, c)."""
-    h, c = state
-    i, f, g, o = (gates + F.linear(h, w_hh, b_hh)).chunk(4, 1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    h = o.sigmoid() * c.tanh()
-    return (h if w_hr is None else F.linear(h, w_hr)), c
-
-
-def gru_step(gates, state, w_hh, b_hh, w_hr=None):
-    """One step of a GRU (Cho et al. 2014): ``gates`` (B, 3 H) come from the input, state is (h,)."""
-    (h,) = state
-    r_i, z_i, n_i = gates.chunk(3, 1)
-    r_h, z_h, n_h = F.linear(h, w_hh, b_hh).chunk(3, 1)
-    z = (z_i + z_h).sigmoid()
-    n = (n_i + (r_i + r_h).sigmoid() * n_h).tanh()
-    return (n + z * (h - n),)
-
-
-def tanh_step(gates, state, w_hh, b_hh, w_hr=None):
-    """One step of a plain RNN: ``tanh(gates + W h + b)``."""
-    return ((gates + F.linear(state[0], w_hh, b_hh)).tanh(),)
-
-
-def relu_step(gates, state, w_hh, b_hh, w_hr=None):
-    """One step of a plain RNN: ``relu(gates + W h + b)``."""
-    return ((gates + F.linear(state[0], w_hh, b_hh)).relu(),)
-
-
-_STEPS = {"LSTM": lstm_step, "GRU": gru_step, "RNN_TANH": tanh_step, "RNN_RELU": relu_step}
 
 
 def _over_time(step, gates, batch_sizes, initial, reverse):
@@ -101,7 +69,7 @@ class RNNBase(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         directions = 2 if bidirectional else 1
-        gates, output_size = _GATES[mode] * hidden_size, proj_size or hidden_size
+        gates, output_size = GATES[mode] * hidden_size, proj_size or hidden_size
         self._all_weights = []
         for layer in range(num_layers):
             width = input_size if layer == 0 else output_size * directions
@@ -139,7 +107,7 @@ class RNNBase(Module):
             raise ValueError("proj_size should be a positive integer or zero to disable projections")
         if proj_size >= hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
-        if mode not in _GATES:
+        if mode not in GATES:
             raise ValueError(f"Unrecognized RNN mode: {mode}")
         if proj_size and mode != "LSTM":
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
@@ -222,20 +190,27 @@ class RNNBase(Module):
             outputs = []
             for direction in range(directions):
                 k = layer * directions + direction
-                steps, state = self._run_direction(k, input, batch_sizes, tuple(s[k] for s in initial), packed)
-                outputs.append(minitorch.cat(steps) if packed else minitorch.stack(steps))
+                output, state = self._run_direction(k, input, batch_sizes, tuple(s[k] for s in initial), packed)
+                outputs.append(output)
                 last.append(state)
             input = outputs[0] if directions == 1 else minitorch.cat(outputs, -1)
         return input, tuple(minitorch.stack(states) for states in zip(*last))
 
     def _run_direction(self, k, input, batch_sizes, initial, packed):
         weights = dict(zip((name.split("_l")[0] for name in self._all_weights[k]), self.all_weights[k]))
-        gates = F.linear(input, weights["weight_ih"], weights.get("bias_ih"))
-        gates = gates.split(batch_sizes) if packed else gates.unbind(0)
+        reverse = self._all_weights[k][0].endswith("_reverse")
+        w_ih, b_ih = weights["weight_ih"], weights.get("bias_ih")
         w_hh, b_hh, w_hr = weights["weight_hh"], weights.get("bias_hh"), weights.get("weight_hr")
-        cell = _STEPS[self.mode]
-        return _over_time(lambda x, state: cell(x, state, w_hh, b_hh, w_hr), gates, batch_sizes, initial,
-                          reverse=self._all_weights[k][0].endswith("_reverse"))
+        if not packed and w_hr is None and input.dtype.itemsize >= 4 and not minitorch.is_autocast_enabled():
+            output, *cell = recurrent(input, initial[0], w_ih, w_hh, b_ih, b_hh, *initial[1:] or (None,), self.mode,
+                                       reverse)
+            return output, (output[0 if reverse else -1], *cell)
+        gates = F.linear(input, w_ih, b_ih)
+        gates = gates.split(batch_sizes) if packed else gates.unbind(0)
+        cell = STEPS[self.mode]
+        steps, state = _over_time(lambda x, state: cell(x, state, w_hh, b_hh, w_hr), gates, batch_sizes, initial,
+                                  reverse)
+        return minitorch.cat(steps) if packed else minitorch.stack(steps), state
 
     # -- states -----------------------------------------------------------------------------------------------------
     def _as_tuple(self, hx):

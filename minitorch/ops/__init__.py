@@ -43,6 +43,7 @@ from . import (
     pool,
     query,
     random,
+    recurrent,
     reduce,
     resize,
     rounding,
