@@ -1,0 +1,27 @@
+"""Checks for exercises: what was tried, the smallest counter-example, and the misconception by its name.
+
+>>> from minitorch import check
+>>> def unbroadcast(grad, shape):
+...     return grad
+>>> print(check.nb03.unbroadcast(unbroadcast))          # doctest: +ELLIPSIS
+nb03.unbroadcast: not yet right
+...
+
+Each lesson has a file of checks here, `nb01` to `nb14`; `exercise.py` is the framework, `notebook.py` makes student and
+solved notebooks from one source and grades them. Not imported by ``import minitorch``.
+"""
+
+import importlib
+import importlib.util
+
+from .exercise import Exercise, Result, allow_hints, passed, report
+from .notebook import grade, solved, student
+from .pytorch import in_pytorch
+
+__all__ = ["Exercise", "Result", "allow_hints", "grade", "in_pytorch", "passed", "report", "solved", "student"]
+
+
+def __getattr__(name):
+    if importlib.util.find_spec(f"{__name__}.{name}") is None:
+        raise AttributeError(f"module 'minitorch.check' has no attribute {name!r}: there is no such lesson")
+    return importlib.import_module(f"{__name__}.{name}")

@@ -1,0 +1,41 @@
+"""The HTML of a result: one card, readable without colour, nothing loaded from elsewhere."""
+
+from html import escape
+
+# Blue, orange and grey are told apart by colour-blind readers too; a sign and the words say the same.
+LOOKS = {"ok": ("✓", "#0072b2", "#eaf4fb"), "wrong": ("✗", "#b34700", "#fdf1e7"),
+         "missing": ("…", "#555555", "#f3f3f3")}
+
+
+def html(state, lines):
+    """A card of labelled lines, the first of which is its head."""
+    sign, ink, paper = LOOKS[state]
+    (head, text), *rest = lines
+    rows = "".join(f'<div style="margin-top:.35em"><span style="color:{ink};font-weight:600">{escape(label)}:</span> '
+                   f'{value(label, words)}</div>' for label, words in rest)
+    return (f'<div role="note" style="border-left:5px solid {ink};background:{paper};color:#1a1a1a;padding:.6em .9em;'
+            f'margin:.3em 0;max-width:52em;font:14px/1.45 system-ui,sans-serif">'
+            f'<div><b style="color:{ink}">{sign} {escape(head)}</b></div><div>{code_spans(text)}</div>{rows}</div>')
+
+
+def value(label, words):
+    if label in ("This looks like", "PyTorch"):
+        return f"<b>{code_spans(words)}</b>"
+    return f'<code style="white-space:pre-wrap;color:#1a1a1a;background:none">{escape(words)}</code>'
+
+
+def code_spans(words):
+    """Escaped text with `such` pieces as code."""
+    pieces = words.split("`")
+    return "".join(f'<code style="color:#1a1a1a;background:none">{escape(p)}</code>' if i % 2 else escape(p)
+                   for i, p in enumerate(pieces))
+
+
+def table(results):
+    """The report: one line for each check."""
+    solved = sum(r.ok for r in results.values())
+    rows = "".join(f'<tr><td style="color:{LOOKS[r.state][1]};text-align:left">{LOOKS[r.state][0]} {escape(r.state)}'
+                   f'</td><td style="text-align:left"><code>{escape(name)}</code></td>'
+                   f'<td style="text-align:left">{escape(r.words or "")}</td></tr>' for name, r in results.items())
+    return (f'<table style="font:14px/1.45 system-ui,sans-serif"><caption style="text-align:left;font-weight:600">'
+            f'{solved} of {len(results)} exercises solved</caption>{rows}</table>')

@@ -1,0 +1,127 @@
+"""Every notebook runs: solved, and all checks pass; as students get it, and every check says what is missing.
+
+The solved version runs in this process; the student's goes through nbclient and a real kernel, which cannot import
+PyTorch and reaches no network. Pictures and views are made in both.
+"""
+
+import os
+import re
+import runpy
+import socket
+from pathlib import Path
+
+import pytest
+
+from minitorch.check import exercise, notebook
+from minitorch.check.pytorch import Comparison
+
+pytest.importorskip("matplotlib", reason="the notebooks draw their curves with it")
+FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+if not FOLDER.exists():
+    pytest.skip("the notebooks are part of the source distribution, not of an installation", allow_module_level=True)
+build = runpy.run_path(str(FOLDER / "build.py"))
+SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in build["sources"]()}
+LARGEST_VIEW = 200_000
+
+
+def lesson(name):
+    return f"nb{name[:2]}"
+
+
+def exercises(source):
+    """The exercises that a notebook asks for, in order: ["nb03.strides", ...]."""
+    return re.findall(r"^check\.(nb\d\d\.\w+)\(", source, re.MULTILINE)
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OSError("notebooks must work without a network")
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def test_what_is_committed_is_current():
+    assert build["stale"]() == [], "run `python notebooks/build.py`"
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_source(name):
+    source = SOURCES[name]
+    first, = [text for kind, text in notebook.cells(source)][:1]
+    assert first.startswith("# ") and "You will be able to" in first, "a title and goals come first"
+    assert "In real PyTorch" in source
+    assert "<solution>" not in notebook.student(source) + notebook.solved(source)
+    asked = set(exercises(source))
+    module = getattr(__import__("minitorch.check", fromlist=["check"]), lesson(name), None) if asked else None
+    declared = {e.name for e in vars(module).values() if isinstance(e, exercise.Exercise)} if module else set()
+    assert asked == declared, "each check of the lesson is used by it"
+    for kind, text in notebook.cells(notebook.student(source)):
+        if kind == "code":
+            compile(text, name, "exec")
+
+
+def test_jupytext_reads_the_same_cells():
+    jupytext = pytest.importorskip("jupytext")
+    for source in SOURCES.values():
+        read = jupytext.reads(source, fmt="py:percent")
+        assert [(c.cell_type, c.source) for c in read.cells] == notebook.cells(source)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_solved(name, offline, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)                 # a notebook leaves nothing behind
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    source = notebook.solved(SOURCES[name])
+    exercise.RESULTS.clear()
+    shown = []
+
+    def show(value):
+        if isinstance(value, (exercise.Result, Comparison)):
+            assert value.ok, value
+        if hasattr(value, "_repr_html_"):
+            page = value._repr_html_()
+            assert len(page) < LARGEST_VIEW, f"a view of {len(page)} characters"
+            shown.append(page)
+    notebook.run(source, show=show)
+    plt.close("all")
+    results = exercise.report().results
+    assert list(results) == exercises(source) and all(r.ok for r in results.values()), exercise.report()
+    assert not any(re.search(r"""(src|href)=["']?(https?:)?//|@import|url\(http""", page) for page in shown)
+
+
+SITE = '''
+import socket, sys
+class NoTorch:
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'")
+sys.meta_path.insert(0, NoTorch)
+connect = socket.socket.connect
+def local_only(self, address):
+    if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "localhost", "::1"):
+        raise OSError("notebooks must work without a network")
+    return connect(self, address)
+socket.socket.connect = local_only
+'''
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_student(name, tmp_path, monkeypatch):
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    (tmp_path / "sitecustomize.py").write_text(SITE, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(FOLDER.parent), os.environ.get("PYTHONPATH", "")])
+    for variable, value in {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+                            "IPYTHONDIR": str(tmp_path / "ipython"), "MPLCONFIGDIR": os.environ.get(
+                                "MPLCONFIGDIR", str(Path.home() / ".cache" / "matplotlib"))}.items():
+        monkeypatch.setenv(variable, value)
+    book = nbformat.reads(notebook.to_ipynb(notebook.student(SOURCES[name])), as_version=4)
+    nbformat.validate(book)
+    nbclient.NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    asked = exercises(SOURCES[name])
+    said = [text for cell in book.cells for output in cell.get("outputs", ())
+            for text in [output.get("data", {}).get("text/plain", "")] if ": still missing" in text]
+    assert [text.split(":")[0] for text in said] == asked
