@@ -43,6 +43,11 @@ def ones(xp, n, dtype):
     return xp.ones(n, dtype)
 
 
+def column_sums(xp, rows):
+    """(N, D) to (D,): the sums over N of contiguous float32 or float64, as a product with ones."""
+    return rows.T.dot(ones(xp, len(rows), rows.dtype))
+
+
 def in_double(F, function, *inputs):
     """``function(xp, *flat)`` on flat arrays of float64, for functions that take hundreds of steps an element.
 

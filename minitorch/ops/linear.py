@@ -35,13 +35,11 @@ def linear_input(F, g, weight):
 
 def linear_weight(F, g, input, shape):
     """``g.T @ input`` over all leading dimensions."""
-    rows = count(input.shape[:-1])
-    x = F.reshape(input, shape=(rows, shape[-1]))
-    g = F.reshape(g, shape=(rows, shape[0] if len(shape) == 2 else 1))
-    if rows == 1:                                          # BLAS is slow at outer products
-        out = F.reshape(g, shape=(g.shape[1], 1)) * x
-    else:
-        out = F.matmul(F.transpose(g, dim0=0, dim1=1), x)
+    if input.ndim != 2 or len(shape) != 2:
+        rows = count(input.shape[:-1])
+        input = F.reshape(input, shape=(rows, shape[-1]))
+        g = F.reshape(g, shape=(rows, shape[0] if len(shape) == 2 else 1))
+    out = F.gemm(F.transpose(g, dim0=0, dim1=1), input)
     return out if len(shape) == 2 else F.reshape(out, shape=shape)
 
 
