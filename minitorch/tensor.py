@@ -6,7 +6,6 @@ table cannot say. Views share memory as NumPy's do, and know the tensor they are
 to either is seen by both, in the numbers and in the graph.
 """
 
-import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -119,7 +118,7 @@ class Tensor:
     is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_meta = is_nested = False
     is_xpu = is_mps = is_xla = is_mtia = is_vulkan = False
-    layout = property(lambda self: strided.of(self), doc="Always `strided`; called, ``x.layout()``, a picture of it.")
+    layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, ``x.layout()``, a picture.")
 
     def size(self, dim=None):
         """The shape, or the size of dimension `dim`."""
@@ -451,6 +450,9 @@ def wrap(array, backend, new=object.__new__):
     return out
 
 
+engine.Tensor, engine.wrap = Tensor, wrap
+
+
 def pointer(array):
     """The address of an array's first element."""
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
@@ -540,29 +542,31 @@ class layout:
         return f"torch.{self.name}"
 
 
-class Strided(layout):
-    """The layout of every tensor here. Called, as in ``x.layout()``, it draws the tensor that was asked for it last."""
+class TensorLayout(layout):
+    """What `x.layout` gives: equal to `strided`; called, ``x.layout()``, a picture of storage and strides."""
 
-    asked = threading.local()
+    def __init__(self, tensor):
+        self.name, self.tensor = "strided", tensor
 
-    def of(self, tensor):
-        """Itself, as PyTorch's programs compare layouts by identity; but it remembers who asked."""
-        self.asked.tensor = weakref.ref(tensor)
-        return self
+    def __eq__(self, other):
+        return isinstance(other, layout) and other.name == self.name
+
+    def __hash__(self):
+        return hash(strided)
+
+    def __reduce__(self):
+        return layout, (self.name,)
 
     def __call__(self):
         """Storage and strides as a picture: see `minitorch.viz.layout`."""
         from .viz import layout as draw
-        tensor = getattr(self.asked, "tensor", lambda: None)()
-        if tensor is None:
-            raise TypeError("ask a tensor for its layout: x.layout()")
-        return draw(tensor)
+        return draw(self.tensor)
 
 
 class memory_format(layout):
     """An order of the dimensions in memory."""
 
 
-strided: Strided = Strided("strided")
+strided: layout = layout("strided")
 contiguous_format, channels_last, channels_last_3d, preserve_format = map(
     memory_format, ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))

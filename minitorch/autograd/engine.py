@@ -5,11 +5,17 @@ are in. It is a loop, not a recursion, so a chain of a million calls is no deepe
 Node or a leaf tensor.
 """
 
+import sys
+from typing import Any
+
 from . import graph
 from .grad_mode import grad_mode
 from .graph import Selected
 
 __all__ = ["run", "backward", "grad"]
+
+Tensor: Any = None         # both from minitorch.tensor, which needs this module first
+wrap: Any = None
 
 
 def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
@@ -62,21 +68,23 @@ def send(place, parents, pulled, g, grads, owned, uses, create_graph):
         slots[k] = gp if slots[k] is None else slots[k] + gp
         return
     backend = place.backend
-    for parent, gp in zip(parents, pulled):
+    for i, parent in enumerate(parents):
+        gp = pulled[i]
         if parent is None or gp is None:
             continue
-        if not create_graph and gp.__class__ is not backend.ndarray:
+        if gp.__class__ is not backend.ndarray and not create_graph:
             gp = backend.asarray(gp)                       # a NumPy scalar, from arithmetic on 0-d arrays
         is_leaf = not parent.parents
         shape = parent.array.shape if is_leaf else parent.shape
+        alone = references(pulled[i]) == ALONE
         if gp.shape != shape:                              # undo broadcasting
             gp = (place.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
+            alone = True
         held = grads.get(parent)
         if held is None:
             grads[parent] = gp
-            if is_leaf or uses[parent] > 1:                # it will be kept, or added to
-                if not create_graph and is_fresh(gp, g, place.saved, pulled):
-                    owned.add(parent)
+            if alone and (is_leaf or uses[parent] > 1) and not create_graph and getattr(gp, "base", gp) is None:
+                owned.add(parent)                          # it will be kept, or added to
         elif create_graph:
             grads[parent] = held + gp
         elif parent in owned and held.dtype == gp.dtype:
@@ -84,6 +92,22 @@ def send(place, parents, pulled, g, grads, owned, uses, create_graph):
         else:
             grads[parent] = backend.asarray(held + gp)
             owned.add(parent)
+
+
+# An array that a rule has just made, that is no view, and that nobody else refers to (not the tape, not another
+# gradient of the same rule, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
+# counts of references nothing is taken to be alone.
+references = getattr(sys, "getrefcount", lambda x: 0)
+
+
+def count_alone():
+    """What `references` says in `send` about an object that only the list there refers to."""
+    pulled = [object()]
+    gp = pulled[0]                                         # noqa: F841  as in `send`
+    return references(pulled[0]) or -1
+
+
+ALONE = count_alone()
 
 
 def count_uses(roots):
@@ -119,23 +143,8 @@ def upstream(order, capture):
     return wanted
 
 
-def is_fresh(gp, g, saved, siblings):
-    """Whether a rule has just made the array `gp`, so that nobody else can see it."""
-    if gp is g or getattr(gp, "base", gp) is not None or type(g) is list:
-        return False
-    times = 0
-    for s in siblings:
-        if s is gp or (s is not None and getattr(s, "base", None) is gp):
-            times += 1
-    for s in saved or ():
-        if s is gp:
-            return False
-    return times <= 1
-
-
 def before(place, g, create_graph):
     """Run the hooks that see a gradient before it is used, then keep it for `retain_grad`."""
-    from ..tensor import wrap
     hooks = place.hooks
     if type(g) is list:
         return g
@@ -152,7 +161,6 @@ def before(place, g, create_graph):
 
 def after(place, pulled, g, create_graph):
     """Run the hooks that see a node's input and output gradients together."""
-    from ..tensor import wrap
 
     def show(x):
         return x if x is None or create_graph else wrap(x, place.backend.backend)
@@ -168,7 +176,6 @@ def after(place, pulled, g, create_graph):
 
 def accumulate(leaf, g, create_graph, is_owned):
     """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
-    from ..tensor import wrap
     if leaf._grad is None:
         if create_graph:
             leaf._grad = g
@@ -234,7 +241,6 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def _captured(x, g, create_graph, allow_unused, materialize):
-    from ..tensor import wrap
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -265,7 +271,6 @@ def as_tuple(x):
 
 def prepare(outputs, seeds, caller):
     """Roots and seeds of a pass; the checks that PyTorch makes."""
-    from ..tensor import Tensor, wrap
     seeds = seeds or (None,) * len(outputs)
     if len(seeds) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")

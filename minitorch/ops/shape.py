@@ -28,6 +28,8 @@ def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
     lead = input.ndim - len(shape)
     if lead and shape and input.shape[lead:] == shape and is_matrix(input):
+        if len(shape) == 1:
+            return column_sums(F.xp, input.reshape(-1, *shape))
         return column_sums(F.xp, input.reshape(-1, count(shape))).reshape(shape)
     axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
     whole = None if input.dtype.kind in "fc" else "int64"
