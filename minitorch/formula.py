@@ -11,7 +11,7 @@ import linecache
 
 from .op import OPS, Op
 
-__all__ = ["formula", "rule_text", "rules_of", "explain"]
+__all__ = ["formula", "rule_text", "rules_of", "explain", "shown_name"]
 
 
 def formula(call):
@@ -33,6 +33,19 @@ def formula(call):
                       *[f"  d {x.ljust(width)} = {text}" for x, text in rules.items()]])
 
 
+# Rows whose own name says less than that of the function they are the work of.
+SHOWN = {"class_entropy": "cross_entropy", "squared_error": "mse_loss", "absolute_error": "l1_loss", "join": "cat",
+         "bent_error": "smooth_l1_loss", "logits_loss": "binary_cross_entropy_with_logits", "contract": "einsum",
+         "probability_loss": "binary_cross_entropy", "to_dtype": "to", "keep": "masked", "reshape_view": "view",
+         "standardise": "batch_norm", "layer_normalise": "layer_norm", "batch_normalise": "batch_norm",
+         "group_normalise": "group_norm", "take_rows": "embedding", "stack_pieces": "stack", "slice_view": "slice"}
+
+
+def shown_name(row):
+    """What a row is called in pictures: its public name, or that of the function it is the work of."""
+    return SHOWN.get(row.name) or row.name.removesuffix("_along").removesuffix("_of").removesuffix("_views")
+
+
 def first_line(thing):
     """The first sentence of a docstring, on one line."""
     text = inspect.cleandoc(thing.__doc__ or "no description").split("\n\n")[0]
@@ -44,6 +57,7 @@ def rules_of(row):
     return {x.name: rule_text(row, i) for i, x in enumerate(row.inputs) if row.joint or row.rules[x.name]}
 
 
+@functools.cache
 def rule_text(row, i):
     """The rule for input `i` of a row as an expression: without the namespace F, with shapes as attributes.
 

@@ -239,7 +239,7 @@ def test_operators_leave_other_types_to_themselves():
 def test_attributes():
     x = torch.zeros(2, 3, dtype=torch.float64)
     assert (x.ndim, x.dim(), x.numel(), x.nelement(), x.element_size(), x.itemsize, x.nbytes) == (2, 2, 6, 6, 8, 8, 48)
-    assert x.device == torch.device("cpu") and x.is_cpu and not x.is_cuda and x.layout is torch.strided
+    assert x.device == torch.device("cpu") and x.is_cpu and not x.is_cuda and x.layout == torch.strided
     assert x.is_floating_point() and not x.is_complex() and x.is_signed() and not x.is_sparse
     assert torch.is_tensor(x) and not torch.is_tensor(x.numpy()) and torch.numel(x) == 6
     with pytest.raises(IndexError, match=r"expected to be in range of \[-2, 1\], but got 2"):

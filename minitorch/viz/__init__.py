@@ -11,9 +11,12 @@ Every view is an object that a notebook shows as self-contained SVG and HTML, ``
 writes to a file. ``python -m minitorch.viz contact-sheet DIR`` makes a page of them all.
 """
 
+from .accesses import Access, emulate
 from .flows import Flow, flow
 from .graphs import Graph, graph
+from .kernels import Kernel, kernel
 from .replays import Replay, replay
 from .storage import Alias, Layout, alias, layout
 
-__all__ = ["Alias", "Flow", "Graph", "Layout", "Replay", "alias", "flow", "graph", "layout", "replay"]
+__all__ = ["Access", "Alias", "Flow", "Graph", "Kernel", "Layout", "Replay", "alias", "emulate", "flow", "graph",
+           "kernel", "layout", "replay"]

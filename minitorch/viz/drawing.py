@@ -79,8 +79,10 @@ def new_id():
 
 def frame(key, *content, style=""):
     """The box around a view. Its colours are its own, so that it can be read on dark pages too."""
+    cells = (f"<style>#{key} td,#{key} th{{padding:1px 8px;text-align:left;white-space:pre-wrap;background:none;"
+             f"color:{INK};border-bottom:1px solid #ddd}}</style>")
     return (f'<div id="{key}" class="minitorch-view" style="background:{PAPER};color:{INK};font:13px {escape(FONT)};'
-            f'padding:8px;overflow-x:auto;max-width:100%">{style}' + "\n".join(content) + "</div>")
+            f'padding:8px;overflow-x:auto;max-width:100%">{cells}{style}' + "\n".join(content) + "</div>")
 
 
 # ------------------------------------------------------------------ elements
@@ -117,15 +119,13 @@ def svg_root(width, height, title, description, *content):
 
 def table(rows, head, caption=None, row_keys=None):
     """An HTML table of words; a row whose key is given can be lit by a stepper."""
-    cell = f'style="padding:1px 8px;text-align:left;border-bottom:1px solid #ddd;color:{INK}"'
     style = "text-align:left;padding:4px 8px;font-weight:bold"
     lines = [f'<caption style="{style}">{escape(caption)}</caption>'] if caption else []
-    lines += ["<tr>" + "".join(f'<th scope="col" {cell}>{escape(h)}</th>' for h in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f'<th scope="col">{escape(h)}</th>' for h in head) + "</tr>"]
     for i, row in enumerate(rows):
         key = f' data-k="{escape(row_keys[i])}"' if row_keys else ""
-        lines += [f"<tr{key}>" + "".join(f"<td {cell}>{escape(str(x))}</td>" for x in row) + "</tr>"]
-    return f'<table style="border-collapse:collapse;font-size:12px;margin:6px 0;background:{PAPER}">' + "\n".join(
-        lines) + "</table>"
+        lines += [f"<tr{key}>" + "".join(f"<td>{escape(str(x))}</td>" for x in row) + "</tr>"]
+    return f'<table style="border-collapse:collapse;font-size:12px;margin:6px 0">{"".join(lines)}</table>'
 
 
 def width_of(words, size=12):

@@ -18,7 +18,7 @@ from .drawing import COLOURS, FAINT, INK, Picture, element, number, text
 
 __all__ = ["Flow", "flow", "Stats"]
 
-BINS, STEPS = 24, 120                                      # of the histograms, and drawn along a curve
+BINS, STEPS, LINES = 24, 120, 7                            # of the histograms; drawn along a curve; curves in a panel
 
 
 @dataclass
@@ -181,7 +181,9 @@ DASHES = (None, "6 3", "2 3", "8 3 2 3", "1 3")
 def draw_panel(title, lines, top, width, logarithmic, height=110):
     """A small plot: thinned lines, the range in numbers at the left, names at the right."""
     left, right, y0 = 64, width - 200, top + 20
-    series = {name: thin(np.asarray(v, float), logarithmic) for name, v in list(lines.items()) if len(v)}
+    lines = {name: v for name, v in lines.items() if len(v)}
+    chosen = [list(lines)[k] for k in sorted(set(np.linspace(0, len(lines) - 1, LINES).astype(int)))] if lines else []
+    series = {name: thin(np.asarray(lines[name], float), logarithmic) for name in chosen}
     known = np.concatenate(list(series.values()) or [np.zeros(1)])
     known = known[np.isfinite(known)]
     low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
@@ -191,18 +193,16 @@ def draw_panel(title, lines, top, width, logarithmic, height=110):
              element("rect", x=left, y=y0, width=right - left, height=height, fill="none", stroke="#bbbbbb")]
     for value, y in ((high, y0 + 10), (low, y0 + height)):
         parts.append(text(left - 6, y, number(10 ** value if logarithmic else value), 10, "end", FAINT))
-    room = int(height // 13)
     for i, (name, v) in enumerate(series.items()):
-        look = dict(stroke=COLOURS[i % len(COLOURS)], stroke_dasharray=DASHES[i // len(COLOURS) % len(DASHES)])
+        look = dict(stroke=COLOURS[i % len(COLOURS)], stroke_dasharray=DASHES[i % len(DASHES)])
         parts.append(element("path", d=line_through(v, left, right, y0, height, low, high), fill="none",
                              stroke_width=1.6, **look))
-        if i < room:
-            y = y0 + 10 + 13 * i
-            more = i == room - 1 and len(series) > room
-            parts.append(text(right + 40, y, f"and {len(series) - i} more" if more else drawing.clipped(name, 22), 10,
-                              "start"))
-            if not more:
-                parts.append(element("path", d=f"M{right + 10},{y - 4}h24", fill="none", stroke_width=2, **look))
+        y = y0 + 10 + 13 * i
+        parts.append(text(right + 40, y, drawing.clipped(name, 24), 10, "start"))
+        parts.append(element("path", d=f"M{right + 10},{y - 4}h24", fill="none", stroke_width=2, **look))
+    if len(lines) > len(series):
+        parts.append(text(right + 40, y0 + 10 + 13 * LINES, f"{len(lines) - len(series)} more not drawn", 10, "start",
+                          FAINT))
     return "".join(parts), y0 + height + 14
 
 

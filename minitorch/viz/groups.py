@@ -11,7 +11,7 @@ __all__ = ["grouped", "assign_modules"]
 
 def grouped(vertices, depth):
     """Vertices with the calls of each module, by the first `depth` parts of its path, joined into one."""
-    assign_modules(vertices)
+    assign_modules(vertices, depth)
     members = join(vertices, depth)
     made = {}
     for v in vertices:
@@ -64,8 +64,11 @@ def head(v, depth):
     return ".".join(v.module.split(".")[:depth]) if v.module else ""
 
 
-def assign_modules(vertices):
-    """Give calls without parameters the module that what is before them and what is after them share."""
+def assign_modules(vertices, depth):
+    """Give calls without parameters the module that what is before them and what is after them share.
+
+    If the path of that has less than `depth` parts they stay by themselves.
+    """
     users = {v.key: [] for v in vertices}
     for v in vertices:
         for p, _ in v.parents:
@@ -75,7 +78,8 @@ def assign_modules(vertices):
     after = nearest(vertices[::-1], lambda v: users[v.key])
     for v in vertices:
         if v.kind == "op" and not v.module and before[v.key] and after[v.key]:
-            v.module = shared(before[v.key], after[v.key])
+            path = shared(before[v.key], after[v.key])
+            v.module = path if path.count(".") + 1 >= depth else ""
 
 
 def nearest(vertices, beside):

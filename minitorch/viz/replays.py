@@ -21,7 +21,7 @@ __all__ = ["Replay", "replay", "Step", "Arrival"]
 
 ORDERS = ("right order", "naive recursion", "visited once, depth first")
 MOST_STEPS = 400                                           # of a wrong order, which may take exponentially many
-SHOWN = 120                                                # steps in a picture
+ROOM = 30_000                                              # characters in a picture for the steps of an order
 
 
 @dataclass
@@ -222,13 +222,16 @@ class Replay(Picture):
         empty = {f"{v.key}-g": "" for v in self.vertices}
         start = {"say": f"{name}: before the first step, the gradient of {name_of(self.root)} is {show(self.seed)}",
                  "on": [self.root.key], "set": {**empty, f"{self.root.key}-g": f"g: {show(self.seed)}"}}
-        made = [start]
-        steps = self.orders[name]
-        for i, step in enumerate(steps[:SHOWN]):
+        made, steps, room = [start], self.orders[name], ROOM
+        for i, step in enumerate(steps):
             lit = [step.vertex.key, f"row-{i}" if name == ORDERS[0] else ""]
             lit += [f"{a.vertex.key}-{step.vertex.key}" for a in step.arrivals]
-            made.append({"on": lit, "was": [step.vertex.key], "say": "\n".join(self.lines_of_step(i, step)),
-                         "set": texts_of(step)})
+            words = "\n".join(self.lines_of_step(i, step))
+            made.append({"on": lit, "was": [step.vertex.key], "say": words, "set": texts_of(step)})
+            room -= len(words) + 80 * len(step.arrivals) + 60
+            if room < 0:
+                made.append({"say": f"{len(steps) - i - 1} more steps are not shown"})
+                break
         made.append(self.verdict(name, len(steps)))
         return made
 
@@ -250,16 +253,17 @@ class Replay(Picture):
         return drawing.table(rows, ["leaf", *ORDERS], "Gradients of the leaves, by the order of the backward pass")
 
     def table_of_steps(self):
-        rows, keys = [], []
-        for i, step in enumerate(self.steps[:SHOWN]):
+        rows, keys, room = [], [], ROOM
+        for i, step in enumerate(self.steps):
             for a in step.arrivals:
                 rows.append([i + 1, describe(step.vertex), show(step.incoming), clipped(a.rule, 60), brief(a.sent),
                              f"{name_of(a.vertex)}: {sum_of(a)}"])
                 keys.append(f"row-{i}")
-        left = len(self.steps) - SHOWN
-        if left > 0:
-            rows.append(["", f"{left} more steps", "", "", "", ""])
-            keys.append("rest")
+                room -= sum(len(str(x)) for x in rows[-1]) + 80
+            if room < 0:
+                rows.append(["", f"{len(self.steps) - i - 1} more steps", "", "", "", ""])
+                keys.append("rest")
+                break
         return drawing.table(rows, ["step", "call", "g, its gradient", "rule", "is", "adds up to"],
                              "The steps in the right order", keys)
 

@@ -9,7 +9,7 @@ import json
 __all__ = ["style_for", "script_for"]
 
 # A step is {"on": parts to light, "was": parts to mark as done, "set": {part: text}, "say": words}; texts stay until
-# another step of the track sets them, and each part carries its names in data-k.
+# another step of the track sets them, and each part carries its names in data-k. "t0:31" stands for t0 to t31.
 SCRIPT = """<script>(function () {
   var root = document.getElementById(%(key)s);
   if (!root || root.getAttribute("data-live")) return;
@@ -18,7 +18,12 @@ SCRIPT = """<script>(function () {
   root.querySelectorAll("[data-k]").forEach(function (e) {
     e.getAttribute("data-k").split(" ").forEach(function (k) { (parts[k] = parts[k] || []).push(e); });
   });
-  function each(keys, f) { (keys || []).forEach(function (k) { (parts[k] || []).forEach(f); }); }
+  function each(keys, f) {
+    (keys || []).forEach(function (k) {
+      var run = /^(.*?)(\\d+):(\\d+)$/.exec(k);
+      for (var i = run ? +run[2] : 0; i <= (run ? +run[3] : 0); i++) (parts[run ? run[1] + i : k] || []).forEach(f);
+    });
+  }
   Object.keys(parts).forEach(function (k) {
     parts[k].forEach(function (e) {
       e.addEventListener("mouseover", function () { each([k], function (x) { x.classList.add("near"); }); });
@@ -86,6 +91,6 @@ def style_for(key):
     at = f"#{key}"
     return (f"<style>{at} g.was rect,{at} rect.was{{fill:#e8f4ee}}"
             f"{at} g.near rect,{at} rect.near{{stroke:#D55E00;stroke-width:3}}"
-            f"{at} g.on rect,{at} rect.on{{stroke:#1b1b1b;stroke-width:3.5;fill:#F0E442}}"
+            f"{at} g.on rect,{at} rect.on{{stroke:#1b1b1b;stroke-width:2.5;fill:#F0E442}}"
             f"{at} path.on{{stroke:#D55E00;stroke-width:4}}{at} tr.on td{{background:#fbf8c9;font-weight:bold}}"
             f"{at} path.near{{stroke:#D55E00;stroke-width:3}}{at} tr.near td{{background:#f2f2f2}}</style>")

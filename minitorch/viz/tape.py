@@ -10,6 +10,7 @@ from typing import Any
 
 from ..autograd import graph as autograd_graph
 from ..autograd.graph import Selected
+from ..formula import shown_name
 from ..op import Op
 
 __all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
@@ -174,7 +175,7 @@ def numpy_of(backend, array):
 def op_name(place):
     if isinstance(place, Selected):
         return f"output {place.op}"
-    return place.op.name if isinstance(place.op, Op) else place.name()
+    return shown_name(place.op) if isinstance(place.op, Op) else place.name()
 
 
 def input_name(place, i):

@@ -1,0 +1,515 @@
+"""Views: they are whole, self-contained and small, and what they show is what is the case."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import minitorch as torch
+from minitorch import nn, viz
+from minitorch.viz import layers
+from minitorch.viz.drawing import brief, number
+
+VOID = {"input", "br", "hr", "img", "meta", "rect", "path"}
+OUTSIDE = re.compile(r"https?:|\bsrc=|\bhref=|url\(|//\w|@import", re.IGNORECASE)
+MOST = 200_000
+
+
+class Balance(HTMLParser):
+    """Raises where tags do not close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [v for k, v in attrs if k == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, tag
+
+
+def check(view, svg=True):
+    """A view is balanced HTML with unique ids, without addresses, small, and has words; its SVG is XML with a title."""
+    source = view._repr_html_()
+    parser = Balance()
+    parser.feed(source)
+    parser.close()
+    assert not parser.open and len(set(parser.ids)) == len(parser.ids)
+    assert not OUTSIDE.search(source), OUTSIDE.search(source)
+    assert len(source.encode()) < MOST, len(source)
+    assert str(view) == repr(view) and str(view).strip()
+    if svg:
+        root = ElementTree.fromstring(view.svg())
+        assert root.tag == "svg" and root.get("role") == "img"
+        assert root.find("title").text and root.find("desc").text
+    return source
+
+
+def diamond():
+    x = torch.tensor(3.0, requires_grad=True)
+    a = x * 2
+    return x, a, a * a
+
+
+# ------------------------------------------------------------------ words and numbers
+def test_numbers_are_short():
+    assert [number(v) for v in (1, 2.0, 0.333333, float("inf"), True)] == ["1", "2", "0.3333", "inf", "True"]
+    assert brief(np.zeros((0, 2))) == "[0, 2], empty" and brief(np.arange(9.0)) == "[9], 0 to 8"
+
+
+# ------------------------------------------------------------------ layered layout
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 14), st.randoms(use_true_random=False))
+def test_layout_of_graphs(n, random):
+    """Lines lead down and boxes of a layer do not overlap."""
+    edges = [(random.randrange(v), v) for v in range(1, n) for _ in range(random.randrange(3))]
+    sizes = {k: (random.randrange(20, 150), 30) for k in range(n)}
+    made = layers.arrange(sizes, edges)
+    for (u, v), route in zip(edges, made.routes):
+        assert made.places[u][1] < made.places[v][1]
+        assert route[0] == made.places[u] and route[-1] == made.places[v]
+    for a in range(n):
+        (x, y), (w, h) = made.places[a], sizes[a]
+        assert x - w / 2 >= -1e-6 and x + w / 2 <= made.width + 1e-6 and y + h / 2 <= made.height + 1e-6
+        for b in range(a):
+            if made.places[b][1] == y:
+                assert abs(made.places[b][0] - x) >= (w + sizes[b][0]) / 2 - 1e-6
+
+
+def test_layout_refuses_cycles():
+    with pytest.raises(ValueError, match="cycle"):
+        layers.arrange({1: (9, 9), 2: (9, 9)}, [(1, 2), (2, 1)])
+
+
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0, 10)), min_size=1, max_size=8))
+def test_spacing_keeps_gaps_and_the_mean(pairs):
+    wanted, gaps = [w for w, _ in pairs], [g for _, g in pairs[1:]]
+    found = layers.spaced(wanted, gaps)
+    assert all(b - a >= g - 1e-6 for a, b, g in zip(found, found[1:], gaps))
+    assert abs(sum(found) - sum(wanted)) < 1e-6 * (1 + sum(map(abs, wanted))) + 1e-6 or gaps
+
+
+# ------------------------------------------------------------------ the graph
+def test_graph_names_shapes_and_state():
+    x, a, y = diamond()
+    view = y.graph()
+    check(view)
+    text = str(view)
+    assert "x: leaf [] = 3" in text and "a: mul(v0, other=2) [] = 6" in text and "y: mul(v1, v1) [] = 36" in text
+    assert "backward has not run" in text and "backward has not run" in view.html() and "not yet" in view.svg()
+    y.backward()
+    assert "backward has run" in str(y.graph()) and "grad 24" in str(y.graph())
+
+
+def test_graph_shows_kept_gradients_of_computed_tensors():
+    x, a, y = diamond()
+    a.retain_grad()
+    y.backward()
+    assert [v.grad.item() for v in y.graph().vertices if v.name == "a"] == [12.0]
+
+
+def test_graph_without_calls():
+    with pytest.raises(RuntimeError, match="no recorded call made it"):
+        viz.graph(torch.ones(2))
+
+
+def test_graph_names_parameters_and_shows_shapes():
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    view = viz.graph(net(torch.randn(5, 4)).sum(), net)
+    assert {v.name for v in view.vertices if v.kind == "leaf"} == {"0.weight", "0.bias", "2.weight", "2.bias"}
+    assert "8\u00d74" in view.svg() and "5\u00d73" in view.svg()
+    names = viz.graph(net(torch.randn(5, 4)).sum(), params={"first": net[0].weight}).vertices
+    assert "first" in {v.name for v in names}
+    assert "net.0.bias" in {v.name for v in names}                            # a variable of this function
+
+
+def test_graph_values_are_true_or_absent():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    h = (x * 3).exp()
+    y = (h + x).sum()
+    values = {v.label: v.value for v in y.graph().vertices}
+    np.testing.assert_allclose(values["exp"], np.exp([3.0, 6.0]), rtol=1e-6)
+    np.testing.assert_allclose(values["mul"], [3.0, 6.0]) if values["mul"] is not None else None
+    with torch.no_grad():
+        x.mul_(2)
+    made = viz.tape.read(y, viz.tape.Names())
+    assert [v.value for v in made if v.label == "add"] == [None]              # not computed again from new values
+
+
+def test_collapse_joins_the_calls_of_a_module():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            return x + self.b(self.a(x).relu())
+
+    net = nn.Sequential(Block(), Block())
+    x = torch.randn(2, 4, requires_grad=True)
+    view = viz.graph(net(x).sum(), net).collapse("Module")
+    boxes = [v for v in view.vertices if v.kind == "module"]
+    assert [b.label for b in boxes] == ["0", "1"] and "linear, relu" in boxes[0].note
+    check(view)
+    inner = viz.graph(net(x).sum(), net).collapse("Module", depth=2)
+    assert [v.label for v in inner.vertices if v.kind == "module"] == ["0.a", "0.b", "1.a", "1.b"]
+    with pytest.raises(ValueError, match="Module"):
+        view.collapse("Function")
+
+
+def test_collapse_wants_a_model():
+    with pytest.raises(ValueError, match="model"):
+        diamond()[2].graph().collapse()
+
+
+def test_collapse_of_a_module_used_again_after_others():
+    a, b = nn.Linear(3, 3), nn.Linear(3, 3)
+    net = nn.ModuleDict({"a": a, "b": b})
+    x = torch.randn(1, 3, requires_grad=True)
+    h = a(x)
+    view = viz.graph((a(b(h)) + h).sum(), net).collapse()
+    labels = [v.label for v in view.vertices]
+    assert labels.count("a") == 2 and labels.count("b") == 1                  # one box would have been its own input
+    check(view)
+
+
+def test_large_graphs_are_elided_in_words():
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(5000):
+        y = y * 1.0
+    view = y.sum().graph()
+    check(view)
+    assert "more" in str(view) and len(view.vertices) < 200
+    with pytest.raises(RuntimeError, match="at most"):
+        viz.replay(y.sum())
+
+
+def test_graph_of_several_outputs_and_own_functions():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    y = (Double.apply(x).sort()[0] * torch.tensor([1.0, 10.0, 100.0])).sum()
+    view = viz.replay(y)
+    check(view)
+    assert "DoubleBackward" in str(view) and "output 0" in str(view)
+    np.testing.assert_allclose(next(iter(view.gradients.values())), [200.0, 2.0, 20.0])
+
+
+# ------------------------------------------------------------------ the backward pass
+def test_replay_and_the_two_wrong_orders():
+    x, a, y = diamond()
+    view = viz.replay(y)
+    source = check(view)
+    results = {name: found[view.vertices[0]].item() for name, found in view.results.items()}
+    assert results == {"right order": 24.0, "naive recursion": 36.0, "visited once, depth first": 12.0}
+    assert "g * other" in source and "\u2717 wrong" in source
+    assert "naive recursion would give x 36" in str(view)
+    assert x.grad is None
+    y.backward()                                                              # the graph is still whole
+    assert x.grad.item() == 24.0
+    with pytest.raises(RuntimeError, match="retain_graph=True"):
+        viz.replay(y)
+
+
+def test_replay_tells_how_gradients_add_up():
+    x = torch.tensor(3.0, requires_grad=True)
+    step = viz.replay(x * x).steps[0]
+    assert [(a.sent.item(), None if a.before is None else a.before.item(), a.after.item(), a.rule)
+            for a in step.arrivals] == [(3.0, None, 3.0, "g * other"), (3.0, 3.0, 6.0, "g * input")]
+
+
+def random_dag(random, shapes=((), (3,), (2, 3))):
+    leaves = [torch.tensor(np.array([random.uniform(0.5, 1.5) for _ in range(int(np.prod(s)))]).reshape(s),
+                           requires_grad=True) for s in shapes for _ in range(random.randrange(1, 3))]
+    made = list(leaves)
+    steps = [lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: a.tanh(), torch.maximum,
+             lambda a, b: a.exp() - b, lambda a, b: a.sum(), lambda a, b: a.mean() * b]
+    for _ in range(random.randrange(1, 9)):
+        made.append(random.choice(steps)(random.choice(made), random.choice(made)))
+    return leaves, sum(m.sum() for m in made[len(leaves):])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_replay_gives_the_real_gradients(random):
+    leaves, y = random_dag(random)
+    view = viz.replay(y)
+    real = torch.autograd.grad(y, leaves, allow_unused=True)
+    found = {v.place: g for v, g in view.gradients.items()}
+    for leaf, g in zip(leaves, real):
+        if g is None:
+            assert leaf not in found
+        else:
+            np.testing.assert_allclose(found[leaf], g.numpy(), rtol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_wrong_orders_are_right_on_trees(random):
+    parts = [torch.tensor(random.uniform(0.5, 1.5), requires_grad=True) for _ in range(6)]
+    made = list(parts)
+    while len(made) > 1:
+        a, b = made.pop(random.randrange(len(made))), made.pop(random.randrange(len(made)))
+        made.append(random.choice([a * b, a + b, a / b]).sin())
+    view = viz.replay(made[0])
+    assert not any(view.wrong(name) for name in view.orders)
+
+
+def test_replay_of_a_network_is_small_enough():
+    net = nn.Sequential(*[layer for _ in range(12) for layer in (nn.Linear(6, 6), nn.LayerNorm(6), nn.GELU())])
+    loss = nn.functional.mse_loss(net(torch.randn(4, 6)), torch.randn(4, 6))
+    check(viz.replay(loss, net))
+    check(loss.graph(net))
+    check(loss.graph(net).collapse())
+
+
+def test_replay_wants_a_number_or_a_gradient():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="gradient="):
+        viz.replay(x * 2)
+    view = viz.replay(x * 2, gradient=torch.tensor([1.0, 5.0]))
+    assert list(next(iter(view.gradients.values()))) == [2.0, 10.0]
+
+
+# ------------------------------------------------------------------ memory
+def random_view(random):
+    x = torch.arange(24.0).reshape(random.choice([(24,), (4, 6), (2, 3, 4), (24, 1)]))
+    steps = [lambda x, d: x.flatten()[d:], lambda x, d: x.unsqueeze(0).expand(2, *x.shape) if x.ndim < 3 else x,
+             lambda x, d: x.transpose(0, d), lambda x, d: x.narrow(d, 0, max(x.shape[d] - 1, 1)),
+             lambda x, d: x.select(d, 0), lambda x, d: x[(slice(None),) * d + (slice(None, None, 2),)]]
+    for _ in range(random.randrange(4)):
+        x = random.choice(steps if x.ndim else steps[:2])(x, random.randrange(x.ndim) if x.ndim else 0)
+    return x
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_layout_of_views(random):
+    x = random_view(random)
+    view = viz.layout(x)
+    check(view)
+    memory = view.memory
+    buffer = viz.storage.values_at(x, 0, memory.size)
+    drawn = list(view.elements())
+    assert len(drawn) == x.numel() or view.left_out
+    for index, position in drawn:
+        assert buffer[position] == x[index].item()
+    assert memory.strides == x.stride() and memory.offset == x.storage_offset()
+    first, last = memory.span()
+    assert {p for _, p in drawn} <= set(range(first, last))
+    assert view.left_out or not drawn or {first, last - 1} <= {p for _, p in drawn}
+
+
+def test_layout_as_a_method():
+    x = torch.arange(6).reshape(2, 3)
+    assert x.layout == torch.strided and torch.zeros(2, layout=x.layout).shape == (2,)
+    text = str(x.t().layout())
+    assert "(1, 3) elements = (8, 24) bytes" in text and "contiguous: no" in text and "0 writes" in text
+    x.add_(1)
+    assert "version: 1 write in place" in str(x.layout()) and str(x.layout()).startswith("x:")
+
+
+def test_layout_of_odd_tensors():
+    for x in (torch.zeros(0, 3), torch.tensor(5), torch.ones(2, dtype=torch.bool), torch.zeros(1000, 1000),
+              torch.zeros(3, 4, 5, 6, 2), torch.tensor(np.asfortranarray(np.arange(6.0).reshape(2, 3))),
+              torch.tensor([float("nan"), float("inf"), 1e-30, -123456.0])):
+        check(viz.layout(x))
+    assert "not drawn: 988 more rows, 984 more columns" in viz.layout(torch.zeros(1000, 1000)).svg()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_alias_says_what_numpy_says(random):
+    x = torch.arange(12.0)
+    pieces = {"x": x, "y": x[random.randrange(6):][::random.randrange(1, 4)],
+              "z": x.reshape(3, 4)[:, random.randrange(4)], "w": x.clone()}
+    view = viz.alias(**pieces)
+    check(view)
+    common = {(a, b): n for a, b, n in view.pairs()}
+    for (a, b), n in common.items():
+        assert (n > 0) == np.shares_memory(pieces[a].numpy(), pieces[b].numpy())
+    assert len(common) == 3 and "w has memory of its own" in str(view)
+
+
+def test_alias_names_variables():
+    base = torch.arange(6)
+    odd = base[1::2]
+    assert str(viz.alias(base, odd)).startswith("base, odd share memory: odd lies in base")
+    assert "without an element in common" in str(viz.alias(a=base[:2], b=base[3:]))
+    assert "2 elements in common" in str(viz.alias(a=base[:4], b=base[2:]))
+    with pytest.raises(TypeError, match="alias"):
+        viz.alias()
+
+
+# ------------------------------------------------------------------ flow
+def test_flow_statistics():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    x, seen = torch.randn(16, 4), []
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with viz.flow(net) as f:
+        for _ in range(7):
+            opt.zero_grad()
+            h = net[0](x).relu().detach().numpy()                             # the same numbers, by hand
+            before = net[2].weight.detach().numpy().copy()
+            out = net(x)
+            out.retain_grad()
+            (out * out).mean().backward()
+            opt.step()
+            moved = np.linalg.norm(net[2].weight.detach().numpy() - before) / np.linalg.norm(before)
+            seen.append((h, out.grad.numpy().copy(), moved))
+    calls = f.activations["1"]
+    assert f.steps == 7 and f.layers == ["0", "1", "2"] and len(calls) == 7
+    for i, (h, g, moved) in enumerate(seen):
+        s = calls[i]
+        np.testing.assert_allclose([s.mean, s.std, s.norm, s.zeros],
+                                   [h.mean(), h.std(), np.linalg.norm(h), (h == 0).mean()], rtol=1e-5)
+        np.testing.assert_allclose(f.gradients["2"][i].std, g.std(), rtol=1e-5)
+        np.testing.assert_allclose(f.updates["2.weight"][i], moved, rtol=1e-5)
+        assert s.counts.sum() == h.size
+    check(f)
+    check(f.histograms())
+    check(f.histograms("gradients"))
+    assert not net._forward_pre_hooks and not net[0]._forward_hooks           # nothing is left behind
+    with pytest.raises(ValueError, match="activations"):
+        f.histograms("weights")
+
+
+def test_flow_of_many_layers_and_steps_stays_small():
+    net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(30)])
+    with viz.flow(net) as f:
+        for _ in range(125):
+            net(torch.randn(4, 3)).sum().backward()
+    check(f)
+    check(f.histograms())
+    assert "and 18 more layers" in f.histograms().svg()
+
+
+def test_flow_that_has_seen_nothing():
+    with viz.flow(nn.Linear(2, 2)) as f:
+        pass
+    check(f)
+    check(f.histograms())
+
+
+# ------------------------------------------------------------------ kernels
+def test_steps_costs_and_conflicts():
+    apart = [viz.Access(0, t, 3, "load", address=128 * t) for t in range(32)]
+    together = [viz.Access(0, t, 4, "load", address=4 * t) for t in range(32)]
+    same_bank = [viz.Access(0, t, 5, "store", "shared", 128 * t) for t in range(32)]
+    broadcast = [viz.Access(0, t, 6, "load", "shared", 0) for t in range(32)]
+    view = viz.kernel(apart + together + [viz.Access(0, t, 4, "barrier") for t in range(32)] + same_bank
+                      + [viz.Access(0, t, 5, "barrier") for t in range(32)] + broadcast)
+    found = {(s.line, s.kind): (s.sectors, s.ideal, s.conflict) for s in view.steps}
+    assert found[3, "load"] == (32, 4, 1) and found[4, "load"] == (4, 4, 1)
+    assert found[5, "store"] == (0, 0, 32) and found[6, "load"] == (0, 0, 1)
+    check(view)
+    assert "32 turns" in str(view) and "no races" in str(view)
+
+
+def test_races_are_found_and_barriers_stop_them():
+    def shift(t, x, tile):
+        tile[t.thread] = x[t.thread]
+        if barrier:
+            yield
+        x[t.thread] = tile[(t.thread + 1) % t.threads]
+
+    for barrier in (False, True):
+        x = [float(i) for i in range(8)]
+        records = viz.emulate(shift, 1, 8, {"x": x}, {"tile": 8})
+        view = viz.kernel(records, shift)
+        check(view)
+        assert bool(view.races) is not barrier and ("no races" in str(view)) is barrier
+        if barrier:
+            assert x == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 0.0]
+        else:
+            assert {a.array for pair in view.races for a in pair} == {"tile"}
+
+
+def test_atomics_do_not_race_but_stores_of_two_blocks_do():
+    def count(t, out):
+        out.add(0, 1)
+
+    def clobber(t, out):
+        out[0] = t.index
+
+    out = [0]
+    assert not viz.kernel(viz.emulate(count, 3, 4, {"out": out})).races and out == [12]
+    assert viz.kernel(viz.emulate(clobber, 2, 1, {"out": [0]})).races
+
+
+def test_emulated_threads_go_step_by_step_and_are_told_of_mistakes():
+    def double(t, x):
+        if t.index < len(x):
+            x[t.index] = 2 * x[t.index]
+
+    x = [1, 2, 3]
+    view = viz.kernel(viz.emulate(double, 2, 2, {"x": x}), double)
+    assert x == [2, 4, 6] and [(s.kind, len(s.accesses)) for s in view.steps] == [
+        ("load", 2), ("store", 2), ("load", 1), ("store", 1)]
+    with pytest.raises(IndexError, match="thread 1 of block 0.*guard"):
+        viz.emulate(lambda t, x: x[t.index], 1, 2, {"x": [0]})
+
+    def stuck(t, x):
+        if t.thread:
+            yield
+
+    with pytest.raises(RuntimeError, match="every thread must reach"):
+        viz.emulate(stuck, 1, 2, {"x": []})
+
+
+def test_kernel_takes_dicts_and_three_dimensional_indices():
+    records = [dict(block=(0, 0, 0), thread=(x, y, 0), line=1, kind="write", address=4 * (2 * y + x))
+               for y in range(2) for x in range(2)]
+    view = viz.kernel(records)
+    assert [a.thread for a in view.records] == [0, 1, 2, 3] and len(view.steps) == 1
+    with pytest.raises(ValueError, match="kind"):
+        viz.kernel([dict(block=0, thread=0, line=1, kind="jump")])
+
+
+def test_large_kernels_are_elided():
+    def saxpy(t, x, y):
+        y[t.index] = 3 * x[t.index] + y[t.index]
+
+    records = viz.emulate(saxpy, 16, 128, {"x": [1.0] * 2048, "y": [0.0] * 2048})
+    view = viz.kernel(records, saxpy)
+    source = check(view)
+    assert "more blocks" in source and "more lines" in source
+
+
+# ------------------------------------------------------------------ files
+def test_save(tmp_path):
+    _, _, y = diamond()
+    view = y.graph()
+    svg = view.save(tmp_path / "g.svg").read_text()
+    assert ElementTree.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
+    page = view.save(tmp_path / "g.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and "http" not in page
+    assert view.save(tmp_path / "g.txt").read_text() == str(view) + "\n"
+    with pytest.raises(ValueError, match="svg"):
+        view.save(tmp_path / "g.png")
+
+
+def test_views_are_shown_twice_without_sharing_ids():
+    _, _, y = diamond()
+    view = viz.replay(y)
+    check(type("Pair", (), {"_repr_html_": lambda self: view._repr_html_() + view._repr_html_(),
+                            "__str__": lambda self: "pair", "__repr__": lambda self: "pair"})(), svg=False)
