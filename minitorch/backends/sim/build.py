@@ -1,0 +1,114 @@
+"""C++ to shared libraries by g++, kept on disk: by the text, the compiler and its flags.
+
+Several processes may build the same thing at once: each writes to a name of its own and renames at the end.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .errors import Missing, SimulatorError
+
+RUNTIME = Path(__file__).with_name("runtime")
+
+
+def cache_directory():
+    """Where libraries are kept: $MINITORCH_CACHE, or minitorch/sim in the user's cache directory."""
+    root = os.environ.get("MINITORCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minitorch"
+    directory = Path(root) / "sim"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        directory = Path(tempfile.gettempdir()) / f"minitorch-sim-{os.getuid()}"
+        directory.mkdir(mode=0o700, exist_ok=True)
+    return directory
+
+
+@functools.cache
+def compiler():
+    """(path, version) of g++, or of what $CXX names. Missing if there is none."""
+    path = shutil.which(os.environ.get("CXX") or "g++")
+    if path is None:
+        raise Missing("the simulator needs g++ to compile kernels: apt install g++ (Fedora: dnf install gcc-c++); or set CXX")
+    return path, subprocess.run([path, "-dumpfullversion", "-dumpversion"], capture_output=True, text=True).stdout.strip()
+
+
+@functools.cache
+def machine_flags():
+    """Flags for this processor: fused multiply-add and conversions to half precision in one instruction."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return ()
+    try:
+        flags = set(next(line for line in open("/proc/cpuinfo") if line.startswith("flags")).split())
+    except (OSError, StopIteration):
+        return ()
+    return ("-march=x86-64-v3",) if {"avx2", "fma", "f16c", "bmi2", "movbe"} <= flags else ()
+
+
+def compile_library(key, flags, sources, notes=None):
+    """The path of the shared library of `sources`.
+
+    `key` (a string) says what it is made from; `sources` are files, or a function that gives C++ text and is only
+    called if the library is not there yet. `notes()` is then text to keep beside it, in a file that ends in .json.
+    """
+    path, version = compiler()
+    options = ["-std=c++17", "-fPIC", "-shared", *machine_flags(), *flags]
+    name = hashlib.sha256(repr((version, platform.machine(), options, key)).encode()).hexdigest()[:32]
+    library = cache_directory() / f"{name}.so"
+    if library.exists():
+        return library
+    with tempfile.TemporaryDirectory(dir=library.parent, prefix="build-") as scratch:
+        if callable(sources):
+            file = Path(scratch) / "kernels.cpp"
+            file.write_text(sources())
+            sources = [file]
+        out = Path(scratch) / library.name
+        done = subprocess.run([path, *options, f"-I{RUNTIME}", "-o", str(out), *map(str, sources)], capture_output=True, text=True)
+        if done.returncode:
+            raise SimulatorError(f"{path} {version} refused the code:\n{done.stderr[:4000]}")
+        if notes is not None:
+            beside = Path(scratch) / "notes"
+            beside.write_text(notes())
+            os.replace(beside, library.with_suffix(".json"))
+        os.replace(out, library)
+    return library
+
+
+def digest(*files):
+    """A fingerprint of files."""
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def runtime_library():
+    """The path of the runtime."""
+    sources = sorted(RUNTIME.glob("*.cpp"))
+    return compile_library(digest(*sources, *sorted(RUNTIME.glob("*.h"))), ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"), sources)
+
+
+KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+                "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-nostartfiles")
+
+
+@functools.cache
+def translator_digest():
+    here = Path(__file__).parent
+    return digest(*(here / f"{name}.py" for name in ("ptx", "translate", "opcodes", "opcodes_memory")),
+                  RUNTIME / "abi.h", RUNTIME / "arithmetic.h")
+
+
+def kernel_library(text):
+    """The path of the library of the kernels of a PTX text, and the `Program` that describes them."""
+    from .translate import Program, translate
+    made = []
+
+    def code():
+        made[:] = translate(text)
+        return made[0]
+    library = compile_library(translator_digest() + text, KERNEL_FLAGS, code, lambda: json.dumps(made[1].to_dict()))
+    return library, made[1] if made else Program.from_dict(json.loads(library.with_suffix(".json").read_text()))
