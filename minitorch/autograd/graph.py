@@ -238,21 +238,23 @@ class Write:
 
 
 def written(tensor, writer, line=None):
-    """Count a write in place to `tensor`: graphs that saved the old values will refuse to run.
+    """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
+    written_all([owner(tensor.array)], writer, line or calling_line())
 
-    Who writes to many tensors at once gives the `calling_line`, so that it is looked for only once.
-    """
+
+def written_all(memories, writer, line):
+    """Count a write in place to each of the arrays `memories`, which own their memory."""
     global clock
     clock += 1
-    memory = owner(tensor.array)
-    key = id(memory)
-    found = writes.get(key)
-    if found is None:
-        found = writes[key] = Write()
-        found.count = 0
-        found.ref = weakref.ref(memory, lambda _: writes.pop(key, None))
-    found.count += 1
-    found.time, found.writer, found.line = clock, writer, line or calling_line()
+    for memory in memories:
+        key = id(memory)
+        found = writes.get(key)
+        if found is None:
+            found = writes[key] = Write()
+            found.count = 0
+            found.ref = weakref.ref(memory, lambda _, key=key: writes.pop(key, None))
+        found.count += 1
+        found.time, found.writer, found.line = clock, writer, line
 
 
 def version(array):
@@ -264,7 +266,10 @@ def version(array):
 def calling_line():
     """File and line of the innermost call that is not in this package: who asked for the write."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "minitorch":
+    while frame is not None:
+        name = frame.f_globals.get("__name__") or ""
+        if not name.startswith("minitorch.") and name != "minitorch":
+            break
         frame = frame.f_back
     return "an unknown line" if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..autograd.graph import calling_line, written
+from ..autograd.graph import calling_line, written_all
 from ..tensor import Tensor, wrap
 from .optimizer import Optimizer, counter_type, loss_of, number
 from .pieces import Plan, Workspace, is_small
@@ -62,7 +62,7 @@ class Elementwise(Optimizer):
         """Update the parameters from their gradients; with a closure, evaluate it first and return its loss."""
         loss = loss_of(closure)
         for index, group in enumerate(self.param_groups):
-            params = [p for p in group["params"] if p.grad is not None]
+            params = [p for p in group["params"] if p._grad is not None]
             if params:
                 self._update(index, group, params)
         return loss
@@ -93,16 +93,14 @@ class Elementwise(Optimizer):
             for k, value in enumerate(after, 1):
                 for i in cohort.members:
                     arrays[k * n + i][()] = value
-        writer, line = f"{type(self).__name__}.step", calling_line()
-        for p in params:
-            written(p, writer, line)
+        written_all(plan.memories, f"{type(self).__name__}.step", calling_line())
         if plan.repeated:                                  # parameters that the group lists twice move twice
             self._update((key, "repeated"), group, plan.repeated)
 
     def _apply(self, group, cohort, grads, c):
         """Run the rule over the pieces of one cohort, with the numbers `c`."""
         xp, rule = cohort.xp, self.rule
-        c = [cohort.operand(x) for x in c]
+        c = cohort.operands(c)
         maximize, shrink = group.get("maximize"), None
         decay = float(group["weight_decay"]) if "weight_decay" in self.defaults else 0
         if decay and group.get("decoupled_weight_decay"):

@@ -9,6 +9,7 @@ from operator import is_
 
 import numpy as np
 
+from ..autograd.graph import owner
 from ..tensor import pointer
 
 BLOCK = 32768          # elements of a piece: 128 KiB of float32, of which some six arrays fit in a level-2 cache
@@ -48,6 +49,7 @@ class Plan:
         columns = [arrays[k * n:(k + 1) * n] for k in range(1 + len(names))]
         slots = dict(zip(names[len(counts):], columns[1 + len(counts):]))
         self.check_shapes(slots)
+        self.memories = [owner(a) for a in columns[0]]     # where the step writes
         self.leaders, seen, cohorts = list(range(n)), set(), {}
         for i, p in enumerate(params):
             if p in seen:
@@ -76,7 +78,7 @@ class Plan:
 
     def gradients(self, params):
         """The gradients' arrays; flat and of the dtype of the computation where pieces take slices of them."""
-        grads = [p.grad.array for p in params]
+        grads = [p._grad.array for p in params]
         if [g.shape for g in grads] != self.shapes:
             p, g = next((p, g) for p, g in zip(params, grads) if p.array.shape != g.shape)
             raise RuntimeError(f"a gradient has shape {list(g.shape)}, but its parameter {list(p.array.shape)}: was "
@@ -105,7 +107,7 @@ class Cohort:
 
     def __init__(self, xp, dtype, members, params, slots, scratch, workspace):
         self.xp, self.dtype, self.members, self.params, self.slots = xp, dtype, members, params, slots
-        self.sliced, self.pieces = [], []
+        self.sliced, self.pieces, self.numbers, self.made = [], [], None, []
         self.work = lambda name, n: workspace.get(xp, dtype, name, n)
         self.scratch = scratch
         run, size = [], 0
@@ -128,6 +130,12 @@ class Cohort:
     def operand(self, x):
         """A number as the rule gets it. NumPy takes 0-d arrays faster than Python floats, and in their dtype."""
         return np.array(x, self.dtype) if self.xp is np and isinstance(x, (float, np.floating)) else x
+
+    def operands(self, numbers):
+        """The numbers of one step as operands; those of the last step again, if they are the same."""
+        if numbers != self.numbers:
+            self.numbers, self.made = numbers, [self.operand(x) for x in numbers]
+        return self.made
 
     def cut(self, i):
         """Pieces of one contiguous parameter, in its own memory where the dtype is that of the computation."""
