@@ -43,30 +43,37 @@ def check_integers(name, index):
                                   f"convert it, as in index.long()"))
 
 
-def places(name, xp, shape, index, dim):
-    """The place in a contiguous array of `shape` of each element that `index` names along `dim`; all checked."""
-    if not index.size:
-        return xp.zeros(index.shape, "int64")
+def check_shapes(name, shape, index, dim):
+    """What must hold of an index tensor whatever its elements are."""
     check_integers(name, index)
     if len(shape) != index.ndim and (len(shape) > 1 or index.ndim > 1):
         raise worded(RuntimeError(f"Index tensor must have the same number of dimensions as input tensor: {name}() got "
                                   f"an index of shape {list(index.shape)} for {list(shape)}"))
+    for i, (n, size) in enumerate(zip(index.shape, shape)):
+        if i != dim and n > size:
+            raise worded(RuntimeError(f"Size does not match at dimension {i}: {name}() expected index "
+                                      f"{list(index.shape)} to be no larger than self {list(shape)} apart from "
+                                      f"dimension {dim}"))
+
+
+def places(name, xp, shape, index, dim):
+    """The place in a contiguous array of `shape` of each element that `index` names along `dim`; all checked."""
+    if not index.size:
+        return xp.zeros(index.shape, "int64")
+    check_shapes(name, shape, index, dim)
     check_bounds(index, shape[dim] if shape else 1, dim)
     if index.ndim < 2:
         return index
     small = index.size <= CACHED
-    step, rest = (offsets if small else offsets.__wrapped__)(name, xp, shape, index.shape, dim)
+    step, rest = (offsets if small else offsets.__wrapped__)(xp, shape, index.shape, dim)
     return (index if step == 1 else index * np.int64(step)) + rest
 
 
 @functools.lru_cache(256)
-def offsets(name, xp, shape, within, dim):
+def offsets(xp, shape, within, dim):
     """How far apart neighbours along `dim` are, and the places of the elements of an index that is all 0."""
     steps, rest = row_major(shape), 0
-    for i, (n, size) in enumerate(zip(within, shape)):
-        if i != dim and n > size:
-            raise worded(RuntimeError(f"Size does not match at dimension {i}: {name}() expected index {list(within)} "
-                                      f"to be no larger than self {list(shape)} apart from dimension {dim}"))
+    for i, n in enumerate(within):
         if i != dim and n > 1:
             rest = rest + (xp.arange(n) * steps[i]).reshape((n,) + (1,) * (len(within) - i - 1))
     return steps[dim], rest
