@@ -76,8 +76,9 @@ def on_one_device(op, inputs, kinds):
             device = next(iter(others)).device
             return [x.to(device) if n else x for x, n in zip(inputs, numbers)]
         first, second = list(found)[:2]
+        where = ", ".join(f"{kind.name} is on {x.device}" for x, kind in zip(inputs, kinds) if isinstance(x, Tensor))
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
-                           f"{first.device} and {second.device}! In {op.name}(): move one of them, as in "
+                           f"{first.device} and {second.device}! In {op.name}(): {where}; move one of them, as in "
                            f"`x.to('{first.device}')`.")
     return inputs
 
@@ -130,8 +131,10 @@ def promote_same(op, inputs, kinds, attrs):
     found = dict.fromkeys(dtypes.from_np(x.dtype) for x in participants(inputs, kinds) if hasattr(x, "dtype"))
     if len(found) > 1:
         first, second = list(found)[:2]
+        which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}" for x, kind in zip(inputs, kinds)
+                          if isinstance(x, Tensor) and kind.kind != "other")
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
-                           f"{op.name}(): cast one of them, as in `x.to({first})`")
+                           f"{op.name}(): {which}; cast one of them, as in `x.to({first})`")
     return inputs
 
 

@@ -100,7 +100,8 @@ def _wrong_shape(op, error, inputs):
     if len(arrays) >= 2 and any(word in text for word in DO_NOT_FIT):
         a, b = arrays[0].shape, arrays[1].shape
         if op.name in ("matmul", "mm", "bmm", "linear"):
-            return RuntimeError(matmul_mismatch(a, b[::-1] if op.name == "linear" else b))
+            words = matmul_mismatch(a, b[::-1] if op.name == "linear" else b)
+            return RuntimeError(words + draw_product(a, b, op.name))
         place = mismatch(a, b)
         if op.name == "copy" and place is None:
             return RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}")
@@ -166,6 +167,28 @@ def _wrong_dtype(op, error, inputs):
                    or "not supported for the input types" in str(error)):
         return not_implemented(op.name, arrays[0].dtype)
     return None
+
+
+def draw_product(a, b, name):
+    """The two shapes of a product under each other, the sizes that should agree marked; and what would fit."""
+    if len(a) < 2 or len(b) < 2:
+        return ""
+    linear = name == "linear"
+    names, place = ("input", "weight") if linear else ("mat1", "mat2"), -1 if linear else -2
+    if a[-1] == b[place]:                                  # it is the batch that does not fit
+        return "\n" + draw(a[:-2], b[:-2])
+    lines = []
+    for label, shape, marked in ((names[0], a, -1), (names[1], b, place)):
+        cells = [str(n) for n in shape]
+        marks = "  ".join(("^" if i == len(shape) + marked else " ") * len(c) for i, c in enumerate(cells))
+        lines += [f"  {label.rjust(6)}: {'  '.join(cells)}", f"          {marks}".rstrip()]
+    if linear:
+        lines.append(f"  the layer takes {b[-1]} features, the input has {a[-1]} in its last dimension")
+    elif a[-1] == b[-1]:
+        lines.append(f"  with the second one transposed, a @ b.mT, it fits: {a[-2]}x{a[-1]} and {b[-1]}x{b[-2]}")
+    elif a[-2] == b[-2]:
+        lines.append(f"  with the first one transposed, a.mT @ b, it fits: {a[-1]}x{a[-2]} and {b[-2]}x{b[-1]}")
+    return "\n" + "\n".join(lines)
 
 
 TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
