@@ -149,8 +149,8 @@ check.nb02.send(send)
 # ## Which node first?
 #
 # A node may send only when **everything has arrived**. The obvious program is recursive: send, then let each parent do
-# the same. It is even right, in a way, if nodes pass on only what just came in. But look at its price when values are
-# used twice, again and again: `y = y + y`, twenty times.
+# the same. It is even right, if nodes pass on only what just came in, one message for every *path* through the graph.
+# But look at the price when values are used twice, again and again: `y = y + y`, twenty times.
 
 
 # %%
@@ -170,7 +170,9 @@ for depth in (1, 5, 10, 15, 20):
 # because it is *fast and wrong*: a node that runs at the first knock has not yet heard from its other users. (The
 # library of a well-known tutorial shipped exactly this: there, the derivative of `x + x` is 1.)
 #
-# Step through the real thing. Use the buttons, or the arrow keys; the two wrong orders are in the same view.
+# Step through the real thing with the buttons or the slider. The same view has both popular programs: "naive
+# recursion", where each message makes a node send *all* it has so far, and "visited once". The last table says what
+# they would have answered.
 
 # %%
 x = torch.tensor(3.0, requires_grad=True)

@@ -37,5 +37,6 @@ def table(results):
     rows = "".join(f'<tr><td style="color:{LOOKS[r.state][1]};text-align:left">{LOOKS[r.state][0]} {escape(r.state)}'
                    f'</td><td style="text-align:left"><code>{escape(name)}</code></td>'
                    f'<td style="text-align:left">{escape(r.words or "")}</td></tr>' for name, r in results.items())
-    return (f'<table style="font:14px/1.45 system-ui,sans-serif"><caption style="text-align:left;font-weight:600">'
+    return (f'<table style="font:14px/1.45 system-ui,sans-serif">'
+            f'<caption style="text-align:left;font-weight:600;white-space:nowrap">'
             f'{solved} of {len(results)} exercises solved</caption>{rows}</table>')

@@ -340,7 +340,8 @@ train.slips(
     absolute=("absolute differences, not squares",
               lambda *a: loop(*a, loss=lambda out, y: (out.squeeze(1) - y).abs().mean())),
     uphill=("the loss rises: a sign is wrong somewhere", lambda *a: loop(*a, scale=-1.0)),
-    one_step=("one step too many: count them", lambda model, optimizer, x, y, steps: loop(model, optimizer, x, y, steps + 1)))
+    one_step=("one step too many: count them",
+              lambda model, optimizer, x, y, steps: loop(model, optimizer, x, y, steps + 1)))
 
 evaluate = Exercise(
     "nb05.evaluate", "The fraction of samples whose largest output is the right class, as a float; model as before.",
