@@ -85,7 +85,10 @@ class Backend:
 
 def result_only(function):
     """The forward pass of an op without what it keeps for the backward pass."""
-    return lambda *arrays, **attrs: function(*arrays, **attrs)[0]
+    def call(*arrays, **attrs):
+        return function(*arrays, **attrs)[0]
+    call.takes_halves = getattr(function, "takes_halves", False)
+    return call
 
 
 class Wide:
@@ -100,7 +103,7 @@ class Wide:
     def __getattr__(self, name):
         from ..op import OPS
         found = getattr(self.backend, name)
-        if name.removeprefix("full_") in OPS:
+        if name.removeprefix("full_") in OPS and not getattr(found, "takes_halves", False):
             found = self.widened(found)
         setattr(self, name, found)
         return found
@@ -125,6 +128,12 @@ class Wide:
                 return narrow(out)
             return getattr(out, "_make", type(out))(map(narrow, out))   # a named tuple stays one
         return call
+
+
+def takes_halves(kernel):
+    """Mark a kernel that takes 16-bit floats itself, computes in float32 and rounds once: `Wide` leaves it alone."""
+    kernel.takes_halves = True
+    return kernel
 
 
 def is_half(dtype):

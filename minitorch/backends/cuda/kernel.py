@@ -64,9 +64,9 @@ class Kernel:
     """A kernel of a source file: ``Kernel(file, entry, signature, arch=None)``.
 
     `signature` names each parameter's type: f16 bf16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool; T, U and V are types
-    that follow the arrays passed, under these names in the source; ``*`` is an array of the device, ``const`` one that is
-    only read, a name that ends in ``?`` may be None (a null pointer); any other type is a struct, passed as a NumPy
-    record. `arch` is given where the kernel needs more than the device's own ("90a").
+    that follow the arrays passed, under these names in the source; ``*`` is an array of the device (``any*`` of any
+    type), ``const`` one that is only read, a name that ends in ``?`` may be None (a null pointer); any other type is a
+    struct, passed as a NumPy record. `arch` is given where the kernel needs more than the device's own ("90a").
 
     A call is ``kernel(machine, grid, block, *arguments, shared=0, **constants)``: `grid` and `block` are ints or tuples
     of up to three, `shared` bytes of dynamic shared memory; each constant, in capitals, becomes a macro, as do T=, U=
@@ -143,8 +143,10 @@ class Kernel:
         """A function that checks one argument and gives what is passed for it."""
         if not p.is_array:
             return self.record if p.type not in TYPES else SCALARS[p.type]
-        dtype = types[p.type] if p.type in types else np.dtype(numpy_name(p.type)) if p.type in TYPES else None
         ndarray = machine.ndarray
+        if p.type == "any":
+            return lambda x: self.check_array(x, p, ndarray, getattr(x, "dtype", None))
+        dtype = types[p.type] if p.type in types else np.dtype(numpy_name(p.type)) if p.type in TYPES else None
 
         def check(x):
             if x.__class__ is ndarray and x.dtype is dtype:

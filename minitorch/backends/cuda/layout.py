@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-__all__ = ["LAYOUT", "broadcast_strides", "collapse", "dense_order", "make_layout", "nocopy_strides"]
+__all__ = ["LAYOUT", "broadcast_strides", "collapse", "dense_order", "make_layout", "nocopy_strides", "plan"]
 
 MAX_DIMS, MAX_OPERANDS = 8, 4                              # as in common.cuh, whose struct this is
 LAYOUT = np.dtype([("size", "u4"), ("dims", "u4"), ("shape", "u4", MAX_DIMS), ("magic", "u4", MAX_DIMS),
@@ -68,6 +68,39 @@ def make_layout(shape, strides):
     for k, steps in enumerate(strides):
         record["strides"][k, :n] = steps
     return record
+
+
+@functools.lru_cache(maxsize=4096)
+def plan(shape, strides, itemsizes, vector):
+    """How to launch an elementwise kernel over arrays of one shape, of which the first is written.
+
+    `strides` (bytes) and `itemsizes` have an entry for each array; `vector` is how many elements a thread may take at
+    once, if the arrays lie so. Returns that number, or 1, and a list of launches, each the offsets of the arrays in
+    elements, a LAYOUT record (whose last dimension counts vectors) and its size.
+    """
+    steps = [[s // size for s in row] for row, size in zip(strides, itemsizes)]
+    shape, steps = collapse(*sort_dims(shape, steps))
+    if vector > 1 and (shape[-1] % vector or steps[0][-1] != 1 or any([
+            row[-1] not in (0, 1) or row[-1] and any([s % vector for s in row[:-1]]) for row in steps])):
+        vector = 1
+    if vector > 1:
+        shape[-1] //= vector
+        steps = [[*row[:-1], row[-1] * vector] for row in steps]
+    return vector, [(offsets, make_layout(piece, rows), math.prod(piece))
+                    for offsets, piece, rows in pieces_of(shape, steps, [0] * len(steps)) if math.prod(piece)]
+
+
+def pieces_of(shape, steps, offsets):
+    """Cut along the first dimension until a piece has few enough dimensions and elements for one launch."""
+    inner = math.prod(shape[1:])
+    if len(shape) > MAX_DIMS or inner > MAX_SIZE:
+        for i in range(shape[0]):
+            yield from pieces_of(shape[1:], [row[1:] for row in steps], [o + i * r[0] for o, r in zip(offsets, steps)])
+        return
+    most = max(1, MAX_SIZE // max(inner, 1))
+    for start in range(0, shape[0], most):
+        piece = [min(most, shape[0] - start), *shape[1:]]
+        yield [o + start * row[0] for o, row in zip(offsets, steps)], piece, steps
 
 
 def nocopy_strides(shape, strides, new_shape):

@@ -47,7 +47,7 @@ template <class T> __device__ __forceinline__ T narrow(compute<T> x) {
 
 // ---- vectors ---------------------------------------------------------------------------------------------------
 // N values that are loaded or stored in one instruction, of up to 16 bytes; the address must be aligned to all of them.
-template <class T, int N> struct alignas(sizeof(T) * N) Vector { T at[N]; };
+template <class T, int N> struct alignas(N == 1 ? alignof(T) : sizeof(T) * N) Vector { T at[N]; };
 template <class T, int N> __device__ __forceinline__ Vector<T, N> load_vector(const T* p) {
   return *reinterpret_cast<const Vector<T, N>*>(p);
 }
@@ -87,10 +87,24 @@ struct Max {                                               // of which NaN, if t
   template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
 };
 
-// The reduction over the lanes of a warp, in every lane. All lanes must take part.
-template <class A, class F> __device__ __forceinline__ A warp_reduce(A x, F f) {
+// A value of any type, from the lane whose number differs in the bits of `step`.
+template <class A> __device__ __forceinline__ A shuffle_xor(A x, int step) {
+  constexpr int WORDS = (sizeof(A) + 3) / 4;
+  union Words {
+    A value;
+    u32 at[WORDS];
+    __device__ Words() {}
+  } words;
+  words.value = x;
 #pragma unroll
-  for (int step = WARP / 2; step; step /= 2) x = f(x, __shfl_xor_sync(ALL_LANES, x, step));
+  for (int i = 0; i < WORDS; i++) words.at[i] = __shfl_xor_sync(ALL_LANES, words.at[i], step);
+  return words.value;
+}
+
+// The reduction over each group of so many lanes of a warp (a power of two), in every lane. All lanes must take part.
+template <int Lanes = WARP, class A, class F> __device__ __forceinline__ A warp_reduce(A x, F f) {
+#pragma unroll
+  for (int step = Lanes / 2; step; step /= 2) x = f(x, shuffle_xor(x, step));
   return x;
 }
 

@@ -1,0 +1,567 @@
+"""Elementwise kernels: NumPy's ufuncs and the op table's activations, one functor each (`functors.cuh`).
+
+`launch` runs one functor over broadcast operands, on the vectorised flat path if all arrays lie contiguous in the same
+order, else through a `layout`. Types are NumPy's (`ufunc.resolve_dtypes`); 16-bit floats are computed in float32 and
+rounded once, and Python numbers stay as precise as what is computed in.
+"""
+
+import functools
+import math
+import struct
+
+import numpy as np
+
+from ..base import takes_halves
+from . import library
+from .array import share_memory
+from .kernel import C_NAMES, Kernel
+from .layout import broadcast_strides, plan
+from .namespace import OURS, ours
+
+__all__ = ["KERNELS", "Ufunc", "launch", "map_into"]
+
+THREADS, UNROLL = 256, 2                                   # as in elementwise.cu
+NUMBERS = (bool, int, float)
+BOOL = np.dtype("bool")
+
+
+def pair(entry, signature):
+    """The kernels of one number of operands: the flat one and the one with a layout."""
+    return (Kernel("elementwise.cu", entry, signature + ", Layout layout"),
+            Kernel("elementwise.cu", entry, signature + ", i64 size"))
+
+
+MAPS = (pair("map0", "U* out, i64 a"),
+        pair("map1", "U* out, const T* x, i64 a, i64 b"),
+        pair("map2", "U* out, const T* x?, const V* y?, i64 x_number, i64 y_number, i64 a, i64 b"),
+        pair("map3", "U* out, const T* x?, const V* y?, const T* z?, i64 x_number, i64 y_number, i64 z_number, i64 a, "
+                     "i64 b"))
+
+
+# ---- launching -----------------------------------------------------------------------------------------------
+def launch(F, functor, operands, out_dtype, T, V=None, numbers=(0, 0), out=None):
+    """``functor(*operands)`` as a new array of `out_dtype`, or in `out`.
+
+    An operand is an array (of dtype T, the second one of V) or a Python number. `numbers` are the functor's a and b.
+    """
+    arrays = [x for x in operands if x.__class__ is F.ndarray]
+    shape = arrays[0].shape
+    for x in arrays:
+        if x.shape != shape:
+            shape = np.broadcast_shapes(*[x.shape for x in arrays])
+            break
+    if out is None:
+        like = arrays[0]
+        if len(arrays) > 1 and not (like._c_contiguous and like.shape == shape):
+            like = max(arrays, key=lambda x: (x.shape == shape, x.size))
+        out = F.empty(shape, out_dtype) if like.shape != shape or like._c_contiguous else \
+            F.empty_in_order_of(like, np.dtype(out_dtype))
+    elif out.shape != shape:
+        np.broadcast_to(np.empty(()), out.shape)
+        if np.broadcast_shapes(shape, out.shape) != out.shape:
+            raise ValueError(f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast "
+                             f"shape {shape}")
+    map_into(F, functor, out, operands, T, V or T, numbers)
+    return out
+
+
+def map_into(F, functor, out, operands, T, V, numbers=(0, 0)):
+    """Write ``functor(*operands)`` into `out`, whose shape the operands broadcast to."""
+    dtypes = (T, V, T)
+    arrays = [x if x.__class__ is F.ndarray else None for x in operands]
+    bits = [0 if x.__class__ is F.ndarray else number_bits(x, d) for x, d in zip(operands, dtypes)]
+    bits = bits if len(arrays) > 1 else []
+    extra = [number_bits(n, T) for n in numbers]
+    arity = len(arrays)
+    constants = {"OP": functor, "ARITY": arity}
+    if arity > 1:
+        constants["T"], constants["V"] = T, V
+    shape, strides, aligned = out.shape, out.strides, out.data.ptr
+    flat = contiguous = out._c_contiguous
+    for x in arrays:
+        if x is not None:
+            aligned |= x.data.ptr
+            if x.shape != shape:
+                flat = contiguous = False
+            elif contiguous:
+                flat = contiguous = x._c_contiguous
+    if not contiguous:
+        flat = all([x is None or x.shape == shape and x.strides == strides and x.itemsize == out.itemsize
+                    for x in arrays]) and is_dense(out)
+    width = max(out.itemsize, T.itemsize, V.itemsize if arity > 1 else 0)
+    if flat and not aligned & 15:
+        constants["VECTOR"] = vector = 16 // width
+        size = out.size
+        MAPS[arity][1](F.machine, -(-size // (THREADS * UNROLL * vector)), THREADS, out, *arrays, *bits, *extra, size,
+                       FLAT=1, **constants)
+        return
+    present = [out, *[x for x in arrays if x is not None]]
+    itemsizes = tuple([x.itemsize for x in present])
+    steps = tuple([x.strides if x.shape == shape else broadcast_strides(shape, x.shape, x.strides) for x in present])
+    for step, size in zip(steps, itemsizes):
+        if any([s % size for s in step]):                  # a view of another type, between its elements
+            return unaligned(F, functor, out, operands, T, V, numbers)
+    vector, pieces = plan(shape, steps, itemsizes, 16 // width if not aligned & 15 else 1)
+    places = [0] + [None if x is None else 1 + sum([y is not None for y in arrays[:k]]) for k, x in enumerate(arrays)]
+    for offsets, record, n in pieces:
+        record = record if None not in places else spread_operands(record, places)
+        views = [None if i is None else moved(F, x, offsets[i]) for i, x in zip(places, [out, *arrays])]
+        MAPS[arity][0](F.machine, -(-n // THREADS), THREADS, *views, *bits, *extra, record, VECTOR=vector,
+                       **constants)
+
+
+def is_dense(array):
+    from .layout import dense_order
+    return dense_order(array.shape, array.strides, array.itemsize) is not None
+
+
+def unaligned(F, functor, out, operands, T, V, numbers):
+    """The rare case of strides between elements: on copies."""
+    copies = [x.copy() if x.__class__ is F.ndarray else x for x in operands]
+    made = launch(F, functor, copies, out.dtype, T, V, numbers)
+    library.function(F, "copyto")(out, made)
+
+
+def spread_operands(record, places):
+    """A layout whose rows are the operands, one for each, when some of them are numbers."""
+    found = record.copy()
+    for k, i in enumerate(places):
+        found["strides"][k] = record["strides"][i] if i is not None else 0
+    return found
+
+
+def moved(F, array, offset):
+    """An array that begins `offset` elements behind another: what a launch over a part of it is given."""
+    return array if not offset else library.view_of(array, (1,), array.dtype, offset * array.itemsize,
+                                                    (array.itemsize,))
+
+
+def number_bits(x, dtype):
+    """A number as 8 bytes of the type that `dtype` is computed in, as an integer."""
+    kind = dtype.kind
+    if kind == "f" and dtype.itemsize == 8:
+        return int.from_bytes(struct.pack("<d", x), "little", signed=True)
+    if kind in "fV":
+        try:
+            return int.from_bytes(struct.pack("<f", x), "little")
+        except OverflowError:
+            return int.from_bytes(struct.pack("<f", math.copysign(math.inf, x)), "little")
+    x = int(x)
+    return x - (1 << 64) if x >= 1 << 63 else x
+
+
+# ---- NumPy's ufuncs ------------------------------------------------------------------------------------------
+# name: (functor, kinds of dtypes that it computes in: f floats, i signed and u unsigned integers, b bools)
+FLOATS, NUMERIC, ALL = "f", "fiu", "fiub"
+UNARY = {"positive": ("identity", NUMERIC), "negative": ("negative", "fi"), "absolute": ("absolute", ALL),
+         "fabs": ("absolute", FLOATS), "sign": ("sign", NUMERIC), "square": ("square", NUMERIC),
+         "reciprocal": ("reciprocal", FLOATS), "logical_not": ("logical_not", ALL), "invert": ("invert", "iu"),
+         "isnan": ("is_nan", ALL), "isinf": ("is_inf", ALL), "isfinite": ("is_finite", ALL),
+         "signbit": ("sign_bit", FLOATS), "deg2rad": None, "sqrt": ("sqrt_of", FLOATS),
+         "arcsin": ("asin_of", FLOATS), "arccos": ("acos_of", FLOATS), "arctan": ("atan_of", FLOATS),
+         "arcsinh": ("asinh_of", FLOATS), "arccosh": ("acosh_of", FLOATS), "arctanh": ("atanh_of", FLOATS),
+         **{name: (name + "_of", FLOATS) for name in (
+             "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+             "floor", "ceil", "trunc", "rint")}}
+del UNARY["deg2rad"]
+BINARY = {"add": ("add", ALL), "subtract": ("subtract", NUMERIC), "multiply": ("multiply", ALL),
+          "true_divide": ("true_divide", FLOATS), "floor_divide": ("floor_divide", NUMERIC),
+          "remainder": ("remainder", NUMERIC), "fmod": ("fmod_of", NUMERIC), "power": ("power", NUMERIC),
+          "maximum": ("maximum", ALL), "minimum": ("minimum", ALL), "fmax": ("fmax_of", ALL), "fmin": ("fmin_of", ALL),
+          "arctan2": ("atan2_of", FLOATS), "hypot": ("hypot_of", FLOATS), "copysign": ("copysign_of", FLOATS),
+          "logaddexp": ("logaddexp", FLOATS), "logaddexp2": ("logaddexp2", FLOATS),
+          **{name: (name, ALL) for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+                                            "logical_and", "logical_or", "logical_xor")},
+          **{name: (name, "iub") for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+          "left_shift": ("left_shift", "iu"), "right_shift": ("right_shift", "iu")}
+SAME_AS = {"abs": "absolute", "divide": "true_divide", "mod": "remainder", "bitwise_not": "invert", "conj": "positive",
+           "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
+
+
+@functools.lru_cache(maxsize=4096)
+def loop_of(name, operands):
+    """The dtype that NumPy's ufunc computes in for operands of these dtypes (or Python types), and the result's."""
+    dtypes = {x for x in operands if x.__class__ not in (type, _TYPE)}
+    if len(dtypes) == 1:
+        (dtype,) = dtypes
+        floats = dtype.name in ("float16", "bfloat16", "float32", "float64")
+        if floats and all([x is float or x is int or x is bool or x is dtype or x == dtype for x in operands]):
+            return dtype, BOOL if name in TRUTHS else dtype
+    found = getattr(np, name).resolve_dtypes((*operands, None))
+    return found[0], found[-1], *([found[1]] if len(found) > 2 and found[1] != found[0] else [])
+
+
+_TYPE = type(int)
+TRUTHS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+          "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit"}
+
+
+def kind_of(dtype):
+    """The kind of a dtype as NumPy's letter, "f" also for bfloat16; None if kernels do not take it."""
+    return None if dtype.name not in C_NAMES else "f" if dtype.kind == "V" else dtype.kind
+
+
+class Ufunc:
+    """One of NumPy's ufuncs over our kernels, with its methods; what these do not take goes to the library."""
+
+    takes_halves = True
+
+    def __init__(self, F, name, functor, kinds, nin):
+        self.backend, self.__name__, self.functor, self.kinds, self.nin = F, name, functor, kinds, nin
+        self.numpy, self.nout, self.loops = getattr(np, name), 1, {}
+
+    def __repr__(self):
+        return f"<ufunc {self.__name__} on {self.backend.device}>"
+
+    def __call__(self, *operands, out=None, dtype=None, where=True, casting="same_kind"):
+        F, nin = self.backend, self.nin
+        if len(operands) > nin:                            # np.add(a, b, out)
+            operands, out = operands[:nin], operands[nin]
+        if len(operands) != nin:
+            raise TypeError(f"{self.__name__}() takes from {nin} to {nin + 1} positional arguments but "
+                            f"{len(operands)} were given")
+        if where is not True:
+            return self.masked(operands, out, dtype, where)
+        arrays, key = [], []
+        for x in operands:
+            if x.__class__ is F.ndarray:
+                key.append(x.dtype)
+            elif x.__class__ in NUMBERS:
+                key.append(x.__class__)
+            else:
+                x = self.accept(x)
+                key.append(x.dtype if x.__class__ is F.ndarray else x.__class__)
+            arrays.append(x)
+        key = tuple(key)
+        try:
+            loop = self.loops[key, dtype]
+        except KeyError:
+            loop = self.loops[key, dtype] = self.find_loop(key, dtype)
+        if loop is None or F.ndarray not in [x.__class__ for x in arrays]:
+            return self.in_library(operands, out, dtype, casting)
+        T, result = loop
+        for i, x in enumerate(arrays):
+            if x.__class__ is F.ndarray:
+                if x.dtype is not T and x.dtype != T:
+                    arrays[i] = x.astype(T)
+            elif T.kind in "iu" and not fits(x, T) or T.kind == "b" and x not in (0, 1):
+                return self.in_library(operands, out, dtype, casting)
+        if out is None:
+            return launch(F, self.functor, arrays, result, T)
+        return self.write(arrays, out, T, result, casting)
+
+    def accept(self, x):
+        """An operand that is neither one of our arrays nor a Python number."""
+        F = self.backend
+        if isinstance(x, np.generic) or isinstance(x, np.ndarray) and not x.ndim:
+            return F.from_host(np.asarray(x))
+        if isinstance(x, (complex, np.ndarray)):
+            return library.refuse_host_arrays(x)
+        if isinstance(x, F.ndarray):
+            return x.view(F.ndarray)
+        if isinstance(x, (list, tuple)):
+            return F.xp.asarray(x)
+        if type(x) in (bool, int, float):
+            return x
+        raise TypeError(f"{self.__name__}() takes arrays of {F.device} and numbers, got {type(x).__name__}")
+
+    def find_loop(self, key, dtype):
+        """(dtype to compute in, dtype of the result), or None for the library."""
+        if complex in key:
+            return None
+        if dtype is not None:
+            T = np.dtype(dtype)
+            loop = T, BOOL if self.__name__ in TRUTHS else T
+        else:
+            loop = loop_of(self.__name__, key)
+        if len(loop) > 2 or kind_of(loop[0]) is None or kind_of(loop[0]) not in self.kinds or kind_of(loop[1]) is None:
+            return None
+        return loop
+
+    def write(self, arrays, out, T, result, casting):
+        """Into `out`, cast; through a new array where `out` overlaps an operand otherwise than element by element."""
+        F = self.backend
+        out = out[0] if out.__class__ is tuple else out
+        if result != out.dtype and not np.can_cast(result, out.dtype, casting):
+            raise TypeError(f"Cannot cast ufunc '{self.__name__}' output from {result!r} to {out.dtype!r} with "
+                            f"casting rule '{casting}'")
+        for x in arrays:
+            if x.__class__ is F.ndarray and x.data.ptr != out.data.ptr | (x.strides != out.strides) and \
+                    share_memory(x, out):
+                F.xp.copyto(out, launch(F, self.functor, arrays, result, T), casting="unsafe")
+                return out
+        if kind_of(out.dtype) is None:
+            F.xp.copyto(out, launch(F, self.functor, arrays, result, T), casting="unsafe")
+            return out
+        return launch(F, self.functor, arrays, out.dtype, T, out=out)
+
+    def masked(self, operands, out, dtype, where):
+        found = self(*operands, dtype=dtype)
+        out = (out[0] if out.__class__ is tuple else out) if out is not None else self.backend.xp.empty_like(found)
+        self.backend.xp.copyto(out, found, where=where)
+        return out
+
+    def in_library(self, operands, out, dtype, casting):
+        options = {k: v for k, v in (("out", out), ("dtype", dtype)) if v is not None}
+        if casting != "same_kind":
+            options["casting"] = casting
+        return library.function(self.backend, self.__name__)(*operands, **options)
+
+    # -- methods -----------------------------------------------------------------------------------------------
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True):
+        """Over axes; by our reductions, or the library where there is none of that name."""
+        from .reduce import REDUCTIONS, reduce
+        if self.__name__ in REDUCTIONS and where is True:
+            return reduce(self.backend, REDUCTIONS[self.__name__], array, axis, dtype, out, keepdims, initial)
+        options = {} if initial is None else {"initial": initial}
+        return library.function(self.backend, self.__name__ + ".reduce")(array, axis, dtype, out, keepdims, **options)
+
+    def __getattr__(self, method):
+        if method not in ("accumulate", "at", "outer", "reduceat"):
+            return getattr(object.__getattribute__(self, "numpy"), method)
+        if method == "outer":
+            return lambda a, b: self(a.reshape(a.shape + (1,) * b.ndim), b)
+        return library.function(self.backend, f"{self.__name__}.{method}")
+
+
+def fits(x, dtype):
+    info = np.iinfo(dtype)
+    return info.min <= x <= info.max
+
+
+class Unbound:
+    """A ufunc of the table above, for `Namespace` to bind to a backend."""
+
+    def __init__(self, name, functor, kinds, nin):
+        self.arguments = name, functor, kinds, nin
+
+    def bind(self, F):
+        return Ufunc(F, *self.arguments)
+
+
+for nin, table in ((1, UNARY), (2, BINARY)):
+    for name, (functor, kinds) in table.items():
+        OURS[name] = Unbound(name, functor, kinds, nin)
+for alias, name in SAME_AS.items():
+    if hasattr(np, alias):
+        OURS[alias] = OURS[name]
+
+
+# ---- other functions of NumPy --------------------------------------------------------------------------------
+@ours
+def where(F, condition, x=None, y=None):
+    """`x` where the condition holds, `y` elsewhere; of a condition alone, where it holds."""
+    if x is None and y is None:
+        return library.function(F, "nonzero")(condition)
+    x, y = [F.xp.asarray(v) if isinstance(v, (np.generic, np.ndarray)) else v for v in (x, y)]
+    weak = [v.dtype if v.__class__ is F.ndarray else v for v in (x, y)]
+    dtype = np.result_type(*weak) if any(v.__class__ is F.ndarray for v in (x, y)) else np.result_type(
+        *[np.asarray(v).dtype for v in (x, y)])
+    if kind_of(dtype) is None or condition.__class__ is not F.ndarray:
+        return library.function(F, "where")(condition, x, y)
+    if condition.dtype != BOOL:
+        condition = condition.astype(BOOL)
+    x, y = [v.astype(dtype, copy=False) if v.__class__ is F.ndarray else v for v in (x, y)]
+    return launch(F, "where", (x, condition, y), dtype, dtype, BOOL)
+
+
+@ours
+def clip(F, a, a_min=None, a_max=None, out=None, **options):
+    """`a` between two bounds, of which one may be None; NaN stays NaN."""
+    if a_min is None or a_max is None:
+        if a_min is None and a_max is None:
+            return a.copy()
+        return F.xp.minimum(a, a_max, out=out) if a_min is None else F.xp.maximum(a, a_min, out=out)
+    bounds = [v for v in (a_min, a_max) if v.__class__ not in NUMBERS]
+    if bounds or out is not None and out.dtype != a.dtype or kind_of(a.dtype) is None or a.dtype.kind == "b" or \
+            a.dtype.kind in "iu" and not all([v.__class__ is not float and fits(v, a.dtype) for v in (a_min, a_max)]):
+        low = F.xp.maximum(a, a_min)
+        return F.xp.minimum(low, a_max, out=out)
+    return launch(F, "clamp_to_numbers", (a,), a.dtype, a.dtype, numbers=(a_min, a_max), out=out)
+
+
+@ours
+def divmod(F, x, y):
+    """The quotient rounded down, and the remainder."""
+    return F.xp.floor_divide(x, y), F.xp.remainder(x, y)
+
+
+@ours
+def copyto(F, dst, src, casting="same_kind", where=True):
+    """Write `src`, broadcast and cast, into `dst`; where a mask holds, if one is given."""
+    if not isinstance(src, F.ndarray):
+        if np.ndim(src):
+            src = F.from_host(np.asarray(src))
+        elif isinstance(src, (np.generic, np.ndarray)):
+            src = src.item()
+    if where is not True:
+        src = F.xp.where(where, src, dst)
+    types = [x.dtype for x in (dst, src) if isinstance(x, F.ndarray)]
+    if len(types) == 2 and not np.can_cast(types[1], types[0], casting):
+        raise TypeError(f"Cannot cast array data from {types[1]!r} to {types[0]!r} according to the rule '{casting}'")
+    if any([kind_of(t) is None for t in types]) or src.__class__ is complex:
+        return copy_pieces(F, dst, src, casting)
+    if len(types) == 1:
+        fill(F, dst, src)
+    elif src.shape != dst.shape and np.broadcast_shapes(src.shape[src.ndim - dst.ndim:] if src.ndim > dst.ndim else
+                                                        src.shape, dst.shape) != dst.shape:
+        raise ValueError(f"could not broadcast input array from shape {src.shape} into shape {dst.shape}")
+    elif dst.size:
+        if src.ndim > dst.ndim:                            # leading dimensions of size 1
+            src = src.reshape(src.shape[src.ndim - dst.ndim:])
+        copy_array(F, dst, src)
+
+
+def copy_array(F, dst, src):
+    """Elements of one array into another, cast; through a new one where the two overlap."""
+    if dst.data.ptr == src.data.ptr and dst.strides == src.strides and dst.dtype == src.dtype:
+        return
+    if share_memory(dst, src):
+        src = launch(F, "identity", (src,), src.dtype, src.dtype)
+    map_into(F, "identity", dst, (src,), src.dtype, src.dtype)
+
+
+def fill(F, dst, value):
+    """One number into every place."""
+    if dst.dtype.kind in "iu" and not isinstance(value, float):
+        value = int(np.array(int(value) & (1 << 64) - 1, "u8").astype(dst.dtype)) if not fits(value, dst.dtype) else \
+            int(value)
+    elif dst.dtype.kind in "iu":
+        with np.errstate(all="ignore"):
+            value = int(np.array(value).astype(dst.dtype))
+    if dst.size:
+        number = number_bits(bool(value) if dst.dtype.kind == "b" else value, dst.dtype)
+        fill_bits(F, dst, number)
+
+
+def fill_bits(F, dst, number):
+    if dst._c_contiguous and not dst.data.ptr & 15:
+        vector = 16 // dst.itemsize
+        MAPS[0][1](F.machine, -(-dst.size // (THREADS * UNROLL * vector)), THREADS, dst, number, dst.size, FLAT=1,
+                   ARITY=0, VECTOR=vector)
+        return
+    vector, pieces = plan(dst.shape, (dst.strides,), (dst.itemsize,), 1)
+    for offsets, record, n in pieces:
+        MAPS[0][0](F.machine, -(-n // THREADS), THREADS, moved(F, dst, offsets[0]), number, record, ARITY=0,
+                   VECTOR=vector)
+
+
+def copy_pieces(F, dst, src, casting):
+    """Types that kernels do not take: bytes of complex numbers by pairs, other casts by the library."""
+    if isinstance(src, F.ndarray) and src.dtype == dst.dtype and dst.dtype.kind == "c":
+        for part in ("real", "imag"):
+            copyto(F, getattr(dst, part), getattr(src, part))
+    else:
+        library.function(F, "copyto")(dst, src, casting=casting)
+
+
+# ---- the op table --------------------------------------------------------------------------------------------
+KERNELS = {}
+
+
+def reference(name):
+    from ...op import OPS
+    return OPS[name].forward
+
+
+def floating(*arrays):
+    """Whether kernels of floats take these arrays, which are of one dtype."""
+    dtype = arrays[0].dtype
+    return kind_of(dtype) == "f" and all([x.dtype == dtype for x in arrays])
+
+
+def activation(name, functor=None, numbers=None):
+    """An op of one float array as one kernel; `numbers` gives the functor's a and b from the attributes."""
+    @takes_halves
+    def kernel(F, input, **attrs):
+        if not floating(input):
+            return reference(name)(F, input, **attrs)
+        return launch(F, functor or name, (input,), input.dtype, input.dtype,
+                      numbers=numbers(**attrs) if numbers else (0, 0))
+    kernel.__name__ = name
+    KERNELS[name] = kernel
+
+
+for name in ("sigmoid", "relu", "silu", "logsigmoid", "mish", "hardsigmoid", "hardswish"):
+    activation(name)
+activation("erf", "erf_of")
+activation("erfc", "erfc_of")
+activation("rsqrt", "rsqrt_of")
+activation("leaky_relu", numbers=lambda negative_slope=0.01: (negative_slope, 0))
+activation("softplus", numbers=lambda beta=1.0, threshold=20.0: (beta, threshold))
+
+
+def kernel(function):
+    """Enter a hand-written kernel for the op of its name; it takes 16-bit floats itself."""
+    KERNELS[function.__name__] = takes_halves(function)
+    return function
+
+
+@kernel
+def gelu(F, input, *, approximate="none"):
+    """With no gate kept: the backward kernel computes all from the input."""
+    if not floating(input) or approximate not in ("none", "tanh"):
+        return reference("gelu")(F, input, approximate=approximate)
+    return launch(F, "gelu_tanh" if approximate == "tanh" else "gelu", (input,), input.dtype, input.dtype), None
+
+
+def backward(name, functor):
+    def call(F, grad, input, *rest, **attrs):
+        if not floating(grad, input):
+            return reference(name)(F, grad, input, *rest, **attrs)
+        return launch(F, functor(**attrs) if callable(functor) else functor, (grad, input), grad.dtype, grad.dtype)
+    call.__name__ = name
+    kernel(call)
+
+
+backward("silu_backward", "silu_backward")
+backward("gelu_backward", lambda approximate="none": "gelu_tanh_backward" if approximate == "tanh" else "gelu_backward")
+
+
+@kernel
+def keep(F, input, mask):
+    """`input` where `mask` holds, 0 elsewhere."""
+    if kind_of(input.dtype) is None or not isinstance(mask, F.ndarray) or kind_of(mask.dtype) is None:
+        return reference("keep")(F, input, mask)
+    return launch(F, "keep", (input, mask), input.dtype, input.dtype, mask.dtype)
+
+
+@kernel
+def keep_above(F, input, gate, *, level):
+    """`input` where `gate` is greater than `level`, 0 elsewhere."""
+    if not floating(input, gate):
+        return reference("keep_above")(F, input, gate, level=level)
+    return launch(F, "keep_above", (input, gate), input.dtype, input.dtype, gate.dtype, (level, 0))
+
+
+def combination(name):
+    @takes_halves
+    def call(F, input, first, second, *, value=1):
+        if not floating(input, first, second):
+            return reference(name)(F, input, first, second, value=value)
+        return launch(F, name, (input, first, second), input.dtype, input.dtype, numbers=(value, 0))
+    KERNELS[name] = call
+
+
+combination("addcmul")
+combination("addcdiv")
+
+
+@kernel
+def lerp(F, input, end, weight):
+    """``input + weight * (end - input)``, from the nearer end."""
+    arrays = [x for x in (input, end, weight) if isinstance(x, F.ndarray)]
+    if not floating(*arrays):
+        return reference("lerp")(F, input, end, weight)
+    return launch(F, "lerp", (input, end, weight), input.dtype, input.dtype)
+
+
+# ---- chains --------------------------------------------------------------------------------------------------
+def bias_activation(F, input, bias, name):
+    """``activation(input + bias)`` in one pass: `name` is "relu", "gelu", "gelu_tanh" or "silu"."""
+    return launch(F, "bias_" + name, (input, bias), input.dtype, input.dtype)
+
+
+def bias_activation_backward(F, grad, input, bias, name):
+    """The gradient of ``input + bias``, given that of ``activation(input + bias)``, in one pass."""
+    return launch(F, f"bias_{name}_backward", (grad, input, bias), grad.dtype, grad.dtype)

@@ -1,0 +1,363 @@
+"""Reductions over any axes: sums, means, products, extremes and their places, norms, variances, `logsumexp`.
+
+A reduction is brought to one of two shapes of work (`reduce.cu`): rows, whose elements may lie anywhere, or columns
+that lie side by side. Long ones are cut into segments and joined in a second launch. The order of additions depends on
+shape and strides only: results never change from run to run. 16-bit floats are accumulated in float32.
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from ..base import takes_halves
+from . import library
+from .elementwise import kind_of
+from .kernel import Kernel
+from .layout import MAX_DIMS, MAX_SIZE, collapse, make_layout, sort_dims
+from .namespace import ours
+
+__all__ = ["KERNELS", "REDUCTIONS", "reduce"]
+
+THREADS, LANES = 256, 32                                   # as in reduce.cu
+SIGNATURE = "any* results, const any* elements, i64 {}, i64 {}, i64 segment, f64 n, Layout kept, Layout reduced"
+ROWS = Kernel("reduce.cu", "reduce_rows", SIGNATURE.format("rows", "columns"))
+COLUMNS = Kernel("reduce.cu", "reduce_columns", SIGNATURE.format("inner", "length"))
+
+ENOUGH_BLOCKS = 1024                                       # of which a GPU's multiprocessors run several each
+SEGMENT = 4096                                             # elements that a block reduces at least
+INT64, UINT64, BOOL = np.dtype("int64"), np.dtype("uint64"), np.dtype("bool")
+
+# NumPy's ufunc: what is accumulated. Those of the second column have no value for nothing.
+REDUCTIONS = {"add": "total", "multiply": "product", "maximum": "largest", "minimum": "smallest",
+              "logical_and": "every", "logical_or": "some"}
+NEUTRAL = {"total": 0, "product": 1, "every": True, "some": False, "total_of_squares": 0, "total_of_absolutes": 0,
+           "euclidean": 0, "total_of_nonzeros": 0, "average": math.nan, "variance": math.nan, "deviation": math.nan,
+           "log_of_total": -math.inf}
+ORDERED = ("place_of_largest", "place_of_smallest")        # where an index counts
+
+
+def accumulator_size(op, T, U):
+    """Bytes of what is accumulated."""
+    wide = {d: 4 if d.itemsize == 2 and d.kind in "fV" else d.itemsize for d in (T, U)}
+    if op in ORDERED:
+        return 16
+    if op == "variance" or op == "deviation":
+        return 3 * wide[U]
+    if op == "log_of_total":
+        return 2 * wide[U]
+    return 4 if op in ("every", "some") else wide[T] if op in ("largest", "smallest") else wide[U]
+
+
+# ---- shapes of work ------------------------------------------------------------------------------------------
+def axes_of(axis, ndim):
+    """The axes to reduce as a tuple; all for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = (axis,) if isinstance(axis, (int, np.integer)) else tuple(axis)
+    for a in axes:
+        if not -ndim <= a < ndim:
+            raise np.exceptions.AxisError(a, ndim)
+    found = tuple(sorted([a % ndim for a in axes]))
+    if len(set(found)) < len(found):
+        raise ValueError("duplicate value in 'axis'")
+    return found
+
+
+def run(F, op, x, axes, U, n=1.0):
+    """The reduction `op` of `x` over `axes` as a contiguous array of the kept dimensions; `x` has elements."""
+    kept_axes = [d for d in range(x.ndim) if d not in axes]
+    out = F.empty([x.shape[d] for d in kept_axes], U)
+    if not out.size:
+        return out
+    steps = [s // x.itemsize for s in x.strides]
+    kept, (kept_steps,) = collapse([x.shape[d] for d in kept_axes], [[steps[d] for d in kept_axes]])
+    reduced, reduced_steps = [x.shape[d] for d in axes], [steps[d] for d in axes]
+    if op not in ORDERED:
+        reduced, (reduced_steps,) = sort_dims(reduced, [reduced_steps])
+    reduced, (reduced_steps,) = collapse(reduced, [reduced_steps])
+    dense = len(reduced) == 1 and reduced_steps[0] in (0, 1) and (reduced[0] == 1 or reduced_steps[0] == 1)
+    too_many = len(kept) > MAX_DIMS or len(reduced) > MAX_DIMS or math.prod(kept) > MAX_SIZE
+    if too_many or (not dense and math.prod(reduced) > MAX_SIZE) or any([s % x.itemsize for s in x.strides]):
+        order = [*kept_axes, *axes]
+        x = x.transpose(order).copy()
+        return run(F, op, x.reshape([*[x.shape[d] for d in range(len(kept_axes))], -1]), (len(kept_axes),), U, n)
+    if not dense and kept_steps[-1] == 1 and kept[-1] >= LANES // 2:
+        reduce_columns(F, op, x, out, kept, kept_steps, reduced, reduced_steps, n)
+    else:
+        reduce_rows(F, op, x, out, kept, kept_steps, reduced, reduced_steps, dense, n)
+    return out
+
+
+def reduce_rows(F, op, x, out, kept, kept_steps, reduced, reduced_steps, dense, n):
+    """One result for each row; in two passes where few rows are long."""
+    rows, columns = math.prod(kept), math.prod(reduced)
+    width = THREADS if columns > 1024 else min(LANES, max(1, 1 << (columns - 1).bit_length()))
+    blocks = -(-rows // (THREADS // width))
+    segments = min(-(-columns // SEGMENT), -(-ENOUGH_BLOCKS // blocks)) if blocks < ENOUGH_BLOCKS // 2 else 1
+    segment = columns if segments == 1 else -(-columns // segments // 16) * 16 + 16 * (columns // segments % 16 == 0)
+    segments = -(-columns // segment)
+    vector = 16 // x.itemsize
+    aligned = dense and not x.data.ptr % 16 and not any([s % vector for s in kept_steps]) and columns >= vector
+    layouts = make_layout(kept, [kept_steps]), make_layout([1] if dense else reduced, [[0] if dense else reduced_steps])
+    types = dict(OP=op, ROWS=1, T=x.dtype, U=out.dtype)
+    options = dict(DENSE=dense, VECTOR=vector if aligned else 1, **types)
+    if segments == 1:
+        ROWS(F.machine, (blocks, 1), THREADS, out, x, rows, columns, columns, n, *layouts, WIDTH=width, FIRST=1, LAST=1,
+             **options)
+        return
+    parts = F.empty((rows * segments * accumulator_size(op, x.dtype, out.dtype),), np.dtype("u1"))
+    ROWS(F.machine, (blocks, segments), THREADS, parts, x, rows, columns, segment, n, *layouts, WIDTH=width, FIRST=1,
+         LAST=0, **options)
+    layouts = make_layout([rows], [[segments]]), make_layout([1], [[0]])
+    width = min(LANES, 1 << (segments - 1).bit_length())
+    ROWS(F.machine, (-(-rows // (THREADS // width)), 1), THREADS, out, parts, rows, segments, segments, n, *layouts,
+         WIDTH=width, FIRST=0, LAST=1, DENSE=1, VECTOR=1, **types)
+
+
+def reduce_columns(F, op, x, out, kept, kept_steps, reduced, reduced_steps, n):
+    """Results that lie side by side; in two passes where there are few columns and they are long."""
+    inner, length = kept[-1], math.prod(reduced)
+    outer, outer_steps = (kept[:-1], kept_steps[:-1]) if len(kept) > 1 else ([1], [0])
+    vector = min(4, 16 // x.itemsize)
+    if x.data.ptr % (vector * x.itemsize) or inner % vector or any([s % vector for s in outer_steps + reduced_steps]):
+        vector = 1
+    blocks = math.prod(outer) * -(-inner // (LANES * vector))
+    segments = min(-(-length // 64), -(-ENOUGH_BLOCKS // blocks)) if blocks < ENOUGH_BLOCKS // 2 else 1
+    segment = -(-length // segments)
+    segments = -(-length // segment)
+    layouts = make_layout(outer, [outer_steps]), make_layout(reduced, [reduced_steps])
+    types = dict(OP=op, COLUMNS=1, T=x.dtype, U=out.dtype)
+    block = (LANES, THREADS // LANES)
+    if segments == 1:
+        COLUMNS(F.machine, (blocks, 1), block, out, x, inner, length, segment, n, *layouts, FIRST=1, LAST=1,
+                VECTOR=vector, **types)
+        return
+    size = accumulator_size(op, x.dtype, out.dtype)
+    parts = F.empty((math.prod(outer) * segments * inner * size,), np.dtype("u1"))
+    COLUMNS(F.machine, (blocks, segments), block, parts, x, inner, length, segment, n, *layouts, FIRST=1, LAST=0,
+            VECTOR=vector, **types)
+    layouts = make_layout([math.prod(outer)], [[segments * inner]]), make_layout([segments], [[inner]])
+    COLUMNS(F.machine, (math.prod(outer) * -(-inner // LANES), 1), block, out, parts, inner, segments, segments, n,
+            *layouts, FIRST=0, LAST=1, VECTOR=1, **types)
+
+
+# ---- NumPy's reductions --------------------------------------------------------------------------------------
+def reduce(F, op, x, axis=None, dtype=None, out=None, keepdims=False, initial=None, n=1.0):
+    """``ufunc.reduce``: the reduction `op` over `axis`, in `dtype`, starting from `initial`."""
+    axes = axes_of(axis, x.ndim)
+    U = result_dtype(op, x.dtype, dtype)
+    if kind_of(x.dtype) is None or kind_of(U) is None:
+        name = next(k for k, v in REDUCTIONS.items() if v == op)
+        options = {} if initial is None else {"initial": initial}
+        return library.function(F, name + ".reduce")(x, axis, dtype, out, keepdims, **options)
+    if dtype is not None and op in ("largest", "smallest") and x.dtype != U:
+        x = x.astype(U)
+    found = whole(F, op, x, axes, U, initial, n)
+    shape = [1 if d in axes else size for d, size in enumerate(x.shape) if keepdims or d not in axes]
+    found = found.reshape(shape)
+    if initial is not None and x.size:
+        found = getattr(F.xp, next(k for k, v in REDUCTIONS.items() if v == op))(found, initial)
+    if out is None:
+        return found
+    F.xp.copyto(out, found, casting="unsafe")
+    return out
+
+
+def whole(F, op, x, axes, U, initial=None, n=1.0):
+    """Also of arrays without elements."""
+    if math.prod([x.shape[d] for d in axes]):
+        return run(F, op, x, axes, U, n)
+    value = NEUTRAL.get(op) if initial is None else initial
+    shape = [size for d, size in enumerate(x.shape) if d not in axes]
+    if value is None and 0 not in shape:
+        name = next((k for k, v in REDUCTIONS.items() if v == op), op)
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    return F.xp.full(shape, 0 if value is None else value, U)
+
+
+def result_dtype(op, T, dtype):
+    """The dtype of a result, by NumPy's rules: integers are summed in 64 bits."""
+    if op in ("every", "some"):
+        return BOOL
+    if dtype is not None:
+        return np.dtype(dtype)
+    if op in ("total", "product") and T.kind in "iub" and T.itemsize < 8:
+        return UINT64 if T.kind == "u" else INT64
+    return T
+
+
+def named(name, op):
+    def call(F, a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
+        return reduce(F, op, a, axis, dtype, out, keepdims, initial)
+    ours(call, name=name)
+
+
+for name, op in (("sum", "total"), ("prod", "product"), ("max", "largest"), ("amax", "largest"), ("min", "smallest"),
+                 ("amin", "smallest")):
+    named(name, op)
+
+
+def truth(name, op):
+    def call(F, a, axis=None, out=None, keepdims=False):
+        return reduce(F, op, a, axis, None, out, keepdims)
+    ours(call, name=name)
+
+
+truth("all", "every")
+truth("any", "some")
+
+
+def place(name, op):
+    def call(F, a, axis=None, out=None, *, keepdims=False):
+        if kind_of(a.dtype) is None or out is not None:
+            return library.function(F, name)(a, axis, out, keepdims=keepdims)
+        if not a.size:
+            raise ValueError(f"attempt to get {name} of an empty sequence")
+        axes = axes_of(axis, a.ndim)
+        found = run(F, op, a, axes, INT64)
+        return found.reshape([1 if d in axes else size for d, size in enumerate(a.shape)]) if keepdims else found
+    ours(call, name=name)
+
+
+place("argmax", "place_of_largest")
+place("argmin", "place_of_smallest")
+
+
+@ours
+def mean(F, a, axis=None, dtype=None, out=None, keepdims=False):
+    if kind_of(a.dtype) != "f" or dtype is not None:
+        return F.xp.sum(a, axis, dtype or ("float64" if a.dtype.kind in "iub" else None), None, keepdims) / max(
+            math.prod([a.shape[d] for d in axes_of(axis, a.ndim)]), 1)
+    return averaged(F, "average", a, axis, keepdims, out=out)
+
+
+def averaged(F, op, x, axis, keepdims, correction=0, out=None):
+    """A mean or a variance: what is accumulated, divided by how many there are less `correction`."""
+    axes = axes_of(axis, x.ndim)
+    count = math.prod([x.shape[d] for d in axes])
+    return reduce(F, op, x, axes, None, out, keepdims, None, float(max(count - correction, 0)))
+
+
+@ours
+def count_nonzero(F, a, axis=None, *, keepdims=False):
+    if kind_of(a.dtype) is None:
+        return library.function(F, "count_nonzero")(a, axis, keepdims=keepdims)
+    return reduce(F, "total_of_nonzeros", a, axis, INT64, None, keepdims)
+
+
+def moment(name, op):
+    def call(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **options):
+        if kind_of(a.dtype) != "f" or dtype is not None or options:
+            return library.function(F, name)(a, axis, dtype, out, ddof, keepdims, **options)
+        return averaged(F, op, a, axis, keepdims, ddof, out)
+    ours(call, name=name)
+
+
+moment("var", "variance")
+moment("std", "deviation")
+
+
+# ---- the op table --------------------------------------------------------------------------------------------
+KERNELS = {}
+
+
+def kernel(function):
+    KERNELS[function.__name__] = takes_halves(function)
+    return function
+
+
+def table_axes(x, dim):
+    from ...ops.reduce import axes
+    return None if dim is None else axes(x, dim)
+
+
+def reference(name, F, *inputs, **attrs):
+    """The op's own forward pass, for types that kernels do not take."""
+    from ...op import OPS
+    return OPS[name].forward(F, *inputs, **attrs)
+
+
+@kernel
+def sum(F, input, *, dim=None, keepdim=False, dtype=None):
+    if kind_of(input.dtype) is None:
+        return reference("sum", F, input, dim=dim, keepdim=keepdim)
+    whole = None if kind_of(input.dtype) == "f" else INT64
+    return reduce(F, "total", input, table_axes(input, dim), whole, None, keepdim)
+
+
+@kernel
+def mean(F, input, *, dim=None, keepdim=False, dtype=None):                   # noqa: F811  (the op, not the function)
+    if kind_of(input.dtype) != "f":
+        return reference("mean", F, input, dim=dim, keepdim=keepdim)
+    return averaged(F, "average", input, table_axes(input, dim), keepdim)
+
+
+@kernel
+def prod(F, input, *, dim=None, keepdim=False, dtype=None):
+    if kind_of(input.dtype) is None:
+        return reference("prod", F, input, dim=dim, keepdim=keepdim)
+    whole = None if kind_of(input.dtype) == "f" else INT64
+    return reduce(F, "product", input, table_axes(input, dim), whole, None, keepdim)
+
+
+@kernel
+def sum_to(F, input, *, shape):
+    if kind_of(input.dtype) is None:
+        return reference("sum_to", F, input, shape=shape)
+    lead = input.ndim - len(shape)
+    axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
+    return reduce(F, "total", input, axes, None if kind_of(input.dtype) == "f" else INT64).reshape(shape)
+
+
+def spread_of(name, op):
+    @takes_halves
+    def call(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
+        from ...ops.statistics import settings
+        attrs = dict(dim=dim, unbiased=unbiased, keepdim=keepdim, correction=correction)
+        if kind_of(input.dtype) != "f":
+            return reference(name, F, input, **attrs)
+        dim, correction = settings(dim, unbiased, correction)
+        axes = axes_of(table_axes(input, dim), input.ndim)
+        if math.prod([input.shape[d] for d in axes]) - correction <= 0:
+            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+                          f"reduction factor (input numel divided by output numel).", stacklevel=4)
+        return averaged(F, op, input, axes, keepdim, correction)
+    KERNELS[name] = call
+
+
+spread_of("var", "variance")
+spread_of("std", "deviation")
+
+NORMS = {2: "euclidean", 1: "total_of_absolutes", 0: "total_of_nonzeros"}
+
+
+@kernel
+def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
+    if kind_of(x.dtype) != "f" or ord not in NORMS:
+        if kind_of(x.dtype) == "f" and x.itemsize == 2:
+            return reference("vector_norm", F, x.astype("float32"), ord=ord, dim=dim, keepdim=keepdim).astype(x.dtype)
+        return reference("vector_norm", F, x, ord=ord, dim=dim, keepdim=keepdim)
+    return reduce(F, NORMS[ord], x, table_axes(x, dim), None, None, keepdim)
+
+
+@kernel
+def logsumexp(F, input, *, dim, keepdim=False):
+    if kind_of(input.dtype) != "f":
+        return reference("logsumexp", F, input, dim=dim, keepdim=keepdim)
+    return reduce(F, "log_of_total", input, table_axes(input, dim), None, None, keepdim)
+
+
+def extreme_of(name, op):
+    @takes_halves
+    def call(F, input, *, dim=(), keepdim=False):
+        if kind_of(input.dtype) is None:
+            return reference(name, F, input, dim=dim, keepdim=keepdim)
+        from ...ops.extreme import check_not_empty
+        check_not_empty(name, input, dim)
+        return reduce(F, op, input, table_axes(input, dim), None, None, keepdim)
+    KERNELS[name] = call
+
+
+extreme_of("amax", "largest")
+extreme_of("amin", "smallest")

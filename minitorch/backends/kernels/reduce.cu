@@ -1,0 +1,122 @@
+// Reductions: one skeleton for rows, whose elements may lie anywhere, and one for columns that lie side by side. Each is
+// compiled with one operation (OP, reductions.cuh) at a time.
+//
+// The order of additions is fixed by the shape alone, so that a result never changes from run to run. Long reductions
+// are cut into segments (grid.y), each of which writes a partial result (LAST is 0); a second launch (FIRST is 0) reduces
+// these. A Layout says where each kept element begins ("kept"), and where the reduced ones lie from there ("reduced").
+#include "reductions.cuh"
+
+typedef op::OP Op;
+typedef Op::A A;
+constexpr int THREADS = 256;
+
+#if FIRST
+typedef T In;
+__device__ __forceinline__ A taken(In x, i64 i) { return Op::take(x, i); }
+#else
+typedef A In;
+__device__ __forceinline__ A taken(In x, i64 i) { return x; }
+#endif
+
+#if LAST
+typedef U Out;
+__device__ __forceinline__ Out finished(A a, double n) {
+  if constexpr (compute_type<U>::half) return from_float<U>(static_cast<float>(Op::finish(a, n)));
+  else return static_cast<U>(Op::finish(a, n));
+}
+#else
+typedef A Out;
+__device__ __forceinline__ Out finished(A a, double n) { return a; }
+#endif
+
+struct Merge {
+  __device__ __forceinline__ A operator()(A a, A b) const { return Op::merge(a, b); }
+};
+
+__device__ __forceinline__ i64 offset_of(const Layout& layout, u32 index) {
+  i64 place[1];
+  locate(layout, index, place);
+  return place[0];
+}
+
+#ifdef ROWS
+// Each of `rows` results is the work of WIDTH threads: a part of a warp, or with 256 a block. DENSE: the elements of a
+// row lie one behind the other, and are loaded VECTOR at a time.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    reduce_rows(void* results, const void* elements, i64 rows, i64 columns, i64 segment, double n,
+                const __grid_constant__ Layout kept, const __grid_constant__ Layout reduced) {
+  i64 row = static_cast<i64>(blockIdx.x) * (THREADS / WIDTH) + threadIdx.x / WIDTH;
+  i64 begin = blockIdx.y * segment, end = begin + segment < columns ? begin + segment : columns;
+  int lane = threadIdx.x % WIDTH;
+  A found[VECTOR];
+#pragma unroll
+  for (int j = 0; j < VECTOR; j++) found[j] = Op::empty();
+  if (row < rows) {
+    const In* first = static_cast<const In*>(elements) + offset_of(kept, row);
+#if DENSE
+    i64 whole = begin + (end - begin) / VECTOR * VECTOR;
+#pragma unroll 4
+    for (i64 i = begin + lane * VECTOR; i < whole; i += WIDTH * VECTOR) {
+      Vector<In, VECTOR> v = load_vector<In, VECTOR>(first + i);
+#pragma unroll
+      for (int j = 0; j < VECTOR; j++) found[j] = Op::merge(found[j], taken(v.at[j], i + j));
+    }
+    for (i64 i = whole + lane; i < end; i += WIDTH) found[0] = Op::merge(found[0], taken(first[i], i));
+#else
+#pragma unroll 4
+    for (i64 i = begin + lane; i < end; i += WIDTH)
+      found[0] = Op::merge(found[0], taken(first[offset_of(reduced, i)], i));
+#endif
+#pragma unroll
+    for (int j = 1; j < VECTOR; j++) found[0] = Op::merge(found[0], found[j]);
+  }
+#if WIDTH <= 32
+  A result = warp_reduce<WIDTH>(found[0], Merge());
+#else
+  __shared__ alignas(16) char room[sizeof(A) * WARP];
+  A result = block_reduce(found[0], Merge(), Op::empty(), reinterpret_cast<A*>(room));
+#endif
+  if (lane == 0 && row < rows) static_cast<Out*>(results)[row * gridDim.y + blockIdx.y] = finished(result, n);
+}
+#endif
+
+#ifdef COLUMNS
+// Results that lie side by side, `inner` of them for each of the places in `kept`: a thread reduces VECTOR neighbouring
+// columns of every eighth element, so that a warp reads its row whole; then the eight are joined.
+constexpr int LANES = 32, HEIGHT = THREADS / LANES;
+extern "C" __global__ void __launch_bounds__(THREADS)
+    reduce_columns(void* results, const void* elements, i64 inner, i64 length, i64 segment, double n,
+                   const __grid_constant__ Layout kept, const __grid_constant__ Layout reduced) {
+  __shared__ alignas(16) char room[sizeof(A) * HEIGHT * LANES];
+  A* shared = reinterpret_cast<A*>(room);
+  int x = threadIdx.x, y = threadIdx.y;
+  i64 strips = (inner + LANES * VECTOR - 1) / (LANES * VECTOR);
+  i64 outer = blockIdx.x / strips, column = (blockIdx.x % strips) * (LANES * VECTOR) + x * VECTOR;
+  i64 begin = blockIdx.y * segment, end = begin + segment < length ? begin + segment : length;
+  A found[VECTOR];
+#pragma unroll
+  for (int j = 0; j < VECTOR; j++) found[j] = Op::empty();
+  if (column < inner) {
+    const In* first = static_cast<const In*>(elements) + offset_of(kept, outer) + column;
+#pragma unroll 4
+    for (i64 i = begin + y; i < end; i += HEIGHT) {
+      Vector<In, VECTOR> v = load_vector<In, VECTOR>(first + offset_of(reduced, i));
+#pragma unroll
+      for (int j = 0; j < VECTOR; j++) found[j] = Op::merge(found[j], taken(v.at[j], i));
+    }
+  }
+  Out* out = static_cast<Out*>(results) + (outer * gridDim.y + blockIdx.y) * inner + column;
+#pragma unroll
+  for (int j = 0; j < VECTOR; j++) {
+    if (j) __syncthreads();                                // until the last column has been read
+    shared[y * LANES + x] = found[j];
+    __syncthreads();
+    if (y == 0 && column < inner) {
+      A result = found[j];
+#pragma unroll
+      for (int k = 1; k < HEIGHT; k++) result = Op::merge(result, shared[k * LANES + x]);
+      out[j] = finished(result, n);
+    }
+  }
+}
+#endif
