@@ -60,6 +60,11 @@ class Array(cupy.ndarray):
         else:
             self.backend.xp.setitem(self, index, value)
 
+    @property
+    def flags(self):
+        """What NumPy's flags say of an array's memory."""
+        return Flags(self)
+
     # -- on the host -----------------------------------------------------------------------------------------
     def get(self, *args, **kwargs):
         """The elements as a new NumPy array."""
@@ -174,6 +179,19 @@ class Array(cupy.ndarray):
     def part(self, which):
         half = self.itemsize // 2
         return library.view_of(self, self.shape, f"f{half}", which * half, self.strides)
+
+
+class Flags:
+    """The flags of an array, by NumPy's names; memory on a device can always be written."""
+
+    writeable = aligned = True
+
+    def __init__(self, array):
+        self.c_contiguous, self.f_contiguous, self.owndata = array._c_contiguous, array._f_contiguous, array.base is None
+        self.contiguous, self.forc = self.c_contiguous, self.c_contiguous or self.f_contiguous
+
+    def __getitem__(self, name):
+        return getattr(self, name.lower())
 
 
 def is_basic(index):

@@ -181,17 +181,17 @@ SAME_AS = {"abs": "absolute", "divide": "true_divide", "mod": "remainder", "bitw
 @functools.lru_cache(maxsize=4096)
 def loop_of(name, operands):
     """The dtype that NumPy's ufunc computes in for operands of these dtypes (or Python types), and the result's."""
-    dtypes = {x for x in operands if x.__class__ not in (type, _TYPE)}
+    operands = tuple([BOOL if x is bool else x for x in operands])
+    dtypes = {x for x in operands if x.__class__ is not type}
     if len(dtypes) == 1:
         (dtype,) = dtypes
         floats = dtype.name in ("float16", "bfloat16", "float32", "float64")
-        if floats and all([x is float or x is int or x is bool or x is dtype or x == dtype for x in operands]):
+        if floats and all([x is float or x is int or x == dtype for x in operands]):
             return dtype, BOOL if name in TRUTHS else dtype
     found = getattr(np, name).resolve_dtypes((*operands, None))
     return found[0], found[-1], *([found[1]] if len(found) > 2 and found[1] != found[0] else [])
 
 
-_TYPE = type(int)
 TRUTHS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
           "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit"}
 

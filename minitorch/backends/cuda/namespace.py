@@ -19,8 +19,8 @@ OURS: dict = {}                                            # name -> function(F,
 HOT = ()
 
 # Of dtypes and shapes, not of arrays.
-OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "ndim", "promote_types",
-             "result_type", "broadcast_shapes", "isscalar", "shape", "size", "ndindex")
+OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types", "result_type",
+             "broadcast_shapes", "isscalar", "ndindex")
 
 
 class Namespace:
@@ -87,7 +87,8 @@ def ours(function=None, *, name=None):
 # ---- new arrays ----------------------------------------------------------------------------------------------
 @ours
 def empty(F, shape, dtype=float, order="C"):
-    return F.empty((shape,) if isinstance(shape, (int, np.integer)) else tuple(shape), np.dtype(dtype))
+    one = isinstance(shape, (int, np.integer)) or getattr(shape, "ndim", None) == 0
+    return F.empty((int(shape),) if one else tuple(map(int, shape)), np.dtype(dtype))
 
 
 @ours
@@ -170,6 +171,16 @@ def ravel(F, a, order="C"):
 @ours
 def copy(F, a, order="K"):
     return a.copy(order)
+
+
+@ours
+def ndim(F, a):
+    return getattr(a, "ndim", 0)
+
+
+@ours
+def shape(F, a):
+    return getattr(a, "shape", ())
 
 
 getitem, setitem = ours(library.getitem), ours(library.setitem)
