@@ -69,8 +69,10 @@ def send(place, parents, pulled, g, grads, owned, uses, create_graph):
         return
     backend = place.backend
     for i, parent in enumerate(parents):
+        if parent is None:
+            continue
         gp = pulled[i]
-        if parent is None or gp is None:
+        if gp is None:
             continue
         if gp.__class__ is not backend.ndarray and not create_graph:
             gp = backend.asarray(gp)                       # a NumPy scalar, from arithmetic on 0-d arrays
