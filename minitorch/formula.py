@@ -114,13 +114,17 @@ class Reader(ast.NodeTransformer):
 def expression(function):
     """The expression that a lambda returns, or a function with one return, as a syntax tree; None if there is none."""
     code = function.__code__
-    for node in functions_in(code.co_filename).get(code.co_firstlineno, ()):
-        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and is_code_of(code, node):
-            return node.body
+    found = functions_in(code.co_filename).get(code.co_firstlineno, ())
+    if code.co_name == "<lambda>":
+        found = [node for node in found if isinstance(node, ast.Lambda) and [a.arg for a in node.args.args]
+                 == list(code.co_varnames[:code.co_argcount])]
+        if len(found) > 1:                                 # several begin on one line
+            found = [node for node in found if is_code_of(code, node)]
+        return found[0].body if found else None
+    for node in found:
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            returns = [x for x in ast.walk(node) if isinstance(x, ast.Return)]
-            if len(returns) == 1 and node.body[-1] is returns[0] and plain_body(node):
-                return returns[0].value
+            if isinstance(node.body[-1], ast.Return) and plain_body(node):
+                return node.body[-1].value
             return ast.parse(call_text(node), mode="eval").body
     return None
 
@@ -135,12 +139,9 @@ def call_text(node):
 
 
 def is_code_of(code, node):
-    """Whether a lambda's tree has been compiled to `code`: several lambdas may begin on one line."""
-    names = [a.arg for a in node.args.args]
-    if list(code.co_varnames[:code.co_argcount]) != names:
-        return False
+    """Whether a lambda's tree has been compiled to `code`."""
     made = compile(ast.fix_missing_locations(ast.Expression(node)), code.co_filename, "eval").co_consts[0]
-    return made.co_names == code.co_names and len(made.co_code) == len(code.co_code)
+    return (made.co_names, made.co_consts, made.co_code) == (code.co_names, code.co_consts, code.co_code)
 
 
 @functools.cache

@@ -1,13 +1,16 @@
-"""Anomaly mode: which op first gave NaN or infinity in a backward pass, and which line called it.
+"""Anomaly mode: which op first gave NaN or infinity, and which line called it.
 
     with minitorch.autograd.detect_anomaly():
         loss = model(x)
         loss.backward()
 
-Inside, every recorded call notes the line that made it, and every gradient is looked at as it is made. The first one
-that is not finite raises, naming the op and its line.
+Inside, every recorded call notes the line that made it and whether its result is finite, and every gradient is looked
+at as it is made. The first gradient with a NaN raises, naming the op and its line, and the call before it, if any,
+whose value was the first that was not finite. Infinite values alone raise nothing: masks are made of them. The errors
+about a graph that was freed or a value that was overwritten also name the line of the forward call.
 """
 
+import itertools
 import weakref
 
 import numpy as np
@@ -17,7 +20,8 @@ from . import graph
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 
 _state = {"on": False, "check_nan": True}
-_lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()            # node -> (file, line) of the call
+_bad: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()              # node -> (when, what its value is like)
+_count = itertools.count()
 
 
 def is_anomaly_enabled():
@@ -25,20 +29,62 @@ def is_anomaly_enabled():
     return _state["on"]
 
 
-def _note_line(node):
-    _lines[node] = graph.calling_line()
+def _note_call(node, result):
+    """Note a call's line, and its result if that is not finite."""
+    graph.lines[node] = graph.calling_line()
+    if _state["check_nan"]:
+        words = [w for t in (result if isinstance(result, tuple) else (result,)) for w in _not_finite(t)]
+        if words:
+            _bad[node] = next(_count), words[0]
+
+
+def _not_finite(value):
+    """Words for what is not finite in a tensor or raw array, if anything is."""
+    array = getattr(value, "array", value)
+    if getattr(getattr(array, "dtype", None), "kind", None) != "f" or np.isfinite(array).all():
+        return
+    nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
+    kinds = [f"{n} {word}" for n, word in ((nan, "NaN"), (infinite, "infinite")) if n]
+    yield f"{' and '.join(kinds)} of {array.size} element{'s' if array.size > 1 else ''}"
 
 
 def _check(node, gradients):
-    """Raise if a gradient that `node` made is not finite."""
+    """Raise if a gradient that `node` made has a NaN; note the line of the backward pass."""
+    graph.freed[node] = graph.calling_line()
     if not _state["check_nan"]:
         return
     for i, g in enumerate(gradients):
         array = getattr(g, "array", g)
         if g is not None and array.dtype.kind == "f" and np.isnan(array).any():
-            where = _lines.get(node)
-            line = f"; its forward call is at {where[0]}:{where[1]}" if isinstance(where, tuple) else ""
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output{line}.")
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output"
+                               f"{_at(node, '; its forward call is at ')}.{_first_value(node)}")
+
+
+def _at(node, words):
+    where = graph.lines.get(node)
+    return f"{words}{where[0]}:{where[1]}" if isinstance(where, tuple) else ""
+
+
+def _first_value(node):
+    """A line about the first value that was not finite on a way through `node`, if there is one."""
+    behind = _behind(node)
+    for bad, (_, words) in sorted(_bad.items(), key=lambda found: found[1][0]):
+        if bad in behind or node in _behind(bad):
+            where = _at(bad, ", called at ")
+            return f"\nThe first value that was not finite was the result of {bad.name()}: {words}{where}."
+    return "\nAll values of the forward pass were finite: the derivative is not, at that point."
+
+
+def _behind(node):
+    """The places that `node` was computed from, itself included."""
+    found = {node: None}
+    todo = [node]
+    for place in todo:                                     # grows while it is read
+        for parent in place.parents:
+            if parent is not None and parent not in found:
+                found[parent] = None
+                todo.append(parent)
+    return found
 
 
 class set_detect_anomaly:
@@ -47,7 +93,7 @@ class set_detect_anomaly:
     def __init__(self, mode, check_nan=True):
         self.outer = dict(_state), graph.watch, graph.inspect
         _state.update(on=bool(mode), check_nan=check_nan)
-        graph.watch, graph.inspect = (_note_line, _check) if mode else (None, None)
+        graph.watch, graph.inspect = (_note_call, _check) if mode else (None, None)
 
     def __enter__(self):
         return self

@@ -204,7 +204,7 @@ def attach(cls, ctx, args, places, result):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
     ctx._saved = tuple(t if t is None else Saved(t, index_of(outputs, t)) for t in ctx._saved)
     if graph.watch is not None:
-        graph.watch(node)
+        graph.watch(node, tuple(outputs))
     return tuple(outputs) if several else outputs[0]
 
 
