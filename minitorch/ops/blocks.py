@@ -37,6 +37,27 @@ def flattened(arrays):
     return arrays
 
 
+def row_blocks(F, n, width):
+    """Slices of `n` rows of `width` elements, some 65,536 elements each, for the body of a loop.
+
+    Where a row is shorter than their buffer of 8,192 elements, NumPy's functions copy operands of one number a row into
+    it piece by piece, several rows at a time. Without, rows of a thousand take half the time; rows of a hundred take
+    longer. So the buffer is made small meanwhile (in this context only: other threads do not see it).
+    """
+    if F.block is None or n * width <= F.block:
+        yield slice(0, n)
+        return
+    step = max(1, 2 * F.block // max(width, 1))
+    unbuffered = F.xp is np and 256 <= width < np.getbufsize()
+    old = np.setbufsize(16) if unbuffered else None
+    try:
+        for start in range(0, n, step):
+            yield slice(start, start + step)
+    finally:
+        if old is not None:
+            np.setbufsize(old)
+
+
 @functools.lru_cache(maxsize=64)
 def ones(xp, n, dtype):
     """A row of ones, to be read only: a sum as a product with it is several times as fast as `add.reduce`."""

@@ -9,7 +9,7 @@ NumPy's own are several times slower.
 """
 
 from ..op import Other, op
-from .blocks import ones
+from .blocks import ones, row_blocks
 from .shape import count
 
 
@@ -89,13 +89,7 @@ def standardise_folded(F, y, x, eps, centred, z=None, weight=None, bias=None, by
     """
     xp, (a, b, d) = F.xp, x.shape
     if a == 1 and not by_channel:
-        stats = [xp.empty(b, x.dtype) for _ in range(3)]
-        for part in blocks(F, b, d):
-            found = standardise_rows(xp, y[:, part], x[:, part], eps, centred)
-            for all_, new in zip(stats, found):
-                all_[part] = new
-            scale_and_shift(xp, z if z is None else z[:, part], y[:, part], weight, bias)
-        return stats
+        return standardise_rows(F, y[0], x[0], eps, centred, z if z is None else z[0], weight, bias)
     mean, var = sums(xp, x) / (a * d), xp.zeros(b, x.dtype)
     for part in blocks(F, a, b * d):
         centre = xp.subtract(x[part], mean[:, None], out=y[part]) if centred else x[part]
@@ -108,13 +102,22 @@ def standardise_folded(F, y, x, eps, centred, z=None, weight=None, bias=None, by
     return r, mean, var
 
 
-def standardise_rows(xp, y, x, eps, centred):
-    mean = sums(xp, x) / x.shape[2] if centred else 0
-    if centred:
-        x = xp.subtract(x, mean[:, None], out=y)
-    var = dots(xp, x, x) / x.shape[2]
-    r = 1 / xp.sqrt(var + eps)
-    xp.multiply(x, r[:, None], out=y)
+def standardise_rows(F, y, x, eps, centred, z, weight, bias):
+    """The same for the rows of matrices (B, D)."""
+    xp, (n, d) = F.xp, x.shape
+    r, mean, var = xp.empty(n, x.dtype), xp.zeros(n, x.dtype), xp.empty(n, x.dtype)
+    share = ones(xp, d, x.dtype) / d
+    for part in row_blocks(F, n, d):
+        xb, yb, rb = x[part], y[part], r[part]
+        if centred:
+            mean[part] = m = xp.dot(xb, share)
+            xb = xp.subtract(xb, m[:, None], out=yb)
+        v = xp.divide(xp.vecdot(xb, xb), d, out=var[part])
+        xp.add(v, eps, out=rb)
+        xp.sqrt(rb, out=rb)
+        xp.reciprocal(rb, out=rb)
+        xp.multiply(xb, rb[:, None], out=yb)
+        scale_and_shift(xp, z if z is None else z[part], yb, weight, bias)
     return r, mean, var
 
 
@@ -131,10 +134,23 @@ def project(F, out, g, y, r, centred, weight=None):
     if a > 1:
         project_channels(F, out, g, y, r, centred)
     else:
-        for part in blocks(F, b, d):
-            scaled = g[:, part] if weight is None else g[:, part] * weight
-            project_part(xp, out[:, part], scaled, y[:, part], r[part], dots(xp, scaled, y[:, part]) / d,
-                         sums(xp, scaled) / d if centred else None)
+        project_rows(F, out[0], g[0], y[0], r, centred, weight)
+
+
+def project_rows(F, out, g, y, r, centred, weight):
+    """The same for the rows of matrices (B, D)."""
+    xp, (n, d) = F.xp, y.shape
+    share = ones(xp, d, y.dtype) / d
+    for part in row_blocks(F, n, d):
+        yb, ob = y[part], out[part]
+        scaled = g[part] if weight is None else g[part] * weight
+        dot = xp.vecdot(scaled, yb)
+        dot /= d
+        xp.multiply(yb, dot[:, None], out=ob)
+        xp.subtract(scaled, ob, out=ob)
+        if centred:
+            ob -= xp.dot(scaled, share)[:, None]
+        ob *= r[part][:, None]
 
 
 def project_channels(F, out, g, y, r, centred):
