@@ -25,7 +25,7 @@ from .device import device
 from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type, set_default_dtype
 from .generator import Generator, default_generator
 from .op import FUNCTIONS
-from .settings import (are_deterministic_algorithms_enabled, compile, get_default_device, get_float32_matmul_precision,
+from .settings import (are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
                        get_num_interop_threads, get_num_threads, set_default_device, set_float32_matmul_precision,
                        set_num_interop_threads, set_num_threads, use_deterministic_algorithms)
 from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_format, layout, memory_format,
@@ -44,7 +44,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "special", "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "amp", "func", "version", "types",
          "profiler", "jit", "hub")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "autocast": "amp", "GradScaler": "amp", "vmap": "func",
+             "compile": "compiler", "autocast": "amp", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available"), "mixed_precision")}
 

@@ -1,4 +1,4 @@
-"""Settings that programs make at their start: threads, default device, determinism; and `compile`.
+"""Settings that programs make at their start: threads, default device, determinism.
 
 What PyTorch can be asked and this library has no choice in is accepted if it is true already, and answers truthfully.
 """
@@ -9,7 +9,7 @@ import os
 from . import backends
 from .device import device
 
-__all__ = ["are_deterministic_algorithms_enabled", "compile", "get_default_device", "get_float32_matmul_precision",
+__all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "set_default_device", "set_float32_matmul_precision",
            "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
 
@@ -90,7 +90,3 @@ def are_deterministic_algorithms_enabled():
     """What `use_deterministic_algorithms` was given."""
     return _state["deterministic"]
 
-
-def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
-    """`model`, a module or function, as it is: this version runs everything eagerly."""
-    return (lambda m: m) if model is None else model

@@ -383,7 +383,10 @@ class Module(Hooked, Stateful):
         return self
 
     def compile(self, *args, **kwargs):
-        """Do nothing: there is no compiler here, and the module runs as it is. Any argument is accepted."""
+        """Compile `forward` in place, with `minitorch.compile`'s arguments."""
+        fullgraph = kwargs.get("fullgraph", False)
+        from ..compiler import Compiled
+        self.__dict__["forward"] = Compiled(self.forward, fullgraph, [*self.modules()])
 
     # -- training -----------------------------------------------------------------------------------------------------
     def train(self, mode=True):

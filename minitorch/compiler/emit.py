@@ -1,0 +1,371 @@
+"""From a program to source: one readable function of NumPy calls, which runs on its own.
+
+The text is what is executed: ``compiled.source`` shows it. Large results go to buffers that are allocated once (see
+`buffers`), and runs of elementwise calls on large arrays become a loop over blocks that stay in the processor's cache.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+
+import numpy as np
+
+from . import buffers
+from .program import Instruction, Value
+
+__all__ = ["Source"]
+
+INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/", "np.true_divide": "/",
+         "np.matmul": "@", "np.power": "**", "np.greater": ">", "np.less": "<", "np.greater_equal": ">=",
+         "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
+LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
+# Ops that work element by element on arrays of one shape, and can join such a run.
+POINTWISE = {"F." + name for name in ("relu", "keep_above", "keep", "sigmoid", "silu", "silu_backward", "gelu_backward",
+                                      "hardtanh", "leaky_relu", "bend", "softplus")}
+BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into the second-level cache
+
+
+class Source:
+    """Writes the source of one program; ``text``, and in ``scope`` the objects that it names."""
+
+    def __init__(self, program, inputs, captured, name="run", summary="", tensor_names=None):
+        self.tensor_names = tensor_names or {}
+        self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
+        self.scope, self.names, self.setup, self.taken, self.counts = {}, {}, [], {"np", "F", "s", "i", name}, {}
+        self.groups = find_groups(program, buffers.last_uses(program))
+        inner = {v for g in self.groups.values() for v in g.inner}
+        ends = {n: first + len(g.instructions) - 1 for first, g in self.groups.items()
+                for n in range(first, first + len(g.instructions))}
+        self.places, self.sizes = buffers.plan(program, inner, ends)
+        for v in (*inputs, *captured):
+            self.names[v] = self.fresh(v.name or "x")
+        body = self.body()
+        self.text = "\n".join([f'"""{summary}"""', *self.imports(body), "", *self.allocations(), "",
+                               f"def {name}({', '.join(self.names[v] for v in (*inputs, *captured))}):", *body, ""])
+
+    def imports(self, body):
+        text = "\n".join(body)
+        lines = ["import numpy as np"]
+        if "set_gradients(" in text:
+            lines += ["", "from minitorch.compiler.emit import set_gradients"]
+        if "F." in text:
+            lines += ["", "from minitorch.backends import cpu as F    # ops that are more than a NumPy call"]
+        return lines
+
+    def allocations(self):
+        return [f"memory{i} = np.empty({size}, np.uint8)" for i, size in enumerate(self.sizes)] + self.setup
+
+    # -- names ---------------------------------------------------------------------------------------------
+    def fresh(self, wanted):
+        """A name that is not taken yet, as near as possible to the wanted one."""
+        stem = re.sub(r"\W", "_", wanted)
+        stem = "_" + stem if not stem or stem[0].isdigit() or keyword.iskeyword(stem) else stem
+        name, n = stem, 1
+        while name in self.taken:
+            n += 1
+            name = f"{stem}_{n}"
+        self.taken.add(name)
+        return name
+
+    def name_of(self, v):
+        if v not in self.names:
+            if v.kind == "constant":
+                self.names[v] = self.constant(v.example)
+            else:
+                self.names[v] = self.numbered("g" if self.phase == "backward" else "v")
+        return self.names[v]
+
+    def numbered(self, letter):
+        """The next name such as v12."""
+        self.counts[letter] = self.counts.get(letter, 0) + 1
+        return self.fresh(f"{letter}{self.counts[letter]}")
+
+    def constant(self, value):
+        """The name of an object that the source cannot spell."""
+        if isinstance(value, np.ndarray) and value.size <= 8 and value.dtype.kind in "fiub":
+            text = f"np.array({value.tolist()!r}, np.{value.dtype.name})"
+            name = self.fresh(f"c{value.item():g}" if value.size == 1 else f"c{len(self.taken)}")
+            self.setup.append(f"{name} = " + text.replace("nan", "np.nan").replace("inf", "np.inf"))
+        else:
+            name, kind = self.describe(value)
+            self.setup.append(f"# {name}: {kind}")
+            self.scope[name] = value
+        return name
+
+    def describe(self, value):
+        """A name for an object of the caller's, and what it is."""
+        if isinstance(value, np.ndarray):
+            return self.numbered("k"), f"a constant, {value.dtype} {list(value.shape)}"
+        if hasattr(value, "param_groups"):
+            return self.fresh("optimizer"), f"the {type(value).__name__} optimiser"
+        if hasattr(value, "get_last_lr"):
+            return self.fresh("schedule"), f"a {type(value).__name__}"
+        if hasattr(value, "needs_grad"):
+            return self.fresh(self.tensor_names.get(id(value), "leaf") + "_tensor"), f"the tensor, {list(value.shape)}"
+        return self.numbered("k"), repr(value)[:60].replace("\n", " ")
+
+    # -- expressions ---------------------------------------------------------------------------------------
+    def spell(self, x):
+        """An operand as source."""
+        if isinstance(x, Value):
+            return self.name_of(x)
+        if isinstance(x, float) and not math.isfinite(x):
+            return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}[repr(x)]
+        if x is None or x is Ellipsis or isinstance(x, (bool, int, float, str)):
+            return "..." if x is Ellipsis else repr(x)
+        if isinstance(x, tuple) and not hasattr(x, "_fields"):
+            return "(" + ", ".join(map(self.spell, x)) + ("," if len(x) == 1 else "") + ")"
+        if isinstance(x, list):
+            return "[" + ", ".join(map(self.spell, x)) + "]"
+        if isinstance(x, slice):
+            return f"slice({self.spell(x.start)}, {self.spell(x.stop)}, {self.spell(x.step)})"
+        if isinstance(x, np.dtype) and x.kind in "fiub" and x.isnative:
+            return f"np.{'bool_' if x.kind == 'b' else x.name}"
+        if isinstance(x, type) and issubclass(x, np.generic):
+            return f"np.{x.__name__}"
+        if isinstance(x, np.generic):
+            return self.constant(np.asarray(x))
+        for name, known in self.scope.items():
+            if known is x:
+                return name
+        return self.constant(x)
+
+    def index(self, x):
+        """An index as it stands between brackets."""
+        def part(i):
+            if isinstance(i, slice):
+                ends = ["" if e is None else self.spell(e) for e in (i.start, i.stop)]
+                return ":".join(ends if i.step is None else [*ends, self.spell(i.step)])
+            return self.spell(i)
+        if isinstance(x, tuple):
+            return ", ".join(map(part, x)) + ("," if len(x) == 1 else "") if x else "()"
+        return part(x)
+
+    def arguments(self, args, kwargs):
+        return ", ".join([*map(self.spell, args), *(f"{k}={self.spell(v)}" for k, v in kwargs.items())])
+
+    def scalar_operands(self, i):
+        """The operands of a ufunc with numbers as 0-d arrays of the result's type: NumPy converts those faster."""
+        if not buffers.is_elementwise(i):
+            return i.args
+        arrays = [a for a in i.args if isinstance(a, Value)]
+        kind = arrays[0].dtype if arrays else None
+        if kind is None or kind.kind != "f" or any(a.dtype != kind for a in arrays):
+            return i.args
+        return tuple(self.number(a, kind) if isinstance(a, (int, float)) and not isinstance(a, bool) else a
+                     for a in i.args)
+
+    def number(self, x, dtype):
+        key = "number", repr(x), dtype
+        if key not in self.names:
+            value = Value("constant", np.array(x, dtype))
+            self.names[key] = value
+        return self.names[key]
+
+    def expression(self, i, out=None):
+        """The right-hand side of an instruction."""
+        kind, args = i.kind, self.scalar_operands(i)
+        if kind == "index":
+            return f"{self.spell(args[0])}[{self.index(args[1])}]"
+        if kind == "attribute":
+            return f"{self.spell(args[0])}.{i.name}"
+        if kind == "method":
+            return f"{self.spell(args[0])}.{i.name}({self.arguments(args[1:], i.kwargs)})"
+        if out is None and i.name in INFIX and len(args) == 2 and not i.kwargs:
+            return f"{self.spell(args[0])} {INFIX[i.name]} {self.spell(args[1])}"
+        extra = f", out={out}" if out else ""
+        return f"{i.name}({self.arguments(args, i.kwargs)}{extra})"
+
+    # -- statements ----------------------------------------------------------------------------------------
+    def body(self):
+        lines, self.phase = [], None
+        skip = {i for g in self.groups.values() for i in g.instructions}
+        for n, i in enumerate(self.program.instructions):
+            if i.phase != self.phase:
+                self.phase = i.phase
+                lines.append(f"    # {self.phase}")
+            if n in self.groups:
+                lines += ["    " + line for line in self.block_loop(self.groups[n])]
+            elif i not in skip:
+                lines += ["    " + line for text in self.statement(i) for line in text.split("\n")]
+        results = [self.name_of(v) for v in self.program.kept()]
+        return lines + [f"    return ({''.join(r + ', ' for r in results)})"]
+
+    def statement(self, i: Instruction):
+        if i.kind == "effect":
+            return self.effect(i)
+        if i.kind == "write":
+            return [f"{self.spell(i.args[0])}[{self.index(i.args[1])}] = {self.spell(i.args[2])}"]
+        if not i.results:
+            target = i.kwargs.get("out")
+            if i.name in INFIX and target is not None and i.args[0] is target and len(i.kwargs) == 1:
+                return [f"{self.spell(target)} {INFIX[i.name]}= {self.spell(self.scalar_operands(i)[1])}"]
+            return [self.expression(i)]
+        target = self.targets(i)
+        place = self.places.get(i.results[0])
+        if place is not None:
+            return [f"{target} = {self.expression(i, self.buffer(place, i.results[0]))}    {self.remark(i)}".rstrip()]
+        text = self.expression(i)
+        if i.results[0].scalar and i.template is i.results[0] and self.must_be_array(i.results[0]):
+            text = f"np.asarray({text})"
+        return [f"{target} = {text}    {self.remark(i)}".rstrip()]
+
+    def remark(self, i):
+        v = i.results[0]
+        return f"# {'x'.join(map(str, v.shape)) or 'number'}"
+
+    def must_be_array(self, v):
+        """Whether a number must be an array: it is written to, viewed, or leaves the program."""
+        kept = {k.root for k in self.program.held()}
+        return v.root in kept or any(w.root is v.root for i in self.program.instructions for w in i.writes)
+
+    def targets(self, i):
+        """The left-hand side of an instruction: a name, or names as the results are nested."""
+        def spell(t):
+            if isinstance(t, Value):
+                return self.name_of(t)
+            return f"({', '.join(map(spell, t))}{',' if len(t) == 1 else ''})" if isinstance(t, tuple) else "_"
+        if isinstance(i.template, tuple):
+            return ", ".join(map(spell, i.template)) + ("," if len(i.template) == 1 else "")
+        return self.name_of(i.template)
+
+    def buffer(self, place, v):
+        """The name of a buffer's memory as an array like `v`."""
+        key = place, v.shape, v.dtype
+        if key not in self.names:
+            self.names[key] = self.numbered("b")
+            shape = ", ".join(map(str, v.shape)) + ("," if len(v.shape) == 1 else "")
+            self.setup.append(f"{self.names[key]} = np.ndarray(({shape}), np.{np.dtype(v.dtype).name}, memory{place})")
+        return self.names[key]
+
+    def effect(self, i):
+        """An optimiser's step: the gradients are put where it looks for them."""
+        optimizer, grads = i.args
+        name = self.spell(optimizer)
+        if not grads:
+            return [f"{name}.step()"]
+        pairs = [f"({self.spell(p)}, {self.spell(g)})" for p, g in grads]
+        self.scope["set_gradients"] = set_gradients
+        return ["set_gradients([" + ",\n               ".join(pairs) + "])", f"{name}.step()"]
+
+    # -- blocks --------------------------------------------------------------------------------------------
+    def block_loop(self, group):
+        """A run of elementwise calls as a loop over blocks of the leading dimension."""
+        rows, height = group.shape[0], group.height
+        local, lines = {}, []
+        for v in group.outer:                              # results that are read after the loop
+            place = self.places.get(v)
+            made = self.buffer(place, v) if place is not None else f"np.empty({v.shape!r}, np.{v.dtype.name})"
+            lines.append(f"{self.name_of(v)} = {made}")
+        for i in group.instructions:
+            for v in i.operands():
+                if v.shape == group.shape and v not in local and v not in group.made:
+                    local[v] = f"{self.name_of(v)}[s]"
+                elif v.shape[:1] == group.shape[:1] and len(v.shape) == len(group.shape) and v not in group.made:
+                    local[v] = f"{self.name_of(v)}[s]"
+        remark = f"# {len(group.instructions)} elementwise steps in blocks that stay in the cache"
+        lines += [f"for i in range(0, {rows}, {height}):    {remark}", f"    s = slice(i, i + {height})"]
+        scratch = {}
+        saved = dict(self.names)
+        for v in local:
+            self.names[v] = local[v]
+        for i in group.instructions:
+            v = i.results[0]
+            if i.name in POINTWISE:                        # it makes an array of its own
+                target = f"{saved[v]}[s]" if v in group.outer else self.numbered("t")
+                lines.append(f"    {target} = {self.expression(i)}")
+            else:
+                target = f"{saved[v]}[s]" if v in group.outer else self.scratch_block(group, v, scratch, i)
+                lines.append(f"    {self.expression(i, target)}")
+            self.names[v] = target
+            for u in i.operands():                         # scratch that is free again
+                if u in scratch and group.last[u] == i:
+                    group.free.setdefault(u.dtype, []).append(scratch[u])
+        self.names.update(saved)
+        for v in group.made:
+            if v not in group.outer:
+                self.names.pop(v, None)
+        return lines
+
+    def scratch_block(self, group, v, scratch, i):
+        """A block-sized array for a result that is only read in the loop."""
+        free = group.free.setdefault(v.dtype, [])
+        dying = [u for u in i.operands() if u in scratch and group.last[u] == i and u.dtype == v.dtype]
+        if dying:                                          # take an operand's place
+            scratch[v] = scratch.pop(dying[0])
+        elif free:
+            scratch[v] = free.pop()
+        else:
+            shape = (group.height, *group.shape[1:])
+            scratch[v] = self.numbered("t")
+            self.setup.append(f"{scratch[v]} = np.empty({shape!r}, np.{v.dtype.name})")
+        name = scratch[v]
+        return name if group.shape[0] % group.height == 0 else f"{name}[:min({group.height}, {group.shape[0]} - i)]"
+
+
+def set_gradients(pairs):
+    """Put arrays where an optimiser looks for gradients."""
+    from ..tensor import wrap
+    for p, g in pairs:
+        p._grad = wrap(g if isinstance(g, np.ndarray) else np.asarray(g), p.backend)
+
+
+# ------------------------------------------------------------------ runs of elementwise calls
+class Group:
+    """Consecutive elementwise instructions with results of one shape."""
+
+    def __init__(self, instructions, shape, outer, height):
+        self.instructions, self.shape, self.outer, self.height = instructions, shape, outer, height
+        self.made = {i.results[0] for i in instructions}
+        self.inner = self.made - set(outer)
+        self.free, self.last = {}, {}
+        for i in instructions:
+            for v in i.operands():
+                self.last[v] = i
+
+
+def find_groups(program, last):
+    """The runs of at least two elementwise calls on large arrays; number of the first instruction -> Group."""
+    groups, run = {}, []
+
+    def close(end):
+        if len(run) > 1:
+            shape = run[0][1].results[0].shape
+            inside = [i.results[0] for _, i in run]
+            outer = [v for v in inside if last[v] >= end or read_as_view(program, v, run)]
+            if len(outer) < len(inside) + 1:
+                per_row = max(1, math.prod(shape[1:]))
+                groups[run[0][0]] = Group([i for _, i in run], shape, outer, max(1, min(shape[0], BLOCK // per_row)))
+        run.clear()
+
+    for n, i in enumerate(program.instructions):
+        fits = is_blockable(i) and (not run or i.results[0].shape == run[0][1].results[0].shape)
+        if not fits:
+            close(n)
+            fits = is_blockable(i)
+        if fits:
+            run.append((n, i))
+    close(len(program.instructions))
+    return groups
+
+
+def read_as_view(program, value, run):
+    members = {i for _, i in run}
+    return any(v.root is value and v is not value for i in program.instructions if i not in members
+               for v in i.operands())
+
+
+def is_blockable(i):
+    """An elementwise call whose operands can be cut along the leading dimension."""
+    pointwise = i.name in POINTWISE and i.template is i.results[0]
+    if not (pointwise or buffers.is_elementwise(i)):
+        return False
+    v = i.results[0]
+    if pointwise and any(o.shape != v.shape for o in i.operands()):
+        return False
+    if math.prod(v.shape) < LARGE or math.prod(v.shape[1:]) > BLOCK or v.root is not v:
+        return False
+    return all(o.shape == v.shape or len(o.shape) < len(v.shape) or
+               (len(o.shape) == len(v.shape) and o.shape[0] in (1, v.shape[0])) for o in i.operands())

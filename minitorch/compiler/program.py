@@ -1,0 +1,253 @@
+"""A traced program: values and the instructions that make them, in order, and what is done to shorten it.
+
+An instruction is one call of an array function (``np.add``, ``F.conv2d``), one method or index of an array, a write in
+place, or an effect outside arrays (an optimiser's step). Nothing here runs anything: `trace` makes a program, `emit`
+turns it into source.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Value", "Instruction", "Program"]
+
+
+class Value:
+    """One array of the program.
+
+    `kind` is "input" (an argument), "captured" (a tensor that the function uses from outside), "constant" (an array
+    that never changes) or "made" (by an instruction). `root` is the value whose memory it looks at, itself if it owns
+    its memory; `example` the array that it was in the trace, of which only shape, dtype and layout are relied on.
+    """
+
+    def __init__(self, kind, example, root=None, source: Any = None, name=""):
+        self.kind, self.example, self.source, self.name = kind, example, source, name
+        self.root: Value = root or self
+        self.scalar = isinstance(example, np.generic)      # NumPy makes a scalar here, not an array
+
+    shape = property(lambda self: self.example.shape)
+    dtype = property(lambda self: self.example.dtype)
+    nbytes = property(lambda self: self.example.nbytes)
+
+    def __repr__(self):
+        return f"<{self.kind} {self.name or hex(id(self))} {self.dtype} {list(self.shape)}>"
+
+
+class Instruction:
+    """`kind` ("call", "method", "index", "write", "effect"), the name of what is called, its operands, its results.
+
+    `args` and `kwargs` hold Values, plain Python data and nests of them. `writes` are the values written in place.
+    `pure` says that the same operands give the same result and nothing else happens. `origin` is the op or the phase
+    that it comes from, for the reader.
+    """
+
+    def __init__(self, kind, name, args=(), kwargs=None, results=(), writes=(), pure=True, phase="forward", op=None):
+        self.kind, self.name, self.args, self.kwargs = kind, name, args, kwargs or {}
+        self.results, self.writes, self.pure, self.phase, self.op = list(results), list(writes), pure, phase, op
+        self.template: Any = None                          # the nest of results, if it is not one array
+        self.part = 0                                      # 1: of a backward pass that is to be a program of its own
+
+    def operands(self):
+        """The values that it reads, without repetition, in order."""
+        found: dict = {}
+        for x in (*self.args, *self.kwargs.values()):
+            for v in values_in(x):
+                found[v] = None
+        return list(found)
+
+    def replace(self, mapping):
+        """Read other values in place of some."""
+        self.args = substitute(self.args, mapping)
+        self.kwargs = substitute(self.kwargs, mapping)
+
+    def __repr__(self):
+        return f"{self.results} = {self.name}{self.args}"
+
+
+def values_in(x):
+    """The values in a nest of tuples, lists, dicts and slices."""
+    if isinstance(x, Value):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for item in x:
+            yield from values_in(item)
+    elif isinstance(x, dict):
+        for item in x.values():
+            yield from values_in(item)
+    elif isinstance(x, slice):
+        yield from values_in((x.start, x.stop, x.step))
+
+
+def substitute(x, mapping):
+    """A nest with some values exchanged."""
+    if isinstance(x, Value):
+        return mapping.get(x, x)
+    if isinstance(x, (tuple, list)):
+        items = [substitute(item, mapping) for item in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: substitute(v, mapping) for k, v in x.items()}
+    return x
+
+
+class Program:
+    """`instructions` in order; `outputs`, which must exist at the end; `gradients`: (leaf, Value or None) to leave."""
+
+    def __init__(self):
+        self.instructions: list[Instruction] = []
+        self.outputs: list[Value] = []
+        self.gradients: list[tuple[Any, Value | None]] = []
+        self.notes: list[str] = []
+
+    def kept(self):
+        """The values that are needed after the last instruction: results, and gradients that tensors hold by then."""
+        return [*self.outputs, *(v for _, v in self.gradients if v is not None)]
+
+    def held(self):
+        """`kept`, and the gradients that were given to an optimiser: tensors may hold them for longer than the run."""
+        return [*self.kept(), *(v for i in self.instructions if i.kind == "effect" for v in i.operands())]
+
+    def simplify(self):
+        """Share what is computed twice, remove what nobody reads."""
+        before = len(self.instructions)
+        self.fold_constants()
+        self.merge_views()
+        self.share_common()
+        self.remove_dead()
+        self.remove_copies()
+        self.notes.append(f"{before} instructions traced, {len(self.instructions)} left")
+
+    def share_common(self):
+        """Compute the same pure call of the same operands once, as long as nothing is written in between.
+
+        A write changes memory, not values: after one to a root, calls that read this root are new. Results that are
+        written to are never shared.
+        """
+        written = {v.root for i in self.instructions for v in i.writes}
+        mapping: dict[Value, Value] = {}
+        epochs: dict[Value, int] = {}
+        effects, seen, left = 0, {}, []
+        kept = {v.root for v in self.held()}
+        for instruction in self.instructions:
+            instruction.replace(mapping)
+            for v in instruction.writes:
+                epochs[v.root] = epochs.get(v.root, 0) + 1
+            effects += instruction.kind == "effect"
+            key = None
+            if instruction.pure and not instruction.writes and not any(r.root in written for r in instruction.results):
+                epoch = tuple(epochs.get(v.root, 0) for v in instruction.operands())
+                key = (instruction.kind, instruction.name, frozen(instruction.args), frozen(instruction.kwargs), epoch,
+                       effects)
+            found = seen.get(key) if key is not None else None
+            if found is not None and not any(r.root in kept for r in instruction.results):
+                mapping.update(zip(instruction.results, found))
+                continue
+            if key is not None:
+                seen[key] = instruction.results
+            left.append(instruction)
+        for v in self.all_values(left):
+            v.root = mapping.get(v.root, v.root)
+        self.instructions = left
+
+    @staticmethod
+    def all_values(instructions):
+        for i in instructions:
+            yield from i.results
+            yield from i.operands()
+
+    def remove_dead(self):
+        """Drop pure calls whose results are not read, and writes to memory that nobody looks at afterwards."""
+        needed = {v.root for v in self.kept()}
+        left = []
+        for i in reversed(self.instructions):
+            lives = (not i.pure and not i.writes) or any(r.root in needed for r in i.results)
+            lives = lives or any(v.root in needed or v.root.kind in ("captured", "input") for v in i.writes)
+            if lives:
+                left.append(i)
+                needed.update(v.root for v in i.operands())
+                needed.update(v.root for v in i.writes)
+        self.instructions = left[::-1]
+
+    def fold_constants(self):
+        """Small values that are the same in every run are computed now."""
+        written = {v.root for i in self.instructions for v in i.writes}
+        kept, left = {v.root for v in self.held()}, []
+        for i in self.instructions:
+            same = i.pure and not i.writes and not i.name.startswith("F.") and i.name != "np.empty"
+            same = same and all(v.kind == "constant" for v in i.operands()) and not isinstance(i.template, tuple)
+            if same and all(r.nbytes <= 256 and r.root not in written and r.root not in kept for r in i.results):
+                for r in i.results:
+                    r.kind, r.example = "constant", r.example.copy()
+            else:
+                left.append(i)
+        self.instructions = left
+
+    def merge_views(self):
+        """Views that look at the same elements in the same way are one: ``x.T.T`` is `x`, a reshape may be nothing."""
+        seen: dict[Any, Value] = {}
+        mapping: dict[Value, Value] = {}
+        left = []
+        for i in self.instructions:
+            for v in i.operands():
+                seen.setdefault(look(v), v)
+            i.replace(mapping)
+            is_view = i.pure and not i.writes and len(i.results) == 1 and i.results[0].root is not i.results[0]
+            v = i.results[0] if is_view else None
+            found = seen.setdefault(look(v), v) if v is not None else None
+            if found is v or found is None:
+                left.append(i)
+            else:
+                mapping[v] = found
+        self.instructions = left
+        self.outputs = [mapping.get(v, v) for v in self.outputs]
+        self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
+
+    def remove_copies(self):
+        """Where an array is copied when its memory is read for the last time, let the copy be the array itself."""
+        last: dict[Value, int] = {}
+        makers: dict[Value, Instruction] = {}
+        for n, i in enumerate(self.instructions):
+            for v in (*i.operands(), *i.writes):
+                last[v.root] = n
+            makers.update((r, i) for r in i.results)
+        kept, mapping = {v.root for v in self.held()}, {}
+        for n, i in enumerate(self.instructions):
+            i.replace(mapping)
+            if i.name not in ("np.array", "copy") or len(i.args) != 1 or i.kwargs or not isinstance(i.args[0], Value):
+                continue
+            v = i.args[0]
+            maker = makers.get(v.root)
+            if maker is None or maker.kind != "call" or maker.part != i.part or v.root in kept or last[v.root] != n:
+                continue
+            if v.example.flags.c_contiguous and v.nbytes == v.root.nbytes:
+                mapping[i.results[0]] = v
+                kept.add(v.root)
+                i.name = ""
+        self.instructions = [i for i in self.instructions if i.name]
+        self.outputs = [mapping.get(v, v) for v in self.outputs]
+        self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
+
+
+def look(v):
+    """How a value looks at its memory."""
+    a = v.example
+    return v.root, a.__array_interface__["data"][0], a.shape, a.strides, a.dtype
+
+
+def frozen(x):
+    """A nest as something that can be a dictionary's key."""
+    if isinstance(x, (tuple, list)):
+        return type(x).__name__, tuple(map(frozen, x))
+    if isinstance(x, dict):
+        return tuple((k, frozen(v)) for k, v in x.items())
+    if isinstance(x, slice):
+        return "slice", frozen((x.start, x.stop, x.step))
+    if isinstance(x, float):
+        return "float", repr(x)                            # 0.0 and -0.0, NaN
+    try:
+        hash(x)
+    except TypeError:
+        return "object", id(x)
+    return type(x).__name__, x

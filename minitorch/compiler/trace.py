@@ -1,0 +1,489 @@
+"""Tracing: run a function once, for real, while every array operation is written down.
+
+For the time of the trace the tensors of one backend hold `Traced` arrays, which stand in front of the real ones: an
+operation on them is carried out and recorded. So a trace is an ordinary eager run of the function, with its results
+and side effects; should the function turn out to depend on the data (``if loss > 3``), the run goes on and the
+recording is given up, with the reason.
+
+What is recorded are calls of the array module (``np.add``), methods and indices of arrays, and, for ops that are more
+than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import operator
+
+import numpy as np
+
+from .. import backends
+from ..autograd import engine
+from ..autograd.graph import calling_line
+from ..backends.base import Backend, owner
+from ..op import OPS
+from ..tensor import Tensor
+from .program import Instruction, Program, Value
+
+__all__ = ["Recorder", "Traced", "Tracing"]
+
+# Ops whose forward pass is a few array calls, which the trace looks into; all views are too. The others are one call.
+INLINE = frozenset(("linear", "matmul", "sum", "mean", "sum_to", "square", "addmm", "mse_loss", "zero", "clone"))
+
+
+class Recorder:
+    """Writes down one run: the program so far, and the names of the arrays in it."""
+
+    def __init__(self):
+        self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
+        self.roots = {}                                    # id of an array that owns memory -> (it, its root Value)
+        self.owners = {}                                   # the same -> the Traced array that owns it
+        self.closed = False
+
+    def give_up(self, reason):
+        """Stop recording: from here on the run is an ordinary one."""
+        if self.broken is None:
+            line = calling_line()
+            self.broken = f"{reason}, at {line if isinstance(line, str) else ':'.join(map(str, line))}"
+
+    # -- values --------------------------------------------------------------------------------------------
+    def made(self, array):
+        """The Value of a result: a view of an operand's memory, or new memory."""
+        base = owner(array)
+        found = self.roots.get(id(base))
+        value = Value("made", array, root=found[1] if found else None)
+        if not found:
+            self.roots[id(base)] = base, value
+        return value
+
+    def known(self, array, kind, source):
+        """The Value of an array that comes from outside."""
+        base = owner(array)
+        found = self.roots.get(id(base))
+        value = Value(kind, array, root=found[1] if found else None, source=source)
+        if not found:
+            self.roots[id(base)] = base, value
+        return value
+
+    def value_of(self, x):
+        """The Value of an operand."""
+        if isinstance(x, Traced):
+            if x.value is None:
+                x.value = self.known(x.array, "constant" if x.tensor is None else "captured", x.tensor)
+            return x.value
+        if owner(x).__class__ is np.ndarray and id(owner(x)) in self.roots:
+            if self.roots[id(owner(x))][1].kind != "constant":
+                self.give_up("an array of the program was read past the trace")
+        return self.known(x, "constant", None)
+
+    def lift(self, x):
+        """A nest of operands with Values in place of arrays."""
+        if isinstance(x, (Traced, np.ndarray)):
+            return self.value_of(x)
+        if hasattr(x, "_fields"):                          # a plan of an op's own: the same in every run
+            if next(arrays_in(tuple(x)), None) is not None:
+                self.give_up(f"a {type(x).__name__} holds arrays of the program")
+            return x
+        if isinstance(x, (tuple, list)):
+            return type(x)(self.lift(v) for v in x)
+        if isinstance(x, dict):
+            return {k: self.lift(v) for k, v in x.items()}
+        if isinstance(x, slice):
+            return slice(self.lift(x.start), self.lift(x.stop), self.lift(x.step))
+        return x
+
+    # -- instructions --------------------------------------------------------------------------------------
+    def call(self, kind, name, function, args, kwargs, writes=(), pure=True):
+        """Carry out a call on the real arrays; record it; return its results as traced arrays."""
+        result = function(*bare(args), **bare(kwargs))
+        if self.closed:
+            return result
+        if result is None and not writes:                  # np.copyto, np.put_along_axis: what else could it have done
+            writes = args[:1]
+        if self.broken is not None:
+            return self.wrap(result, None)
+        instruction = Instruction(kind, name, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
+                                  pure=pure, writes=[self.value_of(w) for w in writes])
+        if any(v.root.kind == "constant" for v in instruction.writes):
+            self.give_up("a tensor whose values Python brought along is written in place")
+        same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
+        if same:                                           # a write, or a call that returned what it was given
+            if writes:
+                self.program.instructions.append(instruction)
+            return same[0]
+        wrapped = self.wrap(result, instruction)
+        if instruction.results or not pure or writes:
+            self.program.instructions.append(instruction)
+        return wrapped
+
+    def wrap(self, result, instruction):
+        """Arrays of a result as traced ones; with an instruction they become its results."""
+        if isinstance(result, (np.ndarray, np.generic)):
+            traced = Traced(np.asarray(result), self)
+            if instruction is not None:
+                traced.value = self.made(traced.array)
+                traced.value.scalar = isinstance(result, np.generic)
+                instruction.results.append(traced.value)
+                instruction.template = traced.value
+            return traced
+        if isinstance(result, (tuple, list)):
+            made, templates = [], []
+            for r in result:
+                made.append(self.wrap(r, instruction))
+                templates.append(made[-1].value if isinstance(made[-1], Traced) else
+                                 instruction and instruction.template if isinstance(r, (tuple, list)) else r)
+            if instruction is not None:
+                instruction.template = tuple(templates)
+            return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+        if instruction is not None and not isinstance(result, (type(None), bool, int, float, str, np.dtype)):
+            self.give_up(f"{instruction.name} returns a {type(result).__name__}")
+        return result
+
+    def write(self, name, target, function, args):
+        """Record a write in place to `target`."""
+        self.call("write", name, function, args, {}, writes=(target,))
+        return target
+
+    def effect(self, name, function, objects):
+        """Record something that happens outside arrays: an optimiser's step."""
+        if self.broken is None:
+            self.program.instructions.append(Instruction("effect", name, tuple(objects), pure=False, phase="update"))
+        return function()
+
+
+def bare(x):
+    """A nest with the real arrays in place of traced ones."""
+    if isinstance(x, Traced):
+        return x.array
+    if isinstance(x, (tuple, list)):
+        items = [bare(v) for v in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: bare(v) for k, v in x.items()}
+    if isinstance(x, slice):
+        return slice(bare(x.start), bare(x.stop), bare(x.step))
+    return x
+
+
+def arrays_in(x):
+    if isinstance(x, Traced):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for v in x:
+            yield from arrays_in(v)
+    elif isinstance(x, dict):
+        yield from arrays_in(tuple(x.values()))
+
+
+# ------------------------------------------------------------------ arrays that write down what is done to them
+class Traced:
+    """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
+
+    __array_priority__ = 2000
+
+    def __init__(self, array, recorder, tensor=None):
+        self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
+        if array.base is None:
+            recorder.owners[id(array)] = self
+
+    # what is the same in every run with the same shapes
+    shape = property(lambda self: self.array.shape)
+    dtype = property(lambda self: self.array.dtype)
+    ndim = property(lambda self: self.array.ndim)
+    size = property(lambda self: self.array.size)
+    strides = property(lambda self: self.array.strides)
+    itemsize = property(lambda self: self.array.itemsize)
+    nbytes = property(lambda self: self.array.nbytes)
+    flags = property(lambda self: self.array.flags)
+
+    @property
+    def base(self):
+        """None for an array that owns its memory, else the traced array that does."""
+        memory = owner(self.array)
+        if memory is self.array:
+            return None
+        found = self.recorder.owners.get(id(memory))
+        return Traced(memory, self.recorder) if found is None else found
+
+    def __len__(self):
+        return len(self.array)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self.array)))
+
+    # what depends on the data
+    def read(self, how):
+        self.recorder.give_up(f"Python reads a value ({how})")
+        return self.array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.read("as a NumPy array"), dtype)
+
+    def __bool__(self):
+        return bool(self.read("bool"))
+
+    def __int__(self):
+        return int(self.read("int"))
+
+    def __float__(self):
+        return float(self.read("float"))
+
+    def __index__(self):
+        return operator.index(self.read("index"))
+
+    def item(self, *args):
+        return self.read("item").item(*args)
+
+    def tolist(self):
+        return self.read("tolist").tolist()
+
+    @property
+    def ctypes(self):
+        return self.read("address").ctypes
+
+    # operations
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
+        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        writes = tuple(x for x in out if x is not None) + ((inputs[0],) if method == "at" else ())
+        if out:
+            kwargs["out"] = out if len(out) > 1 else out[0]
+        return self.recorder.call("call", name, getattr(ufunc, method), inputs, kwargs, writes)
+
+    def __array_function__(self, function, types, args, kwargs):
+        name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+        return self.recorder.call("call", name, function, args, kwargs, out_of(kwargs))
+
+    def __getitem__(self, index):
+        return self.recorder.call("index", "getitem", operator.getitem, (self, index), {})
+
+    def __setitem__(self, index, value):
+        self.recorder.write("setitem", self, operator.setitem, (self, index, value))
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        if name in ("T", "real", "imag", "mT"):
+            return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
+        if name in ("fill", "sort", "partition", "put", "resize", "itemset"):
+            return lambda *args, **kwargs: self.recorder.call("method", name, getattr(np.ndarray, name),
+                                                              (self, *args), kwargs, (self,))
+        return lambda *args, **kwargs: self.recorder.call(
+            "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs, out_of(kwargs))
+
+
+def out_of(kwargs):
+    out = kwargs.get("out")
+    return () if out is None else out if isinstance(out, tuple) else (out,)
+
+
+def add_operators():
+    names = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "matmul": "matmul",
+             "floordiv": "floor_divide", "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or",
+             "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"}
+    for short, long in names.items():
+        ufunc = getattr(np, long)
+
+        def forward(self, other, ufunc=ufunc):
+            return ufunc(self, other)
+
+        def reflected(self, other, ufunc=ufunc):
+            return ufunc(other, self)
+
+        def inplace(self, other, ufunc=ufunc):
+            return ufunc(self, other, out=self)
+        for prefix, function in (("", forward), ("r", reflected), ("i", inplace)):
+            setattr(Traced, f"__{prefix}{short}__", function)
+    for short, long in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+                        "ne": "not_equal"}.items():
+        setattr(Traced, f"__{short}__", lambda self, other, ufunc=getattr(np, long): ufunc(self, other))
+    for short, long in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
+        setattr(Traced, f"__{short}__", lambda self, ufunc=getattr(np, long): ufunc(self))
+    Traced.__hash__ = object.__hash__                      # type: ignore[method-assign]
+
+
+add_operators()
+
+
+# ------------------------------------------------------------------ a backend that writes down what it is asked for
+class TracedModule:
+    """The array module: its functions record themselves, its types and constants are what they are."""
+
+    def __init__(self, module, recorder, name="np"):
+        self._module, self._recorder, self._name = module, recorder, name
+
+    ndarray = Traced
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        if isinstance(found, np.ufunc):
+            return TracedUfunc(found, self._recorder)
+        if hasattr(found, "__path__") or (hasattr(found, "__name__") and found.__class__.__name__ == "module"):
+            return TracedModule(found, self._recorder, f"{self._name}.{name}")
+        if isinstance(found, type) or not callable(found):
+            return found
+        path, recorder = f"{self._name}.{name}", self._recorder
+        if name in ("shape", "ndim", "size", "result_type", "promote_types", "can_cast", "iinfo", "finfo",
+                    "broadcast_shapes"):
+            return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
+        if name == "asarray":                              # of what is one already: itself
+            return lambda x, *args, **kwargs: (
+                x if isinstance(x, Traced) and isinstance(x.array, np.ndarray) and not args and not kwargs else
+                recorder.call("call", path, found, (x, *args), kwargs))
+        return lambda *args, **kwargs: recorder.call("call", path, found, args, kwargs, out_of(kwargs))
+
+
+class TracedUfunc:
+    """One ufunc of the array module, and its methods (`reduce`, `at`, ...)."""
+
+    def __init__(self, ufunc, recorder):
+        self._ufunc, self._recorder = ufunc, recorder
+
+    def __call__(self, *inputs, **kwargs):
+        inputs, out = inputs[:self._ufunc.nin], inputs[self._ufunc.nin:]
+        if out:
+            kwargs["out"] = out[0] if len(out) == 1 else out
+        return self._recorder.call("call", f"np.{self._ufunc.__name__}", self._ufunc, inputs, kwargs, out_of(kwargs))
+
+    def __getattr__(self, name):
+        found = getattr(self._ufunc, name)
+        if not callable(found):
+            return found
+        path = f"np.{self._ufunc.__name__}.{name}"
+
+        def call(*args, **kwargs):
+            writes = (args[0],) if name == "at" else out_of(kwargs)
+            if name == "reduce" and len(args) > 3 and args[3] is not None:
+                writes = (args[3],)
+            return self._recorder.call("call", path, found, args, kwargs, writes)
+        return call
+
+
+class Tracer(Backend):
+    """A backend of traced arrays in front of a real one."""
+
+    def __init__(self, base, recorder):
+        super().__init__(base.device, TracedModule(base.xp, recorder))
+        self.base, self.recorder, self.block = base, recorder, None
+        self.ndarray = Traced
+
+    def __getattr__(self, name):
+        plain = name.removeprefix("full_")
+        row = OPS.get(plain)
+        if row is None or row.xp_name or row.view or plain in INLINE or plain in self.__dict__:
+            return super().__getattr__(name)
+        found = self.opaque(name, getattr(self.base, name))
+        setattr(self, name, found)
+        return found
+
+    def opaque(self, name, function):
+        """An op as one instruction."""
+        return lambda *args, **kwargs: self.recorder.call("call", f"F.{name}", function, args, kwargs)
+
+    def strided(self, array, shape, strides):
+        return self.recorder.call("call", "F.strided", self.base.strided, (array, shape, strides), {})
+
+    def of_memory(self, array, size, stride, offset):
+        return self.recorder.call("call", "F.of_memory", self.base.of_memory, (array, size, stride, offset), {})
+
+    def fill_random(self, array, sampler, generator, args):
+        self.recorder.call("call", "F.fill_random", self.base.fill_random, (array, sampler, generator, args), {},
+                           writes=(array,), pure=False)
+
+    def from_host(self, array):
+        """Values that Python brings along: the same in every later run."""
+        if isinstance(array, Traced):
+            return array
+        return Traced(self.base.from_host(array), self.recorder)
+
+    def to_host(self, array):
+        return self.base.to_host(array.read("on the host") if isinstance(array, Traced) else array)
+
+
+class Tracing:
+    """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them."""
+
+    def __init__(self, base):
+        from ..optim import Optimizer, lr_scheduler
+        kinds = Optimizer, lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau
+        self.base, self.recorder = base, Recorder()
+        self.tracer = Tracer(base, self.recorder)
+        found = [x for x in gc.get_objects() if issubclass(type(x), (Tensor, *kinds))]
+        self.tensors = [x for x in found if isinstance(x, Tensor) and getattr(x, "backend", None) is base]
+        self.steppers = [x for x in found if isinstance(x, kinds)]
+
+    def __enter__(self):
+        self.steps = []
+        self.watch_steps()
+        self.start(self.tensors)
+        return self.recorder
+
+    def __exit__(self, *exc):
+        self.recorder.closed = True
+        self.stop()
+        self.unwatch_steps()
+
+    def start(self, tensors, held=()):
+        """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
+        held, key = dict(held), (self.base.device.type, self.base.device.index)
+        self.outer = backends.default, backends.cpu, backends._made.get(key), engine.run
+        backends._made[key] = backends.cpu = self.tracer
+        if backends.default is self.base:
+            backends.default = self.tracer
+        engine.run = self.run_backward
+        for t in tensors:
+            traced = held.get(id(t))
+            same = traced is not None and traced.array is t.array
+            t.backend, t.array = self.tracer, traced if same else Traced(t.array, self.recorder, t)
+
+    def stop(self):
+        """Put the backend back; returns the traced arrays that tensors had."""
+        key, held = (self.base.device.type, self.base.device.index), {}
+        backends.default, backends.cpu, backends._made[key], engine.run = self.outer
+        for t in tensors_of(self.tracer):
+            if isinstance(t.array, Traced):
+                held[id(t)] = t.array
+                t.array = t.array.array
+            t.backend = self.base
+        return held
+
+    def run_backward(self, *args, **kwargs):
+        recorder = self.recorder
+        phase, recorder.phase, recorder.ran_backward = recorder.phase, "backward", True
+        try:
+            return self.outer[3](*args, **kwargs)
+        finally:
+            recorder.phase = phase
+
+    def step(self, x, original, *args, **kwargs):
+        """The step of an optimiser or a schedule, as one instruction; inside, nothing is recorded."""
+        if args or kwargs:
+            self.recorder.give_up(f"{type(x).__name__}.step is given arguments")
+        params = [p for group in getattr(x, "param_groups", ()) for p in group["params"]]
+        grads = [(p, self.recorder.value_of(p._grad.array)) for p in params
+                 if p._grad is not None and isinstance(p._grad.array, Traced)]
+        held = self.stop()
+        try:
+            return self.recorder.effect("step", lambda: original(*args, **kwargs), (x, grads))
+        finally:
+            self.start(tensors_of(self.base), held)
+
+    def watch_steps(self):
+        """Let each step of a living optimiser or schedule be recorded as one instruction."""
+        for x in self.steppers:
+            own, original = x.__dict__.get("step"), x.step
+            x.step = functools.partial(self.step, x, original)
+            x.step.__func__ = getattr(original, "__func__", original)    # schedules look whether it was replaced
+            self.steps.append((x, own))
+
+    def unwatch_steps(self):
+        for x, own in self.steps:
+            if own is None:
+                del x.step
+            else:
+                x.step = own
+
+
+def tensors_of(backend):
+    """All living tensors of a backend."""
+    return [x for x in gc.get_objects() if issubclass(type(x), Tensor) and getattr(x, "backend", None) is backend]
+
