@@ -85,7 +85,8 @@ class Op:
     that 16-bit floats are not computed in float32. `xp_name` names
     the array module's function that is the forward pass; the row's function then has a docstring only. `view` says
     that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says which outputs
-    have a gradient, or "list" for any number that all have one.
+    have a gradient, or "list" for any number that all have one. `lean` is the forward pass of an op that `keeps`
+    something, without that: for calls that are not recorded.
 
     For tests and docs: `shapes` ("* n k, * k m -> * n m"), `domain` (input name to a range, where not all of
     [-2, 2] will do), `kinks` (where it is not differentiable: "zero", "ties", "steps"), and `sample`, a function of a
@@ -96,12 +97,12 @@ class Op:
 
     def __init__(self, name, forward, inputs, attrs, rules, doc, promotion=None, view=False, joint=None,
                  outputs=1, keeps=(), shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None,
-                 refuses="", check=None, of_numbers=False, native=False):
+                 refuses="", check=None, of_numbers=False, native=False, lean=None):
         self.name, self.forward, self.inputs, self.attrs, self.__doc__ = name, forward, inputs, attrs, doc
         self.promotion, self.view, self.outputs, self.keeps = promotion, view, outputs, keeps
         self.shapes, self.domain, self.sample, self.kinks = shapes, domain or {}, sample, kinks
         self.xp_name, self.refuses, self.check = xp_name, refuses, check
-        self.of_numbers, self.native = of_numbers, native
+        self.of_numbers, self.native, self.lean = of_numbers, native, lean
         self.node_name = node_name or camel_case(name) + "Backward0"
         self.rules, self.joint = {x.name: rules.get(x.name) for x in inputs}, joint
         unknown = set(rules) - set(self.rules)
@@ -212,7 +213,7 @@ def with_out(function, exact=False):
 
 NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
 OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name",
-           "refuses", "check", "xp_name", "of_numbers", "native"}
+           "refuses", "check", "xp_name", "of_numbers", "native", "lean"}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 
 

@@ -146,8 +146,13 @@ def unpack_pair(op, bare):
 # ------------------------------------------------------------------ the forward pass and its result
 def run_forward(op):
     attrs = [f"{k}={k}" for k, _ in op.attrs]
-    result, name = (", ".join(["y", *kept(op)]), "full_" + op.name) if op.keeps else ("y", op.name)
-    return [f"{result} = F.{name}({', '.join([f'x{i}' for i in range(len(op.inputs))] + attrs)})"]
+    arrays = ", ".join([f"x{i}" for i in range(len(op.inputs))] + attrs)
+    if not op.keeps:
+        return [f"y = F.{op.name}({arrays})"]
+    full = f"{', '.join(['y', *kept(op)])} = F.full_{op.name}({arrays})"
+    if op.lean is None:
+        return [full]
+    return [f"if {needs_grad(op)} and grad_mode.enabled:", f"    {full}", "else:", f"    y = F.{op.name}({arrays})"]
 
 
 def kept(op):
@@ -170,12 +175,22 @@ def record(op):
     """Lines that leave a node behind if an input needs a gradient and recording is on."""
     if not op.differentiable:
         return []
-    live = [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.rules[x.name])]
-    needs = " or ".join(f"g{i}" for i in live)
+    live = live_inputs(op)
     parents = "".join(f"{parent(i, x.name)}, " if i in live else "None, " for i, x in enumerate(op.inputs))
     saved = "".join(f"{saved_value(op, field, live)}, " for field in op.saved_fields)
-    return [f"if {needs if len(live) == 1 else f'({needs})'} and grad_mode.enabled:",
+    return [f"if {needs_grad(op)} and grad_mode.enabled:",
             *indent(make_node(op, f"({parents})", f"({saved})"))]
+
+
+def live_inputs(op):
+    """Which inputs may need gradients."""
+    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.rules[x.name])]
+
+
+def needs_grad(op):
+    """The condition that an input needs a gradient."""
+    needs = " or ".join(f"g{i}" for i in live_inputs(op))
+    return f"({needs})" if " " in needs else needs
 
 
 def parent(i, name):

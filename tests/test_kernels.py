@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from minitorch.backends import cpu
 from minitorch.op import OPS
+from minitorch.testing.strategies import Draw
 
 SPECIAL = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
 
@@ -49,3 +50,13 @@ def test_functions_of_few_numbers(name, values):
         a, b = getattr(cpu, name)(x), OPS[name].forward(cpu, x)
         assert a.dtype == b.dtype and a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol, 1e-300)
+
+
+@pytest.mark.parametrize("name", [name for name, row in OPS.items() if row.lean is not None])
+@given(rng=st.randoms(use_true_random=False))
+def test_lean_forward_passes_give_the_same(name, rng):
+    row = OPS[name]
+    inputs, attrs = row.sample(Draw(rng))
+    a, (b, *_) = row.lean(cpu, *inputs, **attrs), row.forward(cpu, *inputs, **attrs)
+    assert a.dtype == b.dtype and a.shape == b.shape
+    np.testing.assert_allclose(a, b, 1e-12)

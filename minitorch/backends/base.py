@@ -48,7 +48,8 @@ class Backend:
         else:
             found = getattr(self.xp, name)
         if name in OPS and OPS[name].keeps:
-            found = result_only(found)
+            lean = OPS[name].lean if name not in self.kernels else None
+            found = result_only(found) if lean is None else MethodType(lean, self)
         setattr(self, name, found)
         return found
 

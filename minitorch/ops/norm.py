@@ -107,7 +107,17 @@ def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = Non
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
+def layer_normalise_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    """`layer_normalise` without what it keeps: everything happens in the result's memory."""
+    order, sizes = folding(input, dims)
+    out, z = room(F, input, order, sizes)
+    weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
+    standardise_folded(F, z, input.reshape(sizes), eps, centred, None if weight is bias is None else z, weight, bias)
+    return out
+
+
 @op(promotion="floating", namespace=None, node_name="NativeLayerNormBackward0", keeps=("y", "r"), joint=affine_grads,
+    lean=layer_normalise_lean,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
 def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):

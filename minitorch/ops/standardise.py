@@ -130,8 +130,7 @@ def scale_and_shift(xp, z, y, weight, bias):
 
 def project(F, out, g, y, r, centred, weight=None):
     """``out = r (g - mean(g) - y mean(g y))`` on folded arrays, g being multiplied by `weight` (D,) first."""
-    xp, (a, b, d) = F.xp, y.shape
-    if a > 1:
+    if len(y) > 1:
         project_channels(F, out, g, y, r, centred)
     else:
         project_rows(F, out[0], g[0], y[0], r, centred, weight)
