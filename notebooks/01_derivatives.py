@@ -74,7 +74,8 @@ plt.show()
 # %% [markdown]
 # Two forces. On the right the formula is too coarse (*truncation*): the error falls with $h$, and with $h^2$ for
 # the central one. On the left `sin(1 + h)` and `sin(1 - h)` agree in nearly all their 16 digits, the difference keeps
-# only the last few, and dividing by a tiny $h$ blows up what was rounded off. At $h = 10^{-15}$ the answer is worthless.
+# only the last few, and dividing by a tiny $h$ blows up what was rounded off. At $h = 10^{-15}$ the answer is
+# worthless.
 #
 # The best step is where the two meet. In float32, with its 7 digits, that is a different place.
 #

@@ -24,8 +24,8 @@ from minitorch.testing import GradcheckError, gradcheck
 # ## The two halves of an op
 #
 # The matrix of all slopes $J_{kj} = \partial y_k / \partial x_j$ is called the Jacobian. Nobody ever builds it. An op
-# only answers one question about it: given $g$, the gradient of the loss for the *output*, what is $J^\mathsf{T} g$, the
-# gradient for the *input*? That is a **pull** (in books: a vector-Jacobian product, VJP).
+# only answers one question about it: given $g$, the gradient of the loss for the *output*, what is $J^\mathsf{T} g$,
+# the gradient for the *input*? That is a **pull** (in books: a vector-Jacobian product, VJP).
 
 # %%
 class Softplus(torch.autograd.Function):
@@ -299,7 +299,7 @@ check.report()
 # * Reading several times is adding in reverse; dividing by $x$ is a trap.
 # * Test with an upstream gradient that is not 1, with repeats, zeros, empties, both ends.
 #
-# **Go further.** Write the second derivative of `Softplus` (does `gradgradcheck` pass? why?). Make `cumprod_pull` linear
-# for inputs with at most one zero.
+# **Go further.** Write the second derivative of `Softplus` (does `gradgradcheck` pass? why?). Make `cumprod_pull`
+# linear for inputs with at most one zero.
 #
 # Next: [5. From line to network](05_networks.ipynb)
