@@ -437,6 +437,11 @@ class Module(Hooked, Stateful):
             body = extra
         return f"{self._get_name()}({body})"
 
+    def _repr_html_(self):
+        """The tree of modules with their parameters, for notebooks; None after ``set_printoptions(html=False)``."""
+        from ..viz.modules import module_html
+        return module_html(self)
+
 
 def indented(text, spaces=2):
     """``text`` with every line but the first moved right."""

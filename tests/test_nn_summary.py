@@ -1,0 +1,104 @@
+"""`nn.summary` and the HTML of modules."""
+
+import numpy as np
+import pytest
+
+import minitorch as torch
+from minitorch import nn
+from minitorch.backends.watched import watching
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 6, 3, padding=1, groups=3), nn.BatchNorm2d(6)
+        self.head = nn.Linear(6, 5, bias=False)
+
+    def forward(self, x, times=1):
+        h = self.norm(self.conv(x)).relu()
+        for _ in range(times):
+            out = self.head(h.mean((2, 3)))
+        return {"out": out, "features": (h, h.mean())}
+
+
+def test_rows_shapes_parameters_and_work():
+    net = Twice()
+    found = nn.summary(net, torch.randn(2, 3, 8, 8), times=2)
+    rows = {(r.path, i): r for i, r in enumerate(found.rows)}
+    assert [r.path for r in found.rows] == ["", "conv", "norm", "head", "head"]
+    assert found.rows[0].output == [[2, 5], [2, 6, 8, 8], []]
+    assert [r.parameters for r in found.rows] == [0, 6 * 9 + 6, 12, 30, 0]    # each counted once
+    assert rows["conv", 1].flops == 2 * (2 * 6 * 8 * 8) * 9 and rows["head", 3].flops == 2 * 2 * 5 * 6
+    assert found.flops == rows["conv", 1].flops + 2 * rows["head", 3].flops
+    assert found.parameters == found.trainable == 102 and found.bytes == 408
+    assert "102 parameters (408 bytes), all trainable" in str(found)
+    assert "<table" in found._repr_html_() and "http" not in found._repr_html_()
+
+
+def test_nothing_is_left_behind():
+    net = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5), nn.Linear(3, 2))
+    net[2].weight.requires_grad_(False)
+    before = {k: v.clone() for k, v in net.state_dict().items()}
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    found = nn.summary(net, torch.ones(4, 3), depth=0)
+    torch.testing.assert_close(torch.rand(2), expected)
+    for k, v in net.state_dict().items():
+        torch.testing.assert_close(v, before[k])
+    assert not net[0]._forward_hooks and not net._forward_pre_hooks and watching.current is None
+    assert len(str(found).splitlines()) == 3 and "6 of them frozen" in str(found)
+
+
+def test_a_model_that_fails_leaves_nothing_behind():
+    net = nn.Sequential(nn.Linear(3, 2), nn.Linear(3, 2))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        nn.summary(net, torch.ones(4, 3))
+    assert watching.current is None and not net[0]._forward_hooks
+    assert torch.backends.cpu.__class__.__name__ == "CPU" and "find" not in torch.backends.cpu.__class__.__dict__
+
+
+def test_attention_products_and_transposed_convolutions_are_counted():
+    q = torch.randn(2, 4, 5, 8)
+
+    class Attend(nn.Module):
+        def forward(self, q):
+            return nn.functional.scaled_dot_product_attention(q, q, q)
+
+    assert nn.summary(Attend(), q).flops == 2 * (2 * 2 * 4 * 5 * 5 * 8)
+    up = nn.ConvTranspose2d(3, 4, 2, stride=2)
+    assert nn.summary(up, torch.randn(1, 3, 5, 5)).flops == 2 * (3 * 5 * 5) * 4 * 4
+    assert nn.summary(nn.Bilinear(2, 3, 4), torch.randn(5, 2), torch.randn(5, 3)).flops > 0
+
+
+def test_module_html_is_a_tree():
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 2), nn.LazyLinear(3)))
+    net[0].weight.requires_grad_(False)
+    source = net._repr_html_()
+    assert "<b>0</b>: Linear(in_features=4" in source and "40 parameters, 32 frozen" in source
+    assert source.count("<details") == source.count("</details>") == 2 and "weight [8, 4]" in source
+    assert "not made yet" in source and len(source) < 20_000
+    torch.set_printoptions(html=False)
+    try:
+        assert net._repr_html_() is None
+    finally:
+        torch.set_printoptions(html=True)
+    big = nn.Sequential(*[nn.ReLU() for _ in range(1000)])
+    assert "more modules are not shown" in big._repr_html_() and len(big._repr_html_()) < 100_000
+
+
+def test_ops_are_told_of_only_while_somebody_watches():
+    seen = []
+    cpu = torch.backends.cpu
+    x = torch.ones(3, requires_grad=True)
+    (x * 2).sum()
+    before, cls = dict(cpu.__dict__), type(cpu)
+    with watching(lambda name, arrays, attrs: seen.append(name), lambda token, result: None):
+        y = (x * 2).exp().sum()
+        with pytest.raises(RuntimeError, match="already"), watching(None, None):
+            pass
+    assert seen == ["mul", "exp", "sum"]
+    assert cpu.__dict__ == before and type(cpu) is cls
+    y.backward()                                          # a graph that has outlived it
+    assert seen == ["mul", "exp", "sum"]
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(2.0), rtol=1e-6)
