@@ -3,7 +3,8 @@
 import inspect
 import math
 
-from .autograd.graph import written
+from .autograd.graph import calling_line, written, written_all
+from .backends.base import owner
 from .mixed_precision import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
 from .tensor import Tensor
 
@@ -58,15 +59,8 @@ class GradScaler:
             return
         if id(optimizer) in self._found:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
-        overflow = False
-        for group in optimizer.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    array = p.grad.array
-                    array *= array.dtype.type(1.0 / self._scale)
-                    written(p.grad, "GradScaler.unscale_")
-                    overflow = overflow or not bool(p.grad.backend.xp.isfinite(array).all())
-        self._found[id(optimizer)] = overflow
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        self._found[id(optimizer)] = unscale(grads, 1.0 / self._scale)
 
     def step(self, optimizer, *args, **kwargs):
         """Unscale the gradients if that was not done, and step unless one of them is not finite."""
@@ -128,6 +122,23 @@ class GradScaler:
         self._scale, self._growth_tracker = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
+
+
+def unscale(grads, factor):
+    """Multiply the gradients by a number in place; whether one of them is then not finite."""
+    backend = grads[0].backend if grads else None
+    at_once = backend and backend.kernels.get("scale_all")
+    found = at_once(backend, [g.array for g in grads], factor, check=True) if at_once else False
+    if found is not False:
+        written_all([owner(g.array) for g in grads], "GradScaler.unscale_", calling_line())
+        return bool(found)
+    overflow = False
+    for grad in grads:
+        array = grad.array
+        array *= array.dtype.type(factor)
+        written(grad, "GradScaler.unscale_")
+        overflow = overflow or not bool(grad.backend.xp.isfinite(array).all())
+    return overflow
 
 
 def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):

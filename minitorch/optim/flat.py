@@ -69,11 +69,7 @@ class Elementwise(Optimizer):
 
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
-        """One step for the tensors `params` of `group`, all of which have gradients.
-
-        This is where another backend will put a kernel that updates many tensors in one launch: everything it needs
-        is in ``self.slots``, ``self.state`` and ``self.coefficients``.
-        """
+        """One step for the tensors `params` of `group`, all of which have gradients."""
         slots, fresh = self.slots(group), ()
         names = (*self.counters, *slots)
         arrays = self._arrays(params, names)
@@ -84,7 +80,8 @@ class Elementwise(Optimizer):
         counts = [[x.item() for x in arrays[k * n:(k + 1) * n]] for k in range(1, 1 + len(self.counters))]
         plan = self._plans.get(key)
         if plan is None or not plan.fits(arrays, counts):
-            plan = self._plans[key] = Plan(params, arrays, counts, fresh, names, self.scratch, self._workspace)
+            plan = self._plans[key] = Plan(params, arrays, counts, fresh, names, self.scratch, self._workspace,
+                                             self.rule)
         grads = plan.gradients(params)
         for cohort in plan.cohorts:
             i = cohort.members[0]
@@ -100,11 +97,16 @@ class Elementwise(Optimizer):
     def _apply(self, group, cohort, grads, c):
         """Run the rule over the pieces of one cohort, with the numbers `c`."""
         xp, rule = cohort.xp, self.rule
-        c = cohort.operands(c)
         maximize, shrink = group.get("maximize"), None
         decay = float(group["weight_decay"]) if "weight_decay" in self.defaults else 0
         if decay and group.get("decoupled_weight_decay"):
-            decay, shrink = 0, cohort.operand(1 - number(group["lr"]) * decay)
+            decay, shrink = 0, 1 - number(group["lr"]) * decay
+        if cohort.at_once:                                 # a kernel of the backend's for this rule
+            cohort.at_once([grads[i] for i in cohort.members], c, 1 if shrink is None else shrink, decay, maximize)
+            return
+        c = cohort.operands(c)
+        if shrink is not None:
+            shrink = cohort.operand(shrink)
         if decay:
             decay, combine = cohort.operand(decay), xp.subtract if maximize else xp.add
         for piece in cohort.pieces:

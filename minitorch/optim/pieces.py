@@ -40,10 +40,10 @@ class Plan:
 
     `arrays` holds the parameters' arrays and then those of their states by name; `counts` the values of the states
     that are counters, one list for each; `fresh` the parameters whose state is new in this step; `scratch` is the
-    number of scratch arrays that the rule wants.
+    number of scratch arrays that `rule` wants.
     """
 
-    def __init__(self, params, arrays, counts, fresh, names, scratch, workspace):
+    def __init__(self, params, arrays, counts, fresh, names, scratch, workspace, rule):
         n = len(params)
         self.arrays, self.shapes, self.repeated = arrays, [a.shape for a in arrays[:n]], []
         columns = [arrays[k * n:(k + 1) * n] for k in range(1 + len(names))]
@@ -60,7 +60,7 @@ class Plan:
             members = cohorts.setdefault(key, [])
             members.append(i)
             self.leaders[i] = members[0]
-        self.cohorts = [Cohort(backend.xp, dtype, members, columns[0], list(slots.values()), scratch, workspace)
+        self.cohorts = [Cohort(backend, dtype, members, columns[0], list(slots.values()), scratch, workspace, rule)
                         for (backend, dtype, *_), members in cohorts.items()]
 
     def check_shapes(self, slots):
@@ -102,12 +102,19 @@ def working_dtype(dtype):
 class Cohort:
     """Parameters of one backend and dtype whose counters are equal, so that all numbers in the rule are equal too.
 
-    `members` are their indices, `sliced` those of them whose pieces take slices of the gradient.
+    `members` are their indices, `sliced` those of them whose pieces take slices of the gradient. There are no pieces
+    where the backend has a kernel for the rule that deals with all members at once (`at_once`).
     """
 
-    def __init__(self, xp, dtype, members, params, slots, scratch, workspace):
+    def __init__(self, backend, dtype, members, params, slots, scratch, workspace, rule):
+        xp = backend.xp
         self.xp, self.dtype, self.members, self.params, self.slots = xp, dtype, members, params, slots
         self.sliced, self.pieces, self.numbers, self.made = [], [], None, []
+        make = backend.kernels.get(f"{rule.__name__}_step")
+        own, *states = [[column[i] for i in members] for column in (params, *slots)]
+        self.at_once = make and make(backend, own, states)
+        if self.at_once:
+            return
         self.work = lambda name, n: workspace.get(xp, dtype, name, n)
         self.scratch = scratch
         run, size = [], 0

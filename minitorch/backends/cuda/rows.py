@@ -8,7 +8,7 @@ from ...ops.shape import count
 __all__ = ["Spread", "aligned", "check_indices", "decline", "dense", "is_float", "longest_vector", "power_of_two",
            "split_at", "spread", "wide"]
 
-REGISTERS = 32             # 32-bit registers of a thread that may hold elements of rows
+ITEMS = 32                 # numbers that a thread may hold in its registers; in float64 a quarter of it
 MOST_THREADS = 1024
 LONG_THREADS = 512         # of a block that goes over a long row in several steps
 
@@ -45,7 +45,7 @@ class Spread(NamedTuple):
 def spread(columns, arrays, held=1, most_threads=MOST_THREADS):
     """The `Spread` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column."""
     vector = longest_vector(columns, arrays)
-    most = REGISTERS // held * 4 // max(4, arrays[0].itemsize)
+    most = ITEMS // held // (4 if arrays[0].itemsize == 8 else 1)
     vector = min(vector, most)
     threads = max(32, power_of_two(-(-columns // most)))
     if threads > most_threads:

@@ -5,7 +5,9 @@ and changes nothing.
 """
 
 import minitorch
-from minitorch.tensor import Tensor
+from minitorch.autograd.graph import calling_line, written_all
+from minitorch.backends.base import owner
+from minitorch.tensor import Tensor, wrap
 
 
 def _listed(tensors):
@@ -25,9 +27,14 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     tensors, norm_type = _listed(tensors), float(norm_type)
     if not tensors:
         return minitorch.tensor(0.0)
-    norms = [minitorch.linalg.vector_norm(t, norm_type) for t in tensors]
-    device = norms[0].device
-    total = minitorch.linalg.vector_norm(minitorch.stack([n.to(device) for n in norms]), norm_type)
+    at_once = tensors[0].backend.kernels.get("total_norm")
+    found = at_once and at_once(tensors[0].backend, [t.array for t in tensors], norm_type)
+    if found is not None:
+        total = wrap(found, tensors[0].backend)
+    else:
+        norms = [minitorch.linalg.vector_norm(t, norm_type) for t in tensors]
+        device = norms[0].device
+        total = minitorch.linalg.vector_norm(minitorch.stack([n.to(device) for n in norms]), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
                            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
@@ -39,7 +46,12 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``max_norm / total_norm``, where that is below 1."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for grad in _grads(parameters):
+    grads = _grads(parameters)
+    at_once = grads and grads[0].backend.kernels.get("scale_all")
+    if at_once and scale.backend is grads[0].backend and at_once(scale.backend, [g.array for g in grads], scale.array):
+        written_all([owner(g.array) for g in grads], "clip_grads_with_norm_", calling_line())
+        return
+    for grad in grads:
         grad.mul_(scale.to(grad.device))
 
 
