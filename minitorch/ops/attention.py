@@ -51,8 +51,7 @@ def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
     if not scores.size:
         return scores
-    weights, sums, top = exponentials(F, scores, -1)
-    weights /= sums
+    weights, _, top = exponentials(F, scores, -1, divide=True)
     lost = top == -xp.inf                                  # rows without keys: exp(-inf - -inf)
     return xp.where(lost, scores.dtype.type(0), weights) if lost.any() else weights
 

@@ -4,7 +4,7 @@ import warnings
 
 from ..op import composite, op
 from ..op import recorded as R
-from .blocks import ones
+from .blocks import ones, row_blocks
 from .create import empty_like, zeros_like
 
 
@@ -16,24 +16,58 @@ def total(F, x, dim):
     return F.xp.add.reduce(x, dim, keepdims=True)
 
 
-def exponentials(F, x, dim):
-    """``exp(x - shift)``, its sums over `dim`, and the shift that keeps it from overflow.
+def are_rows(F, dim, *arrays):
+    """Whether `dim` is the last one and the arrays' rows lie in memory one after the other: then blocks pay."""
+    n = arrays[0].ndim
+    return (F.block is not None and n > 0 and dim in (-1, n - 1) and arrays[0].shape[-1] > 8
+            and all([x.flags.c_contiguous for x in arrays]))
 
-    The shift is the maximum over `dim`. For many short rows that takes as long as all the rest; then the maximum of
-    all is tried first, which will do unless some row lies far below it.
+
+def exponentials(F, x, dim, divide=False):
+    """``exp(x - shift)``, its sums over `dim`, and the shift that keeps it from overflow: the maximum over `dim`.
+
+    With `divide`, the first is divided by the second. Where blocks of rows were shifted by one number each, the shift
+    is an array that says so for each row.
     """
     xp = F.xp
-    if F.block is not None and dim in (-1, x.ndim - 1) and 16 * x.shape[-1] < x.size and x.shape[-1] <= 512:
-        shift = xp.maximum.reduce(x, None)
+    if not are_rows(F, dim, x):
+        shift = xp.maximum.reduce(x, dim, keepdims=True)
         e = x - shift
         xp.exp(e, out=e)
         sums = total(F, e, dim)
-        if xp.minimum.reduce(sums, None) > 1e-5:           # False for NaN
-            return e, sums, shift
-    shift = xp.maximum.reduce(x, dim, keepdims=True)
-    e = x - shift
-    xp.exp(e, out=e)
-    return e, total(F, e, dim), shift
+        return xp.divide(e, sums, out=e) if divide else e, sums, shift
+    d = x.shape[-1]
+    rows, e = x.reshape(-1, d), xp.empty(x.shape, x.dtype)
+    out, sums, shift = e.reshape(-1, d), *(xp.empty((len(rows), 1), x.dtype) for _ in range(2))
+    common = d <= 2048 and len(rows) > 16
+    for part in row_blocks(F, len(rows), d):
+        block = out[part]
+        top, summed = exponentials_of_rows(xp, rows[part], block, common)
+        shift[part], sums[part], common = top, summed, common and not top.ndim
+        if divide:
+            xp.multiply(block, xp.reciprocal(summed), out=block)
+    kept = *x.shape[:-1], 1
+    return e, sums.reshape(kept), shift.reshape(kept)
+
+
+def exponentials_of_rows(xp, x, out, common):
+    """Fill `out` with ``exp(x - shift)``; the shift and the sums of rows.
+
+    The maxima of short rows take as long as all the rest. If `common`, the maximum of all is tried first, which will do
+    unless some row lies far below it.
+    """
+    weights = ones(xp, x.shape[1], x.dtype)
+    if common:
+        shift = xp.maximum.reduce(x, None)
+        xp.subtract(x, shift, out=out)
+        xp.exp(out, out=out)
+        sums = xp.dot(out, weights)
+        if xp.minimum.reduce(sums) > 1e-5:                 # False for NaN
+            return shift, sums[:, None]
+    shift = xp.maximum.reduce(x, 1, keepdims=True)
+    xp.subtract(x, shift, out=out)
+    xp.exp(out, out=out)
+    return shift, xp.dot(out, weights)[:, None]
 
 
 @op(promotion="floating", namespace=None, node_name="SoftmaxBackward0",
@@ -44,9 +78,7 @@ def softmax_along(F, input, *, dim):
         return input.copy()
     if not input.ndim:
         return F.softmax_along(input.reshape(1), dim=dim).reshape(())
-    out, sums, _ = exponentials(F, input, dim)
-    out /= sums
-    return out
+    return exponentials(F, input, dim, divide=True)[0]
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
@@ -55,8 +87,17 @@ def softmax_along(F, input, *, dim):
     - grad * F.sum(g * out_, dim=dim, keepdim=True))
 def softmax_backward(F, grad, out_, *, dim):
     """``out_ * (grad - sum(grad * out_))``, the derivative of softmax in terms of its result."""
-    out = grad * out_
-    out -= out_ * total(F, out, dim)
+    xp = F.xp
+    if not are_rows(F, dim, grad, out_) or grad.shape != out_.shape:
+        out = grad * out_
+        out -= out_ * total(F, out, dim)
+        return out
+    d = grad.shape[-1]
+    out = xp.empty(grad.shape, grad.dtype)
+    g, y, dx = (x.reshape(-1, d) for x in (grad, out_, out))
+    for part in row_blocks(F, len(g), d):
+        xp.subtract(g[part], xp.vecdot(g[part], y[part])[:, None], out=dx[part])
+        xp.multiply(dx[part], y[part], out=dx[part])
     return out
 
 
