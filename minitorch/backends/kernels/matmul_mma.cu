@@ -1,0 +1,77 @@
+// Matrix products on tensor cores by mma.sync: 16-bit floats, and float32 rounded to TF32; sums are float32.
+//
+//   T, U                    dtypes of the operands and of the output
+//   TILE_M, TILE_N          the part of the output that a block computes
+//   WARP_M, WARP_N          the part of it that a warp keeps in registers: multiples of 16
+//   DEPTH, STAGES           how much of the depth a stage holds, and how many stages are in shared memory
+//   A_ALONG_K, B_ALONG_K    as in matmul_simt.cu
+//   ALIGNED_A, ALIGNED_B    whether chunks of 16 bytes can be copied
+//   VECTOR_OUT              1 or 2 neighbours written at once
+//
+// Tiles are copied STAGES - 1 steps ahead. The one barrier of a step says two things: that everybody's copies for this
+// step have arrived, and that everybody has done with the stage that is filled next.
+#include "product.cuh"
+#include "mma.cuh"
+
+enum {
+    WARPS_N = TILE_N / WARP_N,
+    THREADS = 32 * (TILE_M / WARP_M) * WARPS_N,
+    K_STEP = 32 / sizeof(T),                               // the depth of one mma
+};
+typedef SharedTile<T, TILE_M, DEPTH, A_ALONG_K> TileA;
+typedef SharedTile<T, TILE_N, DEPTH, B_ALONG_K> TileB;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
+    extern __shared__ __align__(128) unsigned char shared[];
+    const auto stage_a = [&](int step) { return (T*)(shared + step % STAGES * (TileA::BYTES + TileB::BYTES)); };
+    const auto stage_b = [&](int step) { return (T*)((unsigned char*)stage_a(step) + TileA::BYTES); };
+    const TilePlace tile = tile_place(p, blockIdx.x, TILE_M, TILE_N);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp_m = warp / WARPS_N * WARP_M, warp_n = warp % WARPS_N * WARP_N;
+    const int k_begin = blockIdx.y * p.chunk, k_end = min(k_begin + p.chunk, p.depth);
+    const int steps = (k_end - k_begin + DEPTH - 1) / DEPTH;
+    a += batch_offset(p.a, p, tile.batch);
+    b += batch_offset(p.b, p, tile.batch);
+    const auto copy = [&](int step) {
+        if (step < steps) {
+            const int k = k_begin + step * DEPTH;
+            TileA::copy<ALIGNED_A, THREADS>(stage_a(step), a, p.a.row, p.a.column, tile.row, p.rows, k, k_end);
+            TileB::copy<ALIGNED_B, THREADS>(stage_b(step), b, p.b.column, p.b.row, tile.column, p.columns, k, k_end);
+        }
+        commit_copies();
+    };
+
+    float sums[WARP_M / 16][WARP_N / 8][4] = {};
+    #pragma unroll
+    for (int step = 0; step < STAGES - 1; step++) copy(step);
+    for (int step = 0; step < steps; step++) {
+        wait_copies<STAGES - 2>();
+        __syncthreads();
+        copy(step + STAGES - 1);
+        #pragma unroll
+        for (int k = 0; k < DEPTH; k += K_STEP) {
+            u32 x[WARP_M / 16][4], y[WARP_N / 16][4];
+            #pragma unroll
+            for (int i = 0; i < WARP_M / 16; i++) TileA::load_a(x[i], stage_a(step), warp_m + i * 16, k);
+            #pragma unroll
+            for (int j = 0; j < WARP_N / 16; j++) TileB::load_b(y[j], stage_b(step), warp_n + j * 16, k);
+            #pragma unroll
+            for (int i = 0; i < WARP_M / 16; i++)
+                #pragma unroll
+                for (int j = 0; j < WARP_N / 8; j++) Mma<T>::add(sums[i][j], x[i], y[j / 2] + j % 2 * 2);
+        }
+    }
+
+    out += batch_offset(p.out, p, tile.batch) + blockIdx.y * p.split_stride;
+    if (addend) addend += batch_offset(p.addend, p, tile.batch);
+    #pragma unroll
+    for (int i = 0; i < WARP_M / 8; i++) {
+        const int row = tile.row + warp_m + i * 8 + lane / 4;
+        #pragma unroll
+        for (int j = 0; j < WARP_N / 8; j++) {
+            const int column = tile.column + warp_n + j * 8 + lane % 4 * 2;
+            write_pair<VECTOR_OUT == 2>(out, sums[i / 2][j] + i % 2 * 2, addend, p, row, column);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// Tensor cores and asynchronous copies of compute capability 8.0 and later: the instructions that CUDA C++ has no name
+// for, and how tiles lie in shared memory for them. Layouts of fragments: PTX ISA, "Matrix Fragments for mma".
+#pragma once
+#include "common.cuh"
+
+// ---- asynchronous copies -----------------------------------------------------------------------------------
+__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+
+// Copies BYTES (4, 8 or 16) to shared memory, of which the first `bytes` come from global memory and the rest are zeros.
+template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes),
+                     "n"(BYTES) : "memory");
+}
+
+// The copies begun since the last call are a group; `wait_copies<N>` waits for all but the last N groups.
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ __forceinline__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+
+// ---- products of a warp ------------------------------------------------------------------------------------
+// d += a @ b for a of 16 rows and b of 8 columns, with 32 bytes of depth: 16 16-bit floats, or 8 float32 taken as TF32.
+#define MMA(SHAPE, TYPE)                                                                                              \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, " \
+                 "{%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                    \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+template <class X> struct Mma;
+template <> struct Mma<float> {
+    static __device__ __forceinline__ void add(float* d, const u32* a, const u32* b) { MMA("m16n8k8", "tf32"); }
+};
+#ifdef NEEDS_FP16
+template <> struct Mma<__half> {
+    static __device__ __forceinline__ void add(float* d, const u32* a, const u32* b) { MMA("m16n8k16", "f16"); }
+};
+#endif
+#ifdef NEEDS_BF16
+template <> struct Mma<__nv_bfloat16> {
+    static __device__ __forceinline__ void add(float* d, const u32* a, const u32* b) { MMA("m16n8k16", "bf16"); }
+};
+#endif
+
+// Float32 rounded to the nearest TF32; 16-bit floats as they are.
+template <class X> __device__ __forceinline__ u32 rounded(u32 x) {
+    if constexpr (sizeof(X) == 4) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(x) : "f"(__uint_as_float(x)));
+    return x;
+}
+
+// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones), a row of which is 16 bytes: lane i gives the address
+// of row i % 8 of matrix i / 8. Lane i gets, of each, the elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4; of the
+// transposed matrices, if TRANSPOSED.
+template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(u32 (&r)[4], const void* row) {
+    if constexpr (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+}
+
+// ---- tiles in shared memory --------------------------------------------------------------------------------
+// A tile of PLACES x SPAN elements of X (a place is a row of `a` or a column of `b`; SPAN is depth) lies in lines, each of which is
+// contiguous in global memory too: a line for each place (ALONG_K), or for each k. Within a line its chunks of 16 bytes
+// are exchanged, so that the eight chunks that are read together lie in different banks.
+template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
+    enum {
+        PER_CHUNK = 16 / sizeof(X),
+        LINES = ALONG_K ? PLACES : SPAN,
+        CHUNKS = (ALONG_K ? SPAN : PLACES) / PER_CHUNK,   // of a line
+        BYTES = LINES * CHUNKS * 16,
+    };
+
+    static __device__ __forceinline__ X* chunk(X* tile, int line, int chunk) {
+        int turned;
+        if constexpr (!ALONG_K && sizeof(X) == 4) turned = chunk ^ line % 4 * 2;        // read as four k of eight places
+        else if constexpr (CHUNKS >= 8) turned = chunk ^ line % 8;
+        else turned = chunk ^ line / (8 / CHUNKS) % CHUNKS;
+        return tile + (line * CHUNKS + turned) * PER_CHUNK;
+    }
+
+    // The fragment of `a` for 16 places and 32 bytes of depth from `place` and `k` on.
+    static __device__ __forceinline__ void load_a(u32 (&r)[4], X* tile, int place, int k) {
+        const int lane = threadIdx.x % 32;
+        if constexpr (ALONG_K) {
+            load_matrices<false>(r, chunk(tile, place + lane % 16, k / PER_CHUNK + lane / 16));
+        } else if constexpr (sizeof(X) == 2) {
+            load_matrices<true>(r, chunk(tile, k + lane % 8 + lane / 16 * 8, place / PER_CHUNK + lane / 8 % 2));
+        } else {
+            #pragma unroll
+            for (int i = 0; i < 4; i++) r[i] = element(tile, k + lane % 4 + i / 2 * 4, place + lane / 4 + i % 2 * 8);
+        }
+        #pragma unroll
+        for (int i = 0; i < 4; i++) r[i] = rounded<X>(r[i]);
+    }
+
+    // The fragments of `b` for twice 8 places: r[0] and r[1], r[2] and r[3].
+    static __device__ __forceinline__ void load_b(u32 (&r)[4], X* tile, int place, int k) {
+        const int lane = threadIdx.x % 32;
+        if constexpr (ALONG_K) {
+            load_matrices<false>(r, chunk(tile, place + lane % 8 + lane / 16 * 8, k / PER_CHUNK + lane / 8 % 2));
+        } else if constexpr (sizeof(X) == 2) {
+            load_matrices<true>(r, chunk(tile, k + lane % 16, place / PER_CHUNK + lane / 16));
+        } else {
+            #pragma unroll
+            for (int i = 0; i < 4; i++) r[i] = element(tile, k + lane % 4 + i % 2 * 4, place + lane / 4 + i / 2 * 8);
+        }
+        #pragma unroll
+        for (int i = 0; i < 4; i++) r[i] = rounded<X>(r[i]);
+    }
+
+    static __device__ __forceinline__ u32 element(X* tile, int line, int place) {
+        return __float_as_uint(chunk(tile, line, place / PER_CHUNK)[place % PER_CHUNK]);
+    }
+
+    // Begins to copy the tile at `first` and `k0` of a matrix with `places` and `k_end`; what lies outside becomes 0.
+    // ALIGNED: memory is contiguous along lines, and every line begins at a multiple of 16 bytes.
+    template <bool ALIGNED, int THREADS>
+    static __device__ __forceinline__ void copy(X* tile, const X* data, i64 place_stride, i64 k_stride, int first,
+                                                int places, int k0, int k_end) {
+        enum { PASS = THREADS / CHUNKS };                  // lines that the threads copy at a time
+        static_assert(LINES % PASS == 0 && PASS % 4 == 0 && (PASS % 8 == 0 || CHUNKS >= 8 && sizeof(X) == 4),
+                      "chunks are exchanged in the same way in all lines of a thread");
+        const int line = threadIdx.x / CHUNKS, step = threadIdx.x % CHUNKS * PER_CHUNK;
+        const int place = first + (ALONG_K ? line : step), k = k0 + (ALONG_K ? step : line);
+        const i64 line_stride = ALONG_K ? place_stride : k_stride, stride = ALONG_K ? k_stride : place_stride;
+        const X* from_line = data + place * place_stride + k * k_stride;
+        X* to_line = chunk(tile, line, threadIdx.x % CHUNKS);
+        #pragma unroll
+        for (int i = 0; i < LINES / PASS; i++) {
+            const int p = ALONG_K ? place + i * PASS : place, q = ALONG_K ? k : k + i * PASS;
+            const int inside = p < places && q < k_end ? min(ALONG_K ? k_end - q : places - p, (int)PER_CHUNK) : 0;
+            X* to = to_line + i * PASS * CHUNKS * PER_CHUNK;
+            const X* from = inside ? from_line + i * PASS * line_stride : data;     // `inside` elements of the chunk
+            if constexpr (ALIGNED) {
+                copy_async<16>(to, from, inside * sizeof(X));
+            } else if constexpr (sizeof(X) == 4) {
+                #pragma unroll
+                for (int j = 0; j < PER_CHUNK; j++)
+                    copy_async<4>(to + j, j < inside ? from + j * stride : data, j < inside ? 4 : 0);
+            } else {
+                Vector<X, PER_CHUNK> held;
+                #pragma unroll
+                for (int j = 0; j < PER_CHUNK; j++) held.at[j] = j < inside ? from[j * stride] : narrow<X>(0);
+                store_vector(to, held);
+            }
+        }
+    }
+};
