@@ -238,13 +238,14 @@ def bfi(w, i):
 @emits("szext")
 def szext(w, i):
     type, (to, a, n) = i.parts[-1], i.operands
-    return w.write(to, type, f"extract_bits({w.read(a, type)}, 0, {w.read(n, 'u32')})")
+    count = f"({w.read(n, 'u32')} & 31)" if "wrap" in i.parts else w.read(n, "u32")
+    return w.write(to, type, f"extract_bits({w.read(a, type)}, 0, {count})")
 
 
 @emits("bmsk")
 def bmsk(w, i):
-    to, at, n = i.operands
-    return w.write(to, "u32", f"insert_bits(~0u, 0u, {w.read(at, 'u32')}, {w.read(n, 'u32')})")
+    at, n = (w.read(x, "u32") + (" & 31" if "wrap" in i.parts else "") for x in i.operands[1:])
+    return w.write(i.operands[0], "u32", f"insert_bits(~0u, 0u, {at}, {n})")
 
 
 # ---- integers -------------------------------------------------------------------------------------------------------
@@ -441,7 +442,8 @@ def function(w, i):
     name, type = i.parts[0], i.parts[-1]
     if type in HALVES:
         return half_arithmetic(w, i)
-    x, suffix = float_in(w, i, 1, type), "f" if type == "f32" else ""
+    x, suffix = w.read(i.operands[1], type), "f" if type == "f32" else ""
+    x = f"flush({x})" if "ftz" in i.parts else x          # the C library looks at bits, whatever the processor does
     mode = next((ROUNDINGS[p] for p in i.parts[1:] if p in ROUNDINGS), 0)
     if mode and name in ("sqrt", "rcp"):
         a, b = (x, "0") if name == "sqrt" else ("1", x)

@@ -269,7 +269,7 @@ def elect(w, i):
 
 @emits("activemask")
 def activemask(w, i):
-    return w.write(i.operands[0], "b32", "sim_active_mask()")
+    return w.write(i.operands[0], "b32", f"sim_active_mask({w.site()})")
 
 
 # ---- tensor cores ---------------------------------------------------------------------------------------------------

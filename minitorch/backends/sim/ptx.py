@@ -195,7 +195,7 @@ IGNORED = (".pragma", ".file", ".section", ".branchtargets", ".maxnreg", ".minnc
 
 def parse_statement(text, place):
     if text.startswith(".reg"):
-        type_, names = re.match(r"\.reg\s+(?:\.v\d\s+)?\.(\w+)\s+(.*)", text, re.S).groups()
+        type_, names = re.match(r"\.reg\s*(?:\.v\d\s*)?\.(\w+)\s+(.*)", text, re.S).groups()
         return Registers(type_, tuple(name for item in split(names) for name in expand(item)))
     if re.match(r"\.(local|shared|param)\b", text):
         return parse_variable(text)

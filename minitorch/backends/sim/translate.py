@@ -450,15 +450,18 @@ def called_functions(module, function):
     return list(found.values())
 
 
-COMPUTES = {"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "min", "max", "setp",
-            "set"}
+COMPUTES = {"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "min", "max",
+            "setp", "set", "testp", "cvt"}
+HALVES = {"f16", "f16x2", "bf16", "bf16x2"}
 
 
 def flushes(function):
     """Whether all float arithmetic takes subnormals as zero (`.ftz`), so that the processor can be set to do it."""
     for i in function.body:
-        if isinstance(i, Instruction) and i.parts[0] in COMPUTES:
-            types = {part.removesuffix("x2") for part in i.parts[1:]}
-            if types & {"f64", "bf16"} or "f32" in types and "ftz" not in types:
+        if isinstance(i, Instruction) and i.parts[0] in COMPUTES and "ftz" not in i.parts:
+            types = set(i.parts[1:])
+            if i.parts[0] == "cvt" and (types & HALVES or not i.parts[-1].startswith("f")):
+                continue                                  # made by moving bits, or exact
+            if types & {"f32", "f64", "bf16", "bf16x2"}:
                 return False
     return True

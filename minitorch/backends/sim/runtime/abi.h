@@ -36,7 +36,7 @@ u32 sim_barrier_reduce(u32 id, u32 threads, u32 operation, u32 predicate, u32 si
 u32 sim_shuffle(u32 kind, u32 value, u32 lane, u32 clamp, u32 mask, bool* valid, u32 site);
 u64 sim_vote(u32 kind, u64 value, u32 mask, bool* flag, u32 site);
 void sim_warp_barrier(u32 mask, u32 site);
-u32 sim_active_mask();
+u32 sim_active_mask(u32 site);
 
 void sim_mma(u32 element, u32 k, bool half_result, const u32* a, const u32* b, const u32* c, u32* d, u32 site);
 void sim_ldmatrix(u32* out, const void* row, u32 count, bool transposed, u32 site);

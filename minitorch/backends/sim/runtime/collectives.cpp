@@ -146,11 +146,25 @@ extern "C" void sim_warp_barrier(u32 mask, u32 site) {
   WarpOp op = make_op(run_warp_barrier, 0, mask, site);
   warp_op(op);
 }
-// Which lanes run together is the hardware's choice; here: all that have not exited.
-extern "C" u32 sim_active_mask() {
-  u32 mask = 0, base = current->warp * 32;
-  for (u32 lane = 0; lane < 32 && base + lane < thread_count; lane++)
-    if (threads[base + lane].state != State::done) mask |= 1u << lane;
+// Which lanes run together is the hardware's choice; here: those that reach the same instruction before they must wait.
+extern "C" u32 sim_active_mask(u32 site) {
+  current->site = site;
+  current->state = State::converge;
+  yield();
+  return current->converged;
+}
+bool release_converged(u32 warp) {
+  u32 mask = 0, site = 0, base = warp * 32, end = std::min(base + 32, thread_count);
+  for (u32 i = base; i < end; i++) {
+    if (threads[i].state != State::converge || (mask && threads[i].site != site)) continue;
+    site = threads[i].site;
+    mask |= 1u << threads[i].lane;
+  }
+  for (u32 rest = mask; rest; rest &= rest - 1) {
+    Thread& t = threads[base + __builtin_ctz(rest)];
+    t.converged = mask;
+    t.state = State::ready;
+  }
   return mask;
 }
 

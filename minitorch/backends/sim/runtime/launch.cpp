@@ -119,6 +119,7 @@ static bool run_warp(u32 warp, const std::vector<u32>& lanes, u32& done) {
       if (t.state == State::done) { done++; finish_warp_op(warp); }
       if (failed) return true;
     }
+    if (!again) again = release_converged(warp);
   }
   return moved;
 }

@@ -16,7 +16,7 @@ const u32 POISON = 0xFFF5FFF5u;                     // what unwritten memory hol
 const u32 FULL = 0xFFFFFFFFu;
 
 enum class Kind : u32 { out_of_bounds, misaligned, race, uninitialised, divergent, deadlock, unsupported, trap };
-enum class State : u8 { fresh, ready, barrier, warp, mbarrier, warpgroup, done };
+enum class State : u8 { fresh, ready, barrier, warp, converge, mbarrier, warpgroup, done };
 
 // ---- order: what happened before what --------------------------------------------------------------------------
 // `now` counts synchronisations. Each access is stamped with it. A warp has seen what another did up to a stamp.
@@ -46,6 +46,7 @@ struct Thread : SimThread {
   u32 barrier_id, barrier_threads, barrier_operation, barrier_predicate, barrier_result;
   WarpOp* op; WarpgroupOp* warpgroup_op;
   u32 mbarrier; u64 mbarrier_phase; bool mbarrier_refused;
+  u32 converged;                                    // lanes that were at the same __activemask()
   std::vector<CopyAsync> copies; u32 copy_group;
   std::vector<BulkStore> stores; u32 store_group;
 };
@@ -91,6 +92,7 @@ inline bool checks(u32 which) { return launch.checks & which; }
 
 // ---- the rest --------------------------------------------------------------------------------------------------
 void finish_warp_op(u32 warp);                      // after a lane exits: perhaps the others wait for it in vain
+bool release_converged(u32 warp);                   // lanes that ask who runs with them, once no other lane can go on
 void collectives_begin_block();
 bool release_barriers(u32 done);
 void async_begin_block();
