@@ -19,8 +19,8 @@ OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "tru
 COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
                "ne": "not_equal"}
 UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
-METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "conj", "conjugate", "cumprod", "cumsum",
-           "dot", "max", "mean", "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "std", "sum",
+METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "conj", "conjugate", "cumprod",
+           "cumsum", "dot", "max", "mean", "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "std", "sum",
            "take", "trace", "var")
 BASIC = (int, slice, type(None), type(Ellipsis))
 
@@ -187,8 +187,9 @@ class Flags:
     writeable = aligned = True
 
     def __init__(self, array):
-        self.c_contiguous, self.f_contiguous, self.owndata = array._c_contiguous, array._f_contiguous, array.base is None
+        self.c_contiguous, self.f_contiguous = array._c_contiguous, array._f_contiguous
         self.contiguous, self.forc = self.c_contiguous, self.c_contiguous or self.f_contiguous
+        self.owndata = array.base is None
 
     def __getitem__(self, name):
         return getattr(self, name.lower())

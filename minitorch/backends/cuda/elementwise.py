@@ -1,4 +1,4 @@
-"""Elementwise kernels: NumPy's ufuncs and the op table's activations, one functor each (`functors.cuh`).
+"""Elementwise kernels: NumPy's ufuncs, `where`, `clip` and copies, one functor each (`functors.cuh`).
 
 `launch` runs one functor over broadcast operands, on the vectorised flat path if all arrays lie contiguous in the same
 order, else through a `layout`. Types are NumPy's (`ufunc.resolve_dtypes`); 16-bit floats are computed in float32 and
@@ -11,14 +11,13 @@ import struct
 
 import numpy as np
 
-from ..base import takes_halves
 from . import library
 from .array import share_memory
 from .kernel import C_NAMES, Kernel
 from .layout import broadcast_strides, plan
 from .namespace import OURS, ours
 
-__all__ = ["KERNELS", "Ufunc", "launch", "map_into"]
+__all__ = ["Ufunc", "kind_of", "launch", "map_into", "raw_copy"]
 
 THREADS, UNROLL = 256, 2                                   # as in elementwise.cu
 NUMBERS = (bool, int, float)
@@ -36,6 +35,7 @@ MAPS = (pair("map0", "U* out, i64 a"),
         pair("map2", "U* out, const T* x?, const V* y?, i64 x_number, i64 y_number, i64 a, i64 b"),
         pair("map3", "U* out, const T* x?, const V* y?, const T* z?, i64 x_number, i64 y_number, i64 z_number, i64 a, "
                      "i64 b"))
+RAW = pair("map1", "any* out, const any* x, i64 a, i64 b") # whatever the elements mean
 
 
 # ---- launching -----------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def launch(F, functor, operands, out_dtype, T, V=None, numbers=(0, 0), out=None)
     return out
 
 
-def map_into(F, functor, out, operands, T, V, numbers=(0, 0)):
+def map_into(F, functor, out, operands, T, V, numbers=(0, 0), kernels=None):
     """Write ``functor(*operands)`` into `out`, whose shape the operands broadcast to."""
     dtypes = (T, V, T)
     arrays = [x if x.__class__ is F.ndarray else None for x in operands]
@@ -73,8 +73,11 @@ def map_into(F, functor, out, operands, T, V, numbers=(0, 0)):
     bits = bits if len(arrays) > 1 else []
     extra = [number_bits(n, T) for n in numbers]
     arity = len(arrays)
+    kernels = kernels or MAPS[arity]
     constants = {"OP": functor, "ARITY": arity}
-    if arity > 1:
+    if kernels is RAW:
+        constants["T"] = constants["U"] = T
+    elif arity > 1:
         constants["T"], constants["V"] = T, V
     shape, strides, aligned = out.shape, out.strides, out.data.ptr
     flat = contiguous = out._c_contiguous
@@ -92,7 +95,7 @@ def map_into(F, functor, out, operands, T, V, numbers=(0, 0)):
     if flat and not aligned & 15:
         constants["VECTOR"] = vector = 16 // width
         size = out.size
-        MAPS[arity][1](F.machine, -(-size // (THREADS * UNROLL * vector)), THREADS, out, *arrays, *bits, *extra, size,
+        kernels[1](F.machine, -(-size // (THREADS * UNROLL * vector)), THREADS, out, *arrays, *bits, *extra, size,
                        FLAT=1, **constants)
         return
     present = [out, *[x for x in arrays if x is not None]]
@@ -100,13 +103,13 @@ def map_into(F, functor, out, operands, T, V, numbers=(0, 0)):
     steps = tuple([x.strides if x.shape == shape else broadcast_strides(shape, x.shape, x.strides) for x in present])
     for step, size in zip(steps, itemsizes):
         if any([s % size for s in step]):                  # a view of another type, between its elements
-            return unaligned(F, functor, out, operands, T, V, numbers)
+            return unaligned(F, functor, out, operands)
     vector, pieces = plan(shape, steps, itemsizes, 16 // width if not aligned & 15 else 1)
     places = [0] + [None if x is None else 1 + sum([y is not None for y in arrays[:k]]) for k, x in enumerate(arrays)]
     for offsets, record, n in pieces:
         record = record if None not in places else spread_operands(record, places)
         views = [None if i is None else moved(F, x, offsets[i]) for i, x in zip(places, [out, *arrays])]
-        MAPS[arity][0](F.machine, -(-n // THREADS), THREADS, *views, *bits, *extra, record, VECTOR=vector,
+        kernels[0](F.machine, -(-n // THREADS), THREADS, *views, *bits, *extra, record, VECTOR=vector,
                        **constants)
 
 
@@ -115,11 +118,16 @@ def is_dense(array):
     return dense_order(array.shape, array.strides, array.itemsize) is not None
 
 
-def unaligned(F, functor, out, operands, T, V, numbers):
-    """The rare case of strides between elements: on copies."""
-    copies = [x.copy() if x.__class__ is F.ndarray else x for x in operands]
-    made = launch(F, functor, copies, out.dtype, T, V, numbers)
-    library.function(F, "copyto")(out, made)
+def unaligned(F, functor, out, operands):
+    """The rare view between whose elements there are parts of some: the library copies."""
+    if functor != "identity":
+        raise NotImplementedError(f"elements of {out.dtype} that do not lie at multiples of their size: copy first")
+    library.function(F, "copyto")(out, operands[0], casting="unsafe")
+
+
+def raw_copy(F, dst, src, bits):
+    """Elements from one array to another of the same dtype, whose size is that of `bits`."""
+    map_into(F, "identity", dst, (src,), bits, bits, kernels=RAW)
 
 
 def spread_operands(record, places):
@@ -157,13 +165,12 @@ UNARY = {"positive": ("identity", NUMERIC), "negative": ("negative", "fi"), "abs
          "fabs": ("absolute", FLOATS), "sign": ("sign", NUMERIC), "square": ("square", NUMERIC),
          "reciprocal": ("reciprocal", FLOATS), "logical_not": ("logical_not", ALL), "invert": ("invert", "iu"),
          "isnan": ("is_nan", ALL), "isinf": ("is_inf", ALL), "isfinite": ("is_finite", ALL),
-         "signbit": ("sign_bit", FLOATS), "deg2rad": None, "sqrt": ("sqrt_of", FLOATS),
+         "signbit": ("sign_bit", FLOATS), "sqrt": ("sqrt_of", FLOATS),
          "arcsin": ("asin_of", FLOATS), "arccos": ("acos_of", FLOATS), "arctan": ("atan_of", FLOATS),
          "arcsinh": ("asinh_of", FLOATS), "arccosh": ("acosh_of", FLOATS), "arctanh": ("atanh_of", FLOATS),
          **{name: (name + "_of", FLOATS) for name in (
              "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
              "floor", "ceil", "trunc", "rint")}}
-del UNARY["deg2rad"]
 BINARY = {"add": ("add", ALL), "subtract": ("subtract", NUMERIC), "multiply": ("multiply", ALL),
           "true_divide": ("true_divide", FLOATS), "floor_divide": ("floor_divide", NUMERIC),
           "remainder": ("remainder", NUMERIC), "fmod": ("fmod_of", NUMERIC), "power": ("power", NUMERIC),
@@ -399,9 +406,10 @@ def copyto(F, dst, src, casting="same_kind", where=True):
     types = [x.dtype for x in (dst, src) if isinstance(x, F.ndarray)]
     if len(types) == 2 and not np.can_cast(types[1], types[0], casting):
         raise TypeError(f"Cannot cast array data from {types[1]!r} to {types[0]!r} according to the rule '{casting}'")
-    if any([kind_of(t) is None for t in types]) or src.__class__ is complex:
-        return copy_pieces(F, dst, src, casting)
-    if len(types) == 1:
+    moved_only = len(types) == 2 and types[0] == types[1]
+    if not moved_only and any([kind_of(t) is None for t in types]) or src.__class__ is complex:
+        library.function(F, "copyto")(dst, src, casting=casting)
+    elif len(types) == 1:
         fill(F, dst, src)
     elif src.shape != dst.shape and np.broadcast_shapes(src.shape[src.ndim - dst.ndim:] if src.ndim > dst.ndim else
                                                         src.shape, dst.shape) != dst.shape:
@@ -414,11 +422,18 @@ def copyto(F, dst, src, casting="same_kind", where=True):
 
 def copy_array(F, dst, src):
     """Elements of one array into another, cast; through a new one where the two overlap."""
-    if dst.data.ptr == src.data.ptr and dst.strides == src.strides and dst.dtype == src.dtype:
+    from .copy import copy_elements
+    same = dst.dtype == src.dtype
+    if same and dst.data.ptr == src.data.ptr and dst.strides == src.strides:
         return
     if share_memory(dst, src):
-        src = launch(F, "identity", (src,), src.dtype, src.dtype)
-    map_into(F, "identity", dst, (src,), src.dtype, src.dtype)
+        src = src.copy()
+    if not same:
+        map_into(F, "identity", dst, (src,), src.dtype, src.dtype)
+    elif src.shape == dst.shape:
+        copy_elements(F, dst, src)
+    else:
+        copy_elements(F, dst, F.xp.broadcast_to(src, dst.shape))
 
 
 def fill(F, dst, value):
@@ -444,124 +459,3 @@ def fill_bits(F, dst, number):
     for offsets, record, n in pieces:
         MAPS[0][0](F.machine, -(-n // THREADS), THREADS, moved(F, dst, offsets[0]), number, record, ARITY=0,
                    VECTOR=vector)
-
-
-def copy_pieces(F, dst, src, casting):
-    """Types that kernels do not take: bytes of complex numbers by pairs, other casts by the library."""
-    if isinstance(src, F.ndarray) and src.dtype == dst.dtype and dst.dtype.kind == "c":
-        for part in ("real", "imag"):
-            copyto(F, getattr(dst, part), getattr(src, part))
-    else:
-        library.function(F, "copyto")(dst, src, casting=casting)
-
-
-# ---- the op table --------------------------------------------------------------------------------------------
-KERNELS = {}
-
-
-def reference(name):
-    from ...op import OPS
-    return OPS[name].forward
-
-
-def floating(*arrays):
-    """Whether kernels of floats take these arrays, which are of one dtype."""
-    dtype = arrays[0].dtype
-    return kind_of(dtype) == "f" and all([x.dtype == dtype for x in arrays])
-
-
-def activation(name, functor=None, numbers=None):
-    """An op of one float array as one kernel; `numbers` gives the functor's a and b from the attributes."""
-    @takes_halves
-    def kernel(F, input, **attrs):
-        if not floating(input):
-            return reference(name)(F, input, **attrs)
-        return launch(F, functor or name, (input,), input.dtype, input.dtype,
-                      numbers=numbers(**attrs) if numbers else (0, 0))
-    kernel.__name__ = name
-    KERNELS[name] = kernel
-
-
-for name in ("sigmoid", "relu", "silu", "logsigmoid", "mish", "hardsigmoid", "hardswish"):
-    activation(name)
-activation("erf", "erf_of")
-activation("erfc", "erfc_of")
-activation("rsqrt", "rsqrt_of")
-activation("leaky_relu", numbers=lambda negative_slope=0.01: (negative_slope, 0))
-activation("softplus", numbers=lambda beta=1.0, threshold=20.0: (beta, threshold))
-
-
-def kernel(function):
-    """Enter a hand-written kernel for the op of its name; it takes 16-bit floats itself."""
-    KERNELS[function.__name__] = takes_halves(function)
-    return function
-
-
-@kernel
-def gelu(F, input, *, approximate="none"):
-    """With no gate kept: the backward kernel computes all from the input."""
-    if not floating(input) or approximate not in ("none", "tanh"):
-        return reference("gelu")(F, input, approximate=approximate)
-    return launch(F, "gelu_tanh" if approximate == "tanh" else "gelu", (input,), input.dtype, input.dtype), None
-
-
-def backward(name, functor):
-    def call(F, grad, input, *rest, **attrs):
-        if not floating(grad, input):
-            return reference(name)(F, grad, input, *rest, **attrs)
-        return launch(F, functor(**attrs) if callable(functor) else functor, (grad, input), grad.dtype, grad.dtype)
-    call.__name__ = name
-    kernel(call)
-
-
-backward("silu_backward", "silu_backward")
-backward("gelu_backward", lambda approximate="none": "gelu_tanh_backward" if approximate == "tanh" else "gelu_backward")
-
-
-@kernel
-def keep(F, input, mask):
-    """`input` where `mask` holds, 0 elsewhere."""
-    if kind_of(input.dtype) is None or not isinstance(mask, F.ndarray) or kind_of(mask.dtype) is None:
-        return reference("keep")(F, input, mask)
-    return launch(F, "keep", (input, mask), input.dtype, input.dtype, mask.dtype)
-
-
-@kernel
-def keep_above(F, input, gate, *, level):
-    """`input` where `gate` is greater than `level`, 0 elsewhere."""
-    if not floating(input, gate):
-        return reference("keep_above")(F, input, gate, level=level)
-    return launch(F, "keep_above", (input, gate), input.dtype, input.dtype, gate.dtype, (level, 0))
-
-
-def combination(name):
-    @takes_halves
-    def call(F, input, first, second, *, value=1):
-        if not floating(input, first, second):
-            return reference(name)(F, input, first, second, value=value)
-        return launch(F, name, (input, first, second), input.dtype, input.dtype, numbers=(value, 0))
-    KERNELS[name] = call
-
-
-combination("addcmul")
-combination("addcdiv")
-
-
-@kernel
-def lerp(F, input, end, weight):
-    """``input + weight * (end - input)``, from the nearer end."""
-    arrays = [x for x in (input, end, weight) if isinstance(x, F.ndarray)]
-    if not floating(*arrays):
-        return reference("lerp")(F, input, end, weight)
-    return launch(F, "lerp", (input, end, weight), input.dtype, input.dtype)
-
-
-# ---- chains --------------------------------------------------------------------------------------------------
-def bias_activation(F, input, bias, name):
-    """``activation(input + bias)`` in one pass: `name` is "relu", "gelu", "gelu_tanh" or "silu"."""
-    return launch(F, "bias_" + name, (input, bias), input.dtype, input.dtype)
-
-
-def bias_activation_backward(F, grad, input, bias, name):
-    """The gradient of ``input + bias``, given that of ``activation(input + bias)``, in one pass."""
-    return launch(F, f"bias_{name}_backward", (grad, input, bias), grad.dtype, grad.dtype)

@@ -7,6 +7,7 @@ The signature is written in the words of the kernel's own: what CUDA does not ch
 device, is a Python error here.
 """
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ class Kernel:
         if x is None and p.is_optional:
             return None
         if not isinstance(x, ndarray):
-            where = getattr(getattr(type(x), "backend", None), "device", None)
+            where = "cpu" if isinstance(x, np.ndarray) else getattr(getattr(type(x), "backend", None), "device", None)
             if where is None:
                 raise TypeError(f"kernel {self.entry}: {p.name} must be an array on the device, got "
                                 f"{type(x).__name__}")
@@ -174,9 +175,9 @@ class Kernel:
         return x
 
     def resources(self, arch="90", dtypes=(), **constants):
-        """Registers, spilled bytes and shared memory of this kernel for `arch`, with T, U, V as `dtypes`; no GPU needed.
+        """What this kernel takes on `arch` (registers, spilled bytes, shared memory); needs no GPU.
 
-        `dtypes` are NumPy dtypes in the order T, U, V of those that the signature has.
+        `dtypes` are NumPy dtypes for T, U and V, in this order, of those that the signature has.
         """
         letters = sorted({letter for letter, _ in self.generic} | {k for k in constants if k in ("T", "U", "V")})
         types = {letter: np.dtype(d) for letter, d in zip(letters, dtypes)}
@@ -203,6 +204,68 @@ def check_launch(kernel, grid, block):
                          f"blocks, got a grid of {grid} and blocks of {block}")
 
 
-def load_kernel(source, name, signature):
-    """Placeholder replaced below."""
-    raise NotImplementedError
+# ---- kernels of your own -------------------------------------------------------------------------------------
+def load_kernel(source, name, signature, arch=None):
+    """Your own CUDA kernel as a function of tensors, on device "cuda" or on the simulator, "sim".
+
+    `source` is CUDA C++ with ``extern "C" __global__ void name(...)``, or the path of a file with it; `signature` names
+    the parameters' types, as `Kernel` says. What comes back is called ``kernel(grid, block, *arguments, shared=0,
+    **constants)`` with tensors for arrays and Python numbers for numbers, and writes into the tensors that are not
+    const. CompileError has the compiler's messages; on "sim" an access out of bounds, a race or a missing barrier is an
+    error that names the source line.
+
+        double = load_kernel('''
+            extern "C" __global__ void twice(float* out, const float* x, long long n) {
+                long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+                if (i < n) out[i] = 2 * x[i];
+            }''', "twice", "f32* out, const f32* x, i64 n")
+        x = minitorch.arange(1000.0, device="sim")
+        out = minitorch.empty_like(x)
+        double(4, 256, out, x, 1000)
+    """
+    path = os.fspath(source) if isinstance(source, os.PathLike) else None
+    if path is not None:
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+    made = compiler.with_includes(os.path.basename(path) if path else f"{name}.cu", source)
+    return LoadedKernel(Kernel(made, name, signature, arch))
+
+
+class LoadedKernel:
+    """A `Kernel` that is called with tensors; see `load_kernel`."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def __repr__(self):
+        return repr(self.kernel)
+
+    def __call__(self, grid, block, *arguments, shared=0, **constants):
+        from ...autograd.graph import written
+        from ...tensor import Tensor
+        kernel = self.kernel
+        tensors = [x for x in arguments if isinstance(x, Tensor)]
+        if not tensors or not hasattr(tensors[0].backend, "machine"):
+            where = tensors[0].device if tensors else "nowhere: no argument is a tensor"
+            raise RuntimeError(f"kernel {kernel.entry} runs on device 'cuda' or 'sim', its arguments are on {where}; "
+                               f"move them there, as in x.to('sim')")
+        kernel(tensors[0].backend.machine, grid, block, *[getattr(x, "array", x) for x in arguments], shared=shared,
+               **constants)
+        for p, x in zip(kernel.parameters, arguments):
+            if p.is_array and not p.is_const and isinstance(x, Tensor):
+                written(x, f"kernel {kernel.entry}")
+
+    def resources(self, arch="90", dtypes=(), **constants):
+        """Registers, spilled bytes, shared memory: see `Kernel.resources`."""
+        return self.kernel.resources(arch, dtypes, **constants)
+
+    def report(self, grid, block, *arguments, shared=0, **constants):
+        """Launch on the simulator, and say by source line how memory was accessed: coalescing and bank conflicts."""
+        from .machine import Simulated
+        machine = next((x.backend.machine for x in arguments if hasattr(getattr(x, "backend", None), "machine")), None)
+        if not isinstance(machine, Simulated):
+            raise RuntimeError(f"only the simulator sees how kernel {self.kernel.entry} accesses memory: call report() "
+                               f"with tensors on device 'sim'")
+        with machine.simulator.report() as found:
+            self(grid, block, *arguments, shared=shared, **constants)
+        return found

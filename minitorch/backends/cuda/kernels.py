@@ -8,8 +8,8 @@ from importlib import import_module, util
 
 __all__ = ["KERNELS"]
 
-MODULES = ("elementwise", "reduce", "copy", "matmul", "convolve", "attention", "softmax", "normalise", "cross_entropy",
-           "embedding", "scatter", "optim", "random", "cumulative", "pool", "rope")
+MODULES = ("elementwise", "activation", "reduce", "copy", "matmul", "convolve", "attention", "softmax", "normalise",
+           "cross_entropy", "embedding", "scatter", "optim", "random", "cumulative", "pool", "rope")
 
 
 def collect():

@@ -138,7 +138,7 @@ def nocopy_strides(shape, strides, new_shape):
 
 def dense_order(shape, strides, itemsize):
     """The dimensions from slowest to fastest if the array fills its memory without gaps, else None."""
-    order = sorted([d for d in range(len(shape))], key=lambda d: (-strides[d], -shape[d]))
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], -shape[d]))
     expected = itemsize
     for d in reversed(order):
         if shape[d] != 1:

@@ -167,6 +167,7 @@ class Simulated(Machine):
     def __init__(self, index=None):
         super().__init__("sim", index)
         self.simulator = import_module("minitorch.backends.sim")
+        self.sources = import_module("minitorch.backends.sim.report").SOURCES
         self.allocated = self.most_allocated = 0
 
     def allocate(self, nbytes):
@@ -175,6 +176,7 @@ class Simulated(Machine):
 
     def load(self, source, macros, arch, entry):
         path = compile_source(source, macros, arch or self.arch, "ptx")
+        self.sources[source.name] = source.text            # which its errors quote
         return self.simulator.load(path.read_text(encoding="utf-8"), source.name), entry
 
     def launch(self, function, grid, block, values, shared):
@@ -215,7 +217,7 @@ class Block:
         room[start:start + nbytes] = 0xFF
         self.room, self.pointer = room, room.ctypes.data + start
         if nbytes:
-            machine.simulator.register(self.pointer, nbytes, f"{nbytes} bytes")
+            machine.simulator.register(self.pointer, nbytes, "an array")
             machine.allocated += nbytes
             machine.most_allocated = max(machine.most_allocated, machine.allocated)
             weakref.finalize(self, release, machine, self.pointer, nbytes).atexit = False

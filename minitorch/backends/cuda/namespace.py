@@ -19,8 +19,8 @@ OURS: dict = {}                                            # name -> function(F,
 HOT = ()
 
 # Of dtypes and shapes, not of arrays.
-OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types", "result_type",
-             "broadcast_shapes", "isscalar", "ndindex")
+OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types",
+             "result_type", "broadcast_shapes", "isscalar", "ndindex")
 
 
 class Namespace:

@@ -224,8 +224,8 @@ place("argmax", "place_of_largest")
 place("argmin", "place_of_smallest")
 
 
-@ours
-def mean(F, a, axis=None, dtype=None, out=None, keepdims=False):
+@ours(name="mean")
+def mean_over(F, a, axis=None, dtype=None, out=None, keepdims=False):
     if kind_of(a.dtype) != "f" or dtype is not None:
         return F.xp.sum(a, axis, dtype or ("float64" if a.dtype.kind in "iub" else None), None, keepdims) / max(
             math.prod([a.shape[d] for d in axes_of(axis, a.ndim)]), 1)
@@ -259,7 +259,7 @@ moment("std", "deviation")
 
 
 # ---- the op table --------------------------------------------------------------------------------------------
-KERNELS = {}
+KERNELS: dict = {}
 
 
 def kernel(function):
@@ -287,7 +287,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 @kernel
-def mean(F, input, *, dim=None, keepdim=False, dtype=None):                   # noqa: F811  (the op, not the function)
+def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     if kind_of(input.dtype) != "f":
         return reference("mean", F, input, dim=dim, keepdim=keepdim)
     return averaged(F, "average", input, table_axes(input, dim), keepdim)

@@ -1,0 +1,120 @@
+"""The op table's elementwise ops as one kernel each: activations and their backward passes, masks, combinations.
+
+The op's own forward pass, which would take a kernel for each step, serves the types that these do not take. All take
+16-bit floats as they are.
+"""
+
+from ..base import takes_halves
+from .elementwise import kind_of, launch
+
+__all__ = ["KERNELS", "bias_activation", "bias_activation_backward"]
+
+KERNELS: dict = {}
+
+
+def reference(name):
+    from ...op import OPS
+    return OPS[name].forward
+
+
+def floating(*arrays):
+    """Whether kernels of floats take these arrays, which are of one dtype."""
+    dtype = arrays[0].dtype
+    return kind_of(dtype) == "f" and all([x.dtype == dtype for x in arrays])
+
+
+def activation(name, functor=None, numbers=None):
+    """An op of one float array as one kernel; `numbers` gives the functor's a and b from the attributes."""
+    @takes_halves
+    def kernel(F, input, **attrs):
+        if not floating(input):
+            return reference(name)(F, input, **attrs)
+        return launch(F, functor or name, (input,), input.dtype, input.dtype,
+                      numbers=numbers(**attrs) if numbers else (0, 0))
+    kernel.__name__ = name
+    KERNELS[name] = kernel
+
+
+for name in ("sigmoid", "relu", "silu", "logsigmoid", "mish", "hardsigmoid", "hardswish"):
+    activation(name)
+activation("erf", "erf_of")
+activation("erfc", "erfc_of")
+activation("rsqrt", "rsqrt_of")
+activation("leaky_relu", numbers=lambda negative_slope=0.01: (negative_slope, 0))
+activation("softplus", numbers=lambda beta=1.0, threshold=20.0: (beta, threshold))
+
+
+def kernel(function):
+    """Enter a hand-written kernel for the op of its name; it takes 16-bit floats itself."""
+    KERNELS[function.__name__] = takes_halves(function)
+    return function
+
+
+@kernel
+def gelu(F, input, *, approximate="none"):
+    """With no gate kept: the backward kernel computes all from the input."""
+    if not floating(input) or approximate not in ("none", "tanh"):
+        return reference("gelu")(F, input, approximate=approximate)
+    return launch(F, "gelu_tanh" if approximate == "tanh" else "gelu", (input,), input.dtype, input.dtype), None
+
+
+def backward(name, functor):
+    def call(F, grad, input, *rest, **attrs):
+        if not floating(grad, input):
+            return reference(name)(F, grad, input, *rest, **attrs)
+        return launch(F, functor(**attrs) if callable(functor) else functor, (grad, input), grad.dtype, grad.dtype)
+    call.__name__ = name
+    kernel(call)
+
+
+backward("silu_backward", "silu_backward")
+backward("gelu_backward", lambda approximate="none": "gelu_tanh_backward" if approximate == "tanh" else "gelu_backward")
+
+
+@kernel
+def keep(F, input, mask):
+    """`input` where `mask` holds, 0 elsewhere."""
+    if kind_of(input.dtype) is None or not isinstance(mask, F.ndarray) or kind_of(mask.dtype) is None:
+        return reference("keep")(F, input, mask)
+    return launch(F, "keep", (input, mask), input.dtype, input.dtype, mask.dtype)
+
+
+@kernel
+def keep_above(F, input, gate, *, level):
+    """`input` where `gate` is greater than `level`, 0 elsewhere."""
+    if not floating(input, gate):
+        return reference("keep_above")(F, input, gate, level=level)
+    return launch(F, "keep_above", (input, gate), input.dtype, input.dtype, gate.dtype, (level, 0))
+
+
+def combination(name):
+    @takes_halves
+    def call(F, input, first, second, *, value=1):
+        if not floating(input, first, second):
+            return reference(name)(F, input, first, second, value=value)
+        return launch(F, name, (input, first, second), input.dtype, input.dtype, numbers=(value, 0))
+    KERNELS[name] = call
+
+
+combination("addcmul")
+combination("addcdiv")
+
+
+@kernel
+def lerp(F, input, end, weight):
+    """``input + weight * (end - input)``, from the nearer end."""
+    arrays = [x for x in (input, end, weight) if isinstance(x, F.ndarray)]
+    if not floating(*arrays):
+        return reference("lerp")(F, input, end, weight)
+    return launch(F, "lerp", (input, end, weight), input.dtype, input.dtype)
+
+
+# ---- chains --------------------------------------------------------------------------------------------------
+def bias_activation(F, input, bias, name):
+    """``activation(input + bias)`` in one pass: `name` is "relu", "gelu", "gelu_tanh" or "silu"."""
+    return launch(F, "bias_" + name, (input, bias), input.dtype, input.dtype)
+
+
+def bias_activation_backward(F, grad, input, bias, name):
+    """The gradient of ``input + bias``, given that of ``activation(input + bias)``, in one pass."""
+    return launch(F, f"bias_{name}_backward", (grad, input, bias), grad.dtype, grad.dtype)
