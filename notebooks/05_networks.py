@@ -268,13 +268,13 @@ points = (points - points.mean(0)) / points.std(0)
 
 torch.manual_seed(1)
 model = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 3))
-optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
 grid = torch.linspace(-3, 3, 80)
 U, V = torch.meshgrid(grid, grid, indexing="xy")
 everywhere = torch.stack([U.flatten(), V.flatten()], 1)
 figure, axes = plt.subplots(1, 4, figsize=(13, 3.2))
 step = 0
-for axis, until in zip(axes, (0, 10, 60, 400)):
+for axis, until in zip(axes, (0, 10, 60, 2000)):
     while step < until:
         optimizer.zero_grad()
         loss = F.cross_entropy(model(points), kinds)
@@ -293,8 +293,9 @@ for axis, until in zip(axes, (0, 10, 60, 400)):
 plt.show()
 
 # %% [markdown]
-# The last picture has islands around single flowers. It has stopped learning about irises and begins to remember
-# *these* irises. To see that in numbers one needs data it has not seen.
+# After ten steps nearly all is learned. What happens later is different: the boundary bends around *single flowers*.
+# The network has stopped learning about irises and begins to remember these irises. Is that good? To know, one needs
+# data that it has not seen.
 #
 # ## Handwriting, and memorising
 #
@@ -336,13 +337,13 @@ axes[0].set_ylabel("cross-entropy")
 plt.show()
 
 # %% [markdown]
-# On the right the loss of the training images goes to nothing while the other *rises*, although the accuracy hardly
-# moves: the network grows more and more sure of its mistakes. That gap is overfitting. More data closed it on the left.
+# On the right the loss of its own 60 images goes to nothing, while the loss of the others stops falling early and
+# stays where it is: all that comes after is memory. That gap is overfitting. More data closed it on the left.
 #
 # ## Where do the gradients go?
 #
 # `viz.flow` watches a model while it trains: what each layer puts out, which gradients come back, and how large its
-# updates are in comparison with its weights. A healthy ratio is about one to a thousand.
+# updates are in comparison with its weights (notebook 6 says what is healthy).
 
 # %%
 torch.manual_seed(0)

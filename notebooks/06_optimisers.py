@@ -313,12 +313,13 @@ if check.passed("nb06.cosine"):
 # %% [markdown]
 # ## One number to watch
 #
-# How far does a step move a weight, compared with the weight? About 1 : 1000 is healthy. Below 1 : 10,000 the layer is
-# asleep; above 1 : 100 it forgets faster than it learns. `viz.flow` measures it. Three learning rates, same network:
+# How far does a step move a weight, compared with the weight itself? In long trainings of large networks about 1 : 1000
+# is usual (the dotted line). Our small one, with 31 steps in all, likes it ten times faster. At 1 : 10,000 it is
+# asleep; where steps are as large as the weights it forgets faster than it learns. Three learning rates, same network:
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 3))
-for lr in (1e-5, 1e-3, 1e-1):
+for lr in (1e-5, 1e-2, 1.0):
     model, ratios = network(), []
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     for batch in torch.randperm(1442).split(48):
@@ -335,9 +336,12 @@ axis.set(xlabel="step", ylabel="update : weight", title="first layer")
 axis.legend()
 plt.show()
 
+# %% [markdown]
+# `viz.flow` measures this for every parameter, together with the activations and the gradients.
+
 # %%
 model = network()
-optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 with viz.flow(model) as flow:
     for batch in torch.randperm(1442).split(48):
         optimizer.zero_grad()
