@@ -1,18 +1,23 @@
-"""``torch.accelerator``: the device beside the processor, whichever there is. There is none in this version."""
+"""``torch.accelerator``: the device beside the processor, whichever there is: a GPU."""
 
-__all__ = ["current_accelerator", "device_count", "is_available"]
+from . import cuda
+from .cuda import device_count, is_available, synchronize
+from .device import device
 
-
-def is_available():
-    """Whether there is one: no."""
-    return False
-
-
-def device_count():
-    """How many there are."""
-    return 0
+__all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "set_device_index",
+           "synchronize"]
 
 
 def current_accelerator(check_available=False):
-    """The device, or None."""
-    return None
+    """The kind of device, ``device("cuda")``, or None where there is none."""
+    return device("cuda") if is_available() else None
+
+
+def current_device_index():
+    """The number of the GPU in use."""
+    return cuda.current_device()
+
+
+def set_device_index(device):
+    """Use another GPU."""
+    cuda.set_device(device)
