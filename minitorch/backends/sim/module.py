@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from . import report as reports
+from . import reports
 from .build import kernel_library
 from .device import RawFinding, RawLaunch, runtime, settings
-from .errors import BadLaunch
+from .errors import BadLaunch, Uninitialised
 
 MAX_THREADS, MAX_SHARED = 1024, 227 << 10     # of a block; shared memory of sm_90
 MAX_GRID, MAX_BLOCK = (2 ** 31 - 1, 65535, 65535), (1024, 1024, 64)
@@ -119,6 +119,7 @@ class Module:
 
     @staticmethod
     def _raise(entry, grid, block, shared, findings):
+        findings.sort(key=lambda finding: finding.error is Uninitialised)      # often what a race leads to
         head = f"{entry}<<<{grid}, {block}{f', {shared}' if shared else ''}>>>: "
         error = findings[0].error(head + "\n".join(map(str, findings)))
         error.reports = findings
@@ -194,7 +195,7 @@ def trace(limit=10000, block=None):
 
     block: only that block, (x, y, z); None for all.
     """
-    from .trace import Trace
+    from .traces import Trace
     outer, _recording.trace = _recording.trace, Trace(limit, block)
     try:
         yield _recording.trace

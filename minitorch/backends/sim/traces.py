@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .device import locate
-from .report import Site, site_of
+from .reports import Site, site_of
 
 KINDS = ("load", "store", "atomic", "barrier")
 SPACES = ("global", "shared", "")
@@ -14,18 +14,19 @@ RAW = np.dtype([("site", "u4"), ("kind", "u4"), ("space", "u4"), ("bytes", "u4")
 
 
 class Event(NamedTuple):
-    """One access to memory by one thread, or its arrival at a barrier of the block."""
+    """One access to memory by one thread, or its arrival at a barrier of the block. `minitorch.viz.kernel` draws them."""
 
     kernel: str
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
-    site: Site                     # .file, .line, .text (the source line), .instruction (the PTX)
+    line: int                      # of the kernel's own file; 0 where the PTX has no lines
     kind: str                      # "load", "store", "atomic", "barrier"
     space: str                     # "global", "shared"; "" for a barrier
-    memory: str                    # which allocation; "shared" for shared memory
-    offset: int                    # of the first byte, in bytes, in that allocation or in the shared memory of the block
-    address: int                   # the device address; for shared memory the offset
+    address: int                   # of the first byte; in shared memory from its beginning
     bytes: int
+    array: str                     # the label of the allocation; "shared" for shared memory
+    offset: int                    # of the first byte from the beginning of `array`
+    site: Site                     # .file, .line, .text (the source line), .instruction (the PTX)
 
 
 class Trace:
@@ -48,9 +49,13 @@ class Trace:
             site, kind, space, nbytes, block, thread, address = row.tolist()
             if site not in sites:
                 sites[site] = site_of(program, site)
-            memory, offset = ("shared", address) if space == 1 else (locate(address) or ("", 0)) if kind < 3 else ("", 0)
-            self.events.append(Event(entry, tuple(block), tuple(thread), sites[site], KINDS[kind], SPACES[space], memory,
-                                     offset, address, nbytes))
+            array, offset = "", 0
+            if SPACES[space] == "shared":
+                array, offset = "shared", address
+            elif SPACES[space] == "global":
+                array, offset = locate(address) or ("", 0)
+            self.events.append(Event(entry, tuple(block), tuple(thread), sites[site].own_line, KINDS[kind], SPACES[space],
+                                     address, nbytes, array, offset, sites[site]))
 
     def of(self, thread, block=(0, 0, 0)):
         """The events of one thread: `thread` and `block` are (x, y, z), or an int for x."""

@@ -1,6 +1,7 @@
 """Findings in words, and reports of what memory accesses cost: coalescing and bank conflicts by source line."""
 
 import os
+import re
 from dataclasses import dataclass
 
 from .errors import KINDS
@@ -43,6 +44,16 @@ class Site:
         """The source line."""
         return source_line(self.file, self.line)
 
+    @property
+    def own_line(self):
+        """The line of the kernel's own file: that of the call where the instruction comes from another file."""
+        return self.inlined_line if self.inlined_line and self.inlined_file != self.file else self.line
+
+    def quote(self):
+        """The source line and that of the call it was inlined at, as "12 | text", indented; "" where there is no text."""
+        places = [(self.line, self.text), (self.inlined_line, source_line(self.inlined_file, self.inlined_line))]
+        return "".join(f"\n    {line} | {text}" for line, text in places if text)
+
 
 def site_of(program, number):
     file, line, inlined_file, inlined_line, instruction = program.sites[number]
@@ -61,13 +72,11 @@ class Finding:
     thread: tuple[int, int, int]
 
     def __str__(self):
-        quote = f"\n    {self.site.line} | {self.site.text}" if self.site.text else ""
-        return f"{self.message}\n  at {self.site}, block {self.block}, thread {self.thread}{quote}"
+        return f"{self.message}\n  at {self.site}, block {self.block}, thread {self.thread}{self.site.quote()}"
 
 
 def finding_of(program, raw):
     """The `Finding` of a record of the runtime, in which "{12}" stands for site 12."""
-    import re
     message = re.sub(r"\{(\d+)\}", lambda m: str(site_of(program, int(m[1]))), raw.text.decode("utf-8", "replace"))
     return Finding(KINDS[raw.kind], message, site_of(program, raw.site), tuple(raw.block), tuple(raw.thread))
 
