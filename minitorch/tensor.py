@@ -458,10 +458,10 @@ def pointer(array):
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
 
 
-def mark_view(view, source):
+def mark_view(view, source, ref=weakref.ref):
     """Note that `view` looks at the memory of `source`, unless the op had to copy."""
-    base = view.array.base
-    if base is None or (base is not source.array and base is not source.array.base):
+    base, array = view.array.base, source.array
+    if base is not array and (base is None or base is not array.base):
         return
     root = source._base
     if root is None:
@@ -469,9 +469,9 @@ def mark_view(view, source):
     view._base = root
     views = root._views
     if views is None:
-        root._views = [weakref.ref(view)]
+        root._views = [ref(view)]
     else:
-        views.append(weakref.ref(view))
+        views.append(ref(view))
         n = len(views)
         if n >= 16 and n & (n - 1) == 0:                   # now and then, forget the ones that are gone
             views[:] = [ref for ref in views if ref() is not None]

@@ -69,9 +69,12 @@ def count(shape, dim):
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`. Integers and bools are summed in int64."""
     kind = input.dtype.kind
+    kept = None if kind == "f" or kind == "c" else "int64"
     if dim is not None:
         dim = axes(input, dim)
-    return F.xp.add.reduce(input, dim, None if kind == "f" or kind == "c" else "int64", None, keepdim)
+    elif not keepdim and kept is None:                     # into an array, as the sum of all would come as a number
+        return F.xp.add.reduce(input, None, None, F.xp.empty((), input.dtype), False)
+    return F.xp.add.reduce(input, dim, kept, None, keepdim)
 
 
 @op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(

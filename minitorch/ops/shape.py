@@ -15,8 +15,13 @@ def ints(sizes):
     """The sizes given as ``f(2, 3)`` or ``f((2, 3))``, as a tuple of ints."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
+    for n in sizes:
+        if n.__class__ is not int:
+            break
+    else:
+        return sizes if sizes.__class__ is tuple else tuple(sizes)
     try:
-        return tuple([n if n.__class__ is int else index(n) for n in sizes])
+        return tuple([index(n) for n in sizes])
     except TypeError as error:
         raise TypeError(f"sizes must be ints, got {sizes!r}: {error}") from None
 

@@ -23,16 +23,10 @@ def dim_of(x, dim, extra=0):
 def view_as_shape(self, shape):
     """`self` in another shape without copying; RuntimeError where the strides do not allow that."""
     out = reshape(self, shape)
-    if out.array.size and not shares(out.array, self.array):
+    if out._base is None and out.array.size:               # it had to copy
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
                            "spans across two contiguous subspaces). Use .reshape(...) instead.")
     return out
-
-
-def shares(a, b):
-    """Whether two arrays of one origin look at the same memory."""
-    base = a.base
-    return a is b or base is b or (base is not None and base is b.base)
 
 
 @method
