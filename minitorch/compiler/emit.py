@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from . import buffers
+from . import buffers, fused
 from .program import Instruction, Value
 
 __all__ = ["Source"]
@@ -30,11 +30,13 @@ BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into 
 class Source:
     """Writes the source of one program; ``text``, and in ``scope`` the objects that it names."""
 
-    def __init__(self, program, inputs, captured, name="run", summary="", tensor_names=None):
-        self.tensor_names = tensor_names or {}
+    def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None):
+        self.backend, self.tensor_names = backend, tensor_names or {}
+        self.on_cpu = backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.taken, self.counts = {}, {}, [], {"np", "F", "s", "i", name}, {}
-        self.groups = find_groups(program, buffers.last_uses(program))
+        joins = is_blockable if self.on_cpu else fused.can_join
+        self.groups = find_groups(program, buffers.last_uses(program), joins)
         inner = {v for g in self.groups.values() for v in g.inner}
         ends = {n: first + len(g.instructions) - 1 for first, g in self.groups.items()
                 for n in range(first, first + len(g.instructions))}
@@ -47,15 +49,17 @@ class Source:
 
     def imports(self, body):
         text = "\n".join(body)
-        lines = ["import numpy as np"]
+        lines = ["import numpy as np"] if self.on_cpu else [
+            "from minitorch import backends", "", f"F = backends.get({str(self.backend.device)!r})",
+            "np = F.xp    # NumPy's names, for the arrays of this device"]
         if "set_gradients(" in text:
             lines += ["", "from minitorch.compiler.emit import set_gradients"]
-        if "F." in text:
+        if "F." in text and self.on_cpu:
             lines += ["", "from minitorch.backends import cpu as F    # ops that are more than a NumPy call"]
         return lines
 
     def allocations(self):
-        return [f"memory{i} = np.empty({size}, np.uint8)" for i, size in enumerate(self.sizes)] + self.setup
+        return [f"memory{i} = np.empty(({size},), np.uint8)" for i, size in enumerate(self.sizes)] + self.setup
 
     # -- names ---------------------------------------------------------------------------------------------
     def fresh(self, wanted):
@@ -148,7 +152,7 @@ class Source:
 
     def scalar_operands(self, i):
         """The operands of a ufunc with numbers as 0-d arrays of the result's type: NumPy converts those faster."""
-        if not buffers.is_elementwise(i):
+        if not buffers.is_elementwise(i) or not self.on_cpu:
             return i.args
         arrays = [a for a in i.args if isinstance(a, Value)]
         kind = arrays[0].dtype if arrays else None
@@ -187,7 +191,8 @@ class Source:
                 self.phase = i.phase
                 lines.append(f"    # {self.phase}")
             if n in self.groups:
-                lines += ["    " + line for line in self.block_loop(self.groups[n])]
+                write = self.block_loop if self.on_cpu else self.fused_kernel
+                lines += ["    " + line for line in write(self.groups[n])]
             elif i not in skip:
                 lines += ["    " + line for text in self.statement(i) for line in text.split("\n")]
         results = [self.name_of(v) for v in self.program.kept()]
@@ -236,8 +241,8 @@ class Source:
         key = place, v.shape, v.dtype
         if key not in self.names:
             self.names[key] = self.numbered("b")
-            shape = ", ".join(map(str, v.shape)) + ("," if len(v.shape) == 1 else "")
-            self.setup.append(f"{self.names[key]} = np.ndarray(({shape}), np.{np.dtype(v.dtype).name}, memory{place})")
+            self.setup.append(f"{self.names[key]} = memory{place}[:{v.nbytes}].view({self.spell(v.dtype)})"
+                              f".reshape({v.shape!r})")
         return self.names[key]
 
     def effect(self, i):
@@ -289,6 +294,19 @@ class Source:
                 self.names.pop(v, None)
         return lines
 
+    def fused_kernel(self, group):
+        """A run of elementwise calls as one kernel of the device."""
+        name = self.numbered("fused")
+        text, signature, outs, ins = fused.cuda_source(group, name)
+        self.setup += ["from minitorch.compiler.fused import Fused", "",
+                       f"{name} = Fused(F, r'''{text}''', {signature!r})", ""]
+        lines = []
+        for v in outs:
+            place = self.places.get(v)
+            made = self.buffer(place, v) if place is not None else f"F.empty({v.shape!r}, {self.spell(v.dtype)})"
+            lines.append(f"{self.name_of(v)} = {made}")
+        return [*lines, f"{name}({', '.join(map(self.name_of, outs + ins))})    # {len(group.instructions)} steps"]
+
     def scratch_block(self, group, v, scratch, i):
         """A block-sized array for a result that is only read in the loop."""
         free = group.free.setdefault(v.dtype, [])
@@ -309,7 +327,7 @@ def set_gradients(pairs):
     """Put arrays where an optimiser looks for gradients."""
     from ..tensor import wrap
     for p, g in pairs:
-        p._grad = wrap(g if isinstance(g, np.ndarray) else np.asarray(g), p.backend)
+        p._grad = wrap(g if isinstance(g, p.backend.ndarray) else p.backend.asarray(g), p.backend)
 
 
 # ------------------------------------------------------------------ runs of elementwise calls
@@ -326,7 +344,7 @@ class Group:
                 self.last[v] = i
 
 
-def find_groups(program, last):
+def find_groups(program, last, joins):
     """The runs of at least two elementwise calls on large arrays; number of the first instruction -> Group."""
     groups, run = {}, []
 
@@ -341,10 +359,10 @@ def find_groups(program, last):
         run.clear()
 
     for n, i in enumerate(program.instructions):
-        fits = is_blockable(i) and (not run or i.results[0].shape == run[0][1].results[0].shape)
+        fits = joins(i) and (not run or i.results[0].shape == run[0][1].results[0].shape)
         if not fits:
             close(n)
-            fits = is_blockable(i)
+            fits = joins(i)
         if fits:
             run.append((n, i))
     close(len(program.instructions))

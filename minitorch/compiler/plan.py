@@ -11,8 +11,6 @@ import keyword
 import linecache
 from typing import Any
 
-import numpy as np
-
 from .. import backends
 from ..autograd import engine, graph
 from ..autograd.graph import Selected, Several
@@ -43,8 +41,8 @@ class Plan:
         plan = Plan()
         base = tensors[0].backend if tensors else backends.default
         plan.base, plan.name = base, getattr(function, "__name__", "run").strip("<>") or "run"
-        if base is not backends.cpu or any(t.backend is not base for t in tensors):
-            plan.reason = f"its tensors are on {base.device}, and only those of the CPU are compiled"
+        if any(t.backend is not base for t in tensors):
+            plan.reason = "its arguments are on several devices"
             return plan, function(*args, **kwargs)
         tracing = Tracing(base)
         grads = {id(t): (t, t._grad) for t in tracing.tensors}
@@ -92,7 +90,7 @@ class Plan:
         program = recorder.program
         seeds = []
         for t in outputs:
-            seed = Traced(np.ones(t.array.shape, t.array.dtype), recorder)
+            seed = Traced(self.base.xp.ones(t.array.shape, t.array.dtype), recorder)
             seed.value = recorder.known(seed.array, "input", None)
             seed.value.name = "g"
             seeds.append(wrap(seed, t.backend))
@@ -126,10 +124,10 @@ class Plan:
         if self.backward is not None:
             self.backward.split(self, program)
         self.targets = [t for t, _ in program.gradients]
-        self.source, self.function = build(self.name, program, inputs, self.captured, names)
+        self.source, self.function = build(self.name, program, inputs, self.captured, names, self.base)
         if self.backward is not None:
             text, self.backward.function = build(self.name + "_backward", self.backward.program,
-                                                 self.backward.seeds, self.backward.saved, names)
+                                                 self.backward.seeds, self.backward.saved, names, self.base)
             self.source += "\n\n" + text
         self.count, self.made = len(leaves), [v is not None for _, v in program.gradients]
 
@@ -236,7 +234,8 @@ class CompiledNode(Several):
         if self.time != graph.clock:
             self.check_unwritten()
         backward = self.plan.backward
-        seeds = [np.zeros(v.shape, v.dtype) if x is None else x for x, v in zip(g, backward.seeds)]
+        zeros = self.plan.base.xp.zeros
+        seeds = [zeros(v.shape, v.dtype) if x is None else x for x, v in zip(g, backward.seeds)]
         results = backward.function(*seeds, *self.saved)
         return tuple(None if k is None or p is None else results[k] for k, p in zip(backward.which, self.parents))
 
@@ -337,14 +336,14 @@ def left_by_step(program, t, v):
     return bool(steps) and v is not None and any(x is t and g is v for x, g in steps[-1].args[1])
 
 
-def build(name, program, inputs, captured, names):
+def build(name, program, inputs, captured, names, base):
     """The source of a program and the function that it defines."""
     global count
     count += 1
     summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
     if not name.isidentifier() or keyword.iskeyword(name):
         name = "run"
-    source = Source(program, inputs, captured, name, summary, names)
+    source = Source(program, inputs, captured, base, name, summary, names)
     filename = f"<compiled {name} {count}>"
     scope = dict(source.scope)
     scope.setdefault("set_gradients", set_gradients)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor import pointer
+
 __all__ = ["Value", "Instruction", "Program"]
 
 
@@ -219,7 +221,9 @@ class Program:
                 continue
             v = i.args[0]
             maker = makers.get(v.root)
-            if maker is None or maker.kind != "call" or maker.part != i.part or v.root in kept or last[v.root] != n:
+            if maker is None or maker.kind not in ("call", "method") or maker.part != i.part:
+                continue
+            if v.root in kept or last[v.root] != n:
                 continue
             if v.example.flags.c_contiguous and v.nbytes == v.root.nbytes:
                 mapping[i.results[0]] = v
@@ -233,7 +237,7 @@ class Program:
 def look(v):
     """How a value looks at its memory."""
     a = v.example
-    return v.root, a.__array_interface__["data"][0], a.shape, a.strides, a.dtype
+    return v.root, pointer(a), a.shape, a.strides, a.dtype
 
 
 def frozen(x):

@@ -34,7 +34,8 @@ INLINE = frozenset(("linear", "matmul", "sum", "mean", "sum_to", "square", "addm
 class Recorder:
     """Writes down one run: the program so far, and the names of the arrays in it."""
 
-    def __init__(self):
+    def __init__(self, ndarray=np.ndarray):
+        self.ndarray = ndarray
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}                                    # id of an array that owns memory -> (it, its root Value)
         self.owners = {}                                   # the same -> the Traced array that owns it
@@ -71,14 +72,14 @@ class Recorder:
             if x.value is None:
                 x.value = self.known(x.array, "constant" if x.tensor is None else "captured", x.tensor)
             return x.value
-        if owner(x).__class__ is np.ndarray and id(owner(x)) in self.roots:
+        if id(owner(x)) in self.roots:
             if self.roots[id(owner(x))][1].kind != "constant":
                 self.give_up("an array of the program was read past the trace")
         return self.known(x, "constant", None)
 
     def lift(self, x):
         """A nest of operands with Values in place of arrays."""
-        if isinstance(x, (Traced, np.ndarray)):
+        if isinstance(x, (Traced, self.ndarray)):
             return self.value_of(x)
         if hasattr(x, "_fields"):                          # a plan of an op's own: the same in every run
             if next(arrays_in(tuple(x)), None) is not None:
@@ -118,8 +119,8 @@ class Recorder:
 
     def wrap(self, result, instruction):
         """Arrays of a result as traced ones; with an instruction they become its results."""
-        if isinstance(result, (np.ndarray, np.generic)):
-            traced = Traced(np.asarray(result), self)
+        if isinstance(result, (self.ndarray, np.generic)):
+            traced = Traced(np.asarray(result) if isinstance(result, np.generic) else result, self)
             if instruction is not None:
                 traced.value = self.made(traced.array)
                 traced.value.scalar = isinstance(result, np.generic)
@@ -265,8 +266,8 @@ class Traced:
         if name in ("T", "real", "imag", "mT"):
             return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
         if name in ("fill", "sort", "partition", "put", "resize", "itemset"):
-            return lambda *args, **kwargs: self.recorder.call("method", name, getattr(np.ndarray, name),
-                                                              (self, *args), kwargs, (self,))
+            return lambda *args, **kwargs: self.recorder.call(
+                "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs, (self,))
         return lambda *args, **kwargs: self.recorder.call(
             "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs, out_of(kwargs))
 
@@ -315,8 +316,8 @@ class TracedModule:
 
     def __getattr__(self, name):
         found = getattr(self._module, name)
-        if isinstance(found, np.ufunc):
-            return TracedUfunc(found, self._recorder)
+        if isinstance(getattr(np, name, None), np.ufunc) and self._name == "np":
+            return TracedUfunc(found, name, self._recorder)
         if hasattr(found, "__path__") or (hasattr(found, "__name__") and found.__class__.__name__ == "module"):
             return TracedModule(found, self._recorder, f"{self._name}.{name}")
         if isinstance(found, type) or not callable(found):
@@ -327,7 +328,7 @@ class TracedModule:
             return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
         if name == "asarray":                              # of what is one already: itself
             return lambda x, *args, **kwargs: (
-                x if isinstance(x, Traced) and isinstance(x.array, np.ndarray) and not args and not kwargs else
+                x if isinstance(x, Traced) and not args and not kwargs else
                 recorder.call("call", path, found, (x, *args), kwargs))
         return lambda *args, **kwargs: recorder.call("call", path, found, args, kwargs, out_of(kwargs))
 
@@ -335,20 +336,21 @@ class TracedModule:
 class TracedUfunc:
     """One ufunc of the array module, and its methods (`reduce`, `at`, ...)."""
 
-    def __init__(self, ufunc, recorder):
+    def __init__(self, ufunc, name, recorder):
         self._ufunc, self._recorder = ufunc, recorder
+        self._name, self._nin = getattr(np, name).__name__, getattr(np, name).nin
 
     def __call__(self, *inputs, **kwargs):
-        inputs, out = inputs[:self._ufunc.nin], inputs[self._ufunc.nin:]
+        inputs, out = inputs[:self._nin], inputs[self._nin:]
         if out:
             kwargs["out"] = out[0] if len(out) == 1 else out
-        return self._recorder.call("call", f"np.{self._ufunc.__name__}", self._ufunc, inputs, kwargs, out_of(kwargs))
+        return self._recorder.call("call", f"np.{self._name}", self._ufunc, inputs, kwargs, out_of(kwargs))
 
     def __getattr__(self, name):
         found = getattr(self._ufunc, name)
         if not callable(found):
             return found
-        path = f"np.{self._ufunc.__name__}.{name}"
+        path = f"np.{self._name}.{name}"
 
         def call(*args, **kwargs):
             writes = (args[0],) if name == "at" else out_of(kwargs)
@@ -369,7 +371,8 @@ class Tracer(Backend):
     def __getattr__(self, name):
         plain = name.removeprefix("full_")
         row = OPS.get(plain)
-        if row is None or row.xp_name or row.view or plain in INLINE or plain in self.__dict__:
+        inline = plain in INLINE and plain not in self.base.kernels
+        if row is None or row.xp_name or row.view or inline or plain in self.__dict__:
             return super().__getattr__(name)
         found = self.opaque(name, getattr(self.base, name))
         setattr(self, name, found)
@@ -405,7 +408,7 @@ class Tracing:
     def __init__(self, base):
         from ..optim import Optimizer, lr_scheduler
         kinds = Optimizer, lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau
-        self.base, self.recorder = base, Recorder()
+        self.base, self.recorder = base, Recorder(base.ndarray)
         self.tracer = Tracer(base, self.recorder)
         found = [x for x in gc.get_objects() if issubclass(type(x), (Tensor, *kinds))]
         self.tensors = [x for x in found if isinstance(x, Tensor) and getattr(x, "backend", None) is base]
@@ -426,7 +429,9 @@ class Tracing:
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
         held, key = dict(held), (self.base.device.type, self.base.device.index)
         self.outer = backends.default, backends.cpu, backends._made.get(key), engine.run
-        backends._made[key] = backends.cpu = self.tracer
+        backends._made[key] = self.tracer
+        if backends.cpu is self.base:
+            backends.cpu = self.tracer
         if backends.default is self.base:
             backends.default = self.tracer
         engine.run = self.run_backward
