@@ -22,7 +22,7 @@ def take_rows(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
     if input.size and input.min() < 0:
         raise IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got {int(input.min())}")
     try:
-        return F.xp.take(weight, input, axis=0)
+        return weight[input]
     except IndexError:
         raise IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got "
                          f"{int(input.max())}") from None
@@ -63,22 +63,32 @@ def embedding_gather(F, weight, input: Other, *, padding_idx, scale_grad_by_freq
 def sum_rows(xp, index, rows, n):
     """(n, D): the sums of the rows of each index.
 
-    Sorted by index; then, again and again, every second row of an index is added to the one before it, until each
-    has one. `add.reduceat` takes five times as long, `add.at` too.
+    The rows are sorted by index, and the indices by how many rows they have. Then the second rows of all indices that
+    have one are added to their first, the third ones, and so on: `add.reduceat` takes three times as long where rows
+    are few to an index, `add.at` ten times. Where they are many, `add.reduceat` is faster.
     """
-    order = xp.argsort(index, kind="stable")
-    index, rows, at = index[order], rows[order], xp.arange(len(index))
-    while True:
-        first = xp.ones(len(index), bool)
-        first[1:] = index[1:] != index[:-1]
-        if first.all():
-            break
-        place = xp.arange(len(index))
-        odd = (place - xp.maximum.accumulate(xp.where(first, place, 0))) % 2 == 1
-        rows[at[xp.flatnonzero(odd) - 1]] += rows[at[odd]]
-        at, index = at[~odd], index[~odd]
     out = xp.zeros((n, rows.shape[1]), rows.dtype)
-    out[index] = rows[at]
+    if not len(index):
+        return out
+    order = xp.argsort(index, kind="stable")
+    index = index[order]
+    first = xp.ones(len(index), bool)
+    xp.not_equal(index[1:], index[:-1], out=first[1:])
+    start = xp.flatnonzero(first)
+    if len(index) > 8 * len(start):
+        out[index[start]] = xp.add.reduceat(rows[order], start, axis=0)
+        return out
+    counts = xp.diff(start, append=len(index))
+    by_count = xp.argsort(-counts, kind="stable")
+    start, counts = start[by_count], counts[by_count]
+    sums, k = rows[order[start]], 1
+    while True:
+        more = int(xp.count_nonzero(counts > k))           # those with another row come first
+        if not more:
+            break
+        sums[:more] += rows[order[start[:more] + k]]
+        k += 1
+    out[index[start]] = sums
     return out
 
 
