@@ -172,7 +172,7 @@ def test_missing_compiler_is_named(monkeypatch):
 
 def test_ptx_without_lines():
     module = compile_module(KERNEL % 1, "lines.cu")
-    assert module.entries["k"].parameters == [(8, 8)]
+    assert module.entries["k"].max_threads == 0
     ptx = """.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];
 st.global.u32 [%rd1+64], 5;\nret;\n}"""
     bare = sim.load(ptx)

@@ -4,7 +4,7 @@
 class SimulatorError(RuntimeError):
     """A mistake that the simulator found in a kernel, or in how it was launched."""
 
-    reports: list = []             # the findings, each a `reports.Finding`; the class is that of the first
+    reports: list = []             # the findings, each a `report.Finding`; the class is that of the first
 
 
 class OutOfBounds(SimulatorError):

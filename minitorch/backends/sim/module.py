@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from . import reports
+from . import report as reports
 from .build import kernel_library
 from .device import RawFinding, RawLaunch, runtime, settings
 from .errors import BadLaunch, Uninitialised

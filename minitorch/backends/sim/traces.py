@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .device import locate
-from .reports import Site, site_of
+from .report import Site, site_of
 
 KINDS = ("load", "store", "atomic", "barrier")
 SPACES = ("global", "shared", "")
