@@ -18,6 +18,7 @@ __all__ = ["Generator", "default_generator"]
 
 DEFAULT_SEED = 67280421310721          # of a new Generator; the default generator starts unpredictably
 UNIT = np.float32(2.0**-24)
+COUNTER_BASED = "cuda", "sim"          # types of devices whose generators are not this one
 BLOCK = 1 << 15                        # words drawn at a time: what comes of them stays in the cache
 
 # PyTorch's serialised state, 5056 bytes: the words of the engine in 64 bits each, relics of an older generator,
@@ -36,9 +37,15 @@ class Generator:
     """A pseudo-random stream of its own: ``rand(3, generator=Generator().manual_seed(0))``.
 
     The same seed gives the same numbers as in PyTorch on the CPU, and a state saved by one can be loaded into the
-    other. A generator is picklable and copyable. `device` says where the numbers are wanted; they are drawn on the
-    CPU and, for another device, copied there, so that they do not depend on the device (in PyTorch they do).
+    other. A generator is picklable and copyable. `device` says where the numbers are wanted. CUDA devices and the
+    simulator have a generator of another kind (`minitorch/philox.py`), as in PyTorch.
     """
+
+    def __new__(cls, device="cpu"):
+        if cls is Generator and make_device(device).type in COUNTER_BASED:
+            from .philox import PhiloxGenerator
+            cls = PhiloxGenerator
+        return super().__new__(cls)
 
     def __init__(self, device="cpu"):
         self._device = make_device(device)
@@ -59,15 +66,20 @@ class Generator:
 
         A negative seed counts from 2**64; the engine uses the low 32 bits.
         """
+        self._seed = self.check_seed(seed)
+        self._seeder.seed(self._seed & 0xFFFFFFFF)
+        self.spare = self._spare32 = None
+        return self
+
+    @staticmethod
+    def check_seed(seed):
+        """A seed as a number from 0 to 2**64 - 1."""
         if isinstance(seed, (bool, float)) or not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         seed = operator.index(seed)
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError(f"Overflow when unpacking long long: a seed lies from -2**63 to 2**64 - 1, got {seed}")
-        self._seed = seed % (1 << 64)
-        self._seeder.seed(self._seed & 0xFFFFFFFF)
-        self.spare = self._spare32 = None
-        return self
+        return seed % (1 << 64)
 
     def seed(self):
         """Seed from the operating system's randomness; returns the seed."""
@@ -183,3 +195,29 @@ def unit_double(words):
 
 default_generator = Generator()
 default_generator.seed()
+defaults = {"cpu": default_generator}  # by device
+
+
+def default_of(device):
+    """The generator that is drawn from for a device where none is given.
+
+    CUDA devices and the simulator have one each, which starts from the seed of the CPU's; the other devices share the
+    CPU's.
+    """
+    if device.type not in COUNTER_BASED:
+        return default_generator
+    found = defaults.get(str(device))
+    if found is None:
+        found = defaults[str(device)] = Generator(device).manual_seed(default_generator.initial_seed())
+    return found
+
+
+def default_states():
+    """The states of all default generators, for `restore_defaults`."""
+    return {name: g.state_bytes() for name, g in defaults.items()}
+
+
+def restore_defaults(states):
+    """Bring default generators back to the states that they had."""
+    for name, state in states.items():
+        defaults[name].load_bytes(state)

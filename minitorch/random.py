@@ -5,7 +5,7 @@ The functions that draw from it are in `minitorch.ops.random`; docs/randomness.m
 
 import contextlib
 
-from .generator import Generator, default_generator
+from .generator import Generator, default_generator, default_states, defaults, restore_defaults
 from .op import composite
 
 __all__ = ["Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state",
@@ -14,14 +14,18 @@ __all__ = ["Generator", "default_generator", "manual_seed", "seed", "initial_see
 
 @composite(method=False)
 def manual_seed(seed):
-    """Start the default generator's stream of `seed`, an integer from -2**63 to 2**64 - 1; returns the generator."""
-    return default_generator.manual_seed(int(seed))
+    """Start the default generators' streams of `seed`, an integer from -2**63 to 2**64 - 1; returns the CPU's."""
+    for generator in defaults.values():
+        generator.manual_seed(int(seed))
+    return default_generator
 
 
 @composite(method=False)
 def seed():
-    """Seed the default generator from the operating system's randomness; returns the seed."""
-    return default_generator.seed()
+    """Seed the default generators from the operating system's randomness; returns the seed."""
+    found = default_generator.seed()
+    manual_seed(found)
+    return found
 
 
 @composite(method=False)
@@ -44,14 +48,13 @@ def set_rng_state(new_state):
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, device_type=None):
-    """A context at whose end the default generator is again where it was at the beginning.
+    """A context at whose end the default generators are again where they were at the beginning.
 
-    All devices draw from that one generator, so that `devices` and `device_type` make no difference. Without
-    `enabled` nothing is restored.
+    Those of all devices are, so that `devices` and `device_type` make no difference. Without `enabled` nothing is
+    restored.
     """
-    state = default_generator.state_bytes() if enabled else None
+    states = default_states() if enabled else {}
     try:
         yield
     finally:
-        if enabled:
-            default_generator.load_bytes(state)
+        restore_defaults(states)

@@ -269,9 +269,7 @@ def integers(gen, n, dtype, low, high):
 @filler
 def random_bits(gen, n, dtype):
     """Integers from 0 to the largest of an integer dtype, or to 2**digits of a floating-point one."""
-    digits = {"bool": 1, "float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}.get(dtype.name)
-    if digits is None:
-        digits = dtype.itemsize * 8 - (dtype.kind == "i")
+    digits = digits_of(dtype)
     modulus = (1 << digits) + (dtype.kind not in "iub")
     for part, words in gen.blocks(n, 1 if digits <= 32 else 2):
         draw = words if digits <= 32 else pairs(words)
@@ -280,6 +278,12 @@ def random_bits(gen, n, dtype):
         else:
             draw %= np.uint64(modulus)
         yield part, draw.view(np.int64)
+
+
+def digits_of(dtype):
+    """How many random bits `random_bits` fills a dtype with."""
+    found = {"bool": 1, "float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}.get(dtype.name)
+    return dtype.itemsize * 8 - (dtype.kind == "i") if found is None else found
 
 
 def pairs(words):

@@ -17,6 +17,8 @@ DEVICE = os.environ.get("MINITORCH_TEST_DEVICE", "sim")
 try:
     device = backends.get(DEVICE)
 except (ImportError, RuntimeError) as error:
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("minitorch"):
+        raise
     pytest.skip(f"kernels cannot run here: {error}", allow_module_level=True)
 
 DTYPES = {"f16": np.dtype("float16"), "bf16": bfloat16.np, "f32": np.dtype("float32"), "f64": np.dtype("float64")}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..call import require_floating
 from ..errors import worded
-from ..generator import default_generator
+from ..generator import default_of
 from ..inplace import inplace as inplace_twin
 from ..op import FUNCTIONS, Other, composite, deferred, op, publish
 from ..op import recorded as R
@@ -181,7 +181,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
     noise = backend.xp.ones_like(x)
     below = x <= 0
     drawn = np.empty(int(below.sum()))
-    noise[below] = backend.from_host(uniform(default_generator, drawn, lower, upper)).astype(x.dtype)
+    noise[below] = backend.from_host(uniform(default_of(backend.device), drawn, lower, upper)).astype(x.dtype)
     return input * wrap(noise, backend)
 
 

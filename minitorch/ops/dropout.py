@@ -1,15 +1,17 @@
 """The op table, dropout: values set to zero at random in training, the rest scaled so that the mean stays.
 
-The masks are PyTorch's on the CPU for the same seed: Bernoulli numbers of the default generator.
+The masks are PyTorch's on the CPU for the same seed: Bernoulli numbers of the default generator. On CUDA devices they
+are Philox's, and not stored.
 """
 
 import math
 import warnings
 
-from ..generator import default_generator
+from ..generator import default_of
 from ..inplace import overwrite
-from ..op import composite
+from ..op import composite, op
 from ..op import recorded as R
+from ..philox import PhiloxGenerator, Place, words
 from ..sampling import bernoulli
 from ..tensor import wrap
 from .random import draw
@@ -23,13 +25,15 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or not p or not input.array.size:
         return input
-    shape = input.array.shape
+    shape, generator = input.array.shape, default_of(input.backend.device)
     if whole_channels:
         if len(shape) < 2:
             raise RuntimeError(f"Feature dropout requires at least 2 dimensions in the input, got {len(shape)}")
         shape = shape[:2] + (1,) * (len(shape) - 2)
     if p == 1:
         out = input * 0.0
+    elif not alpha and shape == input.array.shape and isinstance(generator, PhiloxGenerator):
+        out = drop_elements(input, generator.take(), p)
     elif alpha:
         noise = noise_for(input, 1 - p, shape)
         a = 1 / math.sqrt((SATURATION * SATURATION * p + 1) * (1 - p))
@@ -42,11 +46,25 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     return overwrite(input, out, "dropout_") if inplace else out
 
 
+@op(promotion="any", namespace=None, node_name="NativeDropoutBackward0",
+    input=lambda F, g, place, p: F.drop_elements(g, place=place, p=p),
+    sample=lambda d: ([d.array((2, 9))], dict(place=Place(d.int(0, 1 << 40), 4 * d.int(0, 99)), p=0.3)))
+def drop_elements(F, input, *, place, p):
+    """`input` with the elements 0 whose word of the draw at `place` is below ``2**32 p``, the others over ``1 - p``.
+
+    For generators that compute any of their numbers at once (`minitorch.philox`): the backward pass draws the same mask
+    again, so that none is stored.
+    """
+    kept = words(place.seed, place.offset, input.size) >= round(p * 2**32)
+    noise = F.from_host((kept * (1 / (1 - p))).reshape(input.shape))
+    return input * noise.astype(input.dtype)
+
+
 def noise_for(input, p, shape):
     """A raw array of `shape` for `input`: 1 with probability `p`, else 0."""
     xp, array = input.backend.xp, input.array
     noise = xp.empty_like(array) if shape == array.shape else xp.empty(shape, array.dtype)
-    return draw(bernoulli, input.backend, noise, default_generator, p)
+    return draw(bernoulli, input.backend, noise, default_of(input.backend.device), p)
 
 
 @composite(namespace="nn.functional")

@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes, rejection, sampling
 from ..autograd.grad_mode import grad_mode
 from ..autograd.graph import written
-from ..generator import Generator, default_generator
+from ..generator import Generator, default_of
 from ..inplace import adopt, check_is_no_leaf, require_no_overlap, resize_to
 from ..op import composite, method, recorded
 from ..tensor import Tensor, contiguous_format, wrap
@@ -29,7 +29,7 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 def choose(generator, backend, name):
     """The generator to draw from: the given one, which must be for the tensor's device, or the default one."""
     if generator is None:
-        return default_generator
+        return default_of(backend.device)
     if not isinstance(generator, Generator):
         raise TypeError(f"{name}(): argument 'generator' must be minitorch.Generator, not {type(generator).__name__}")
     if generator.device.type != backend.device.type:

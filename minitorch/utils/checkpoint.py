@@ -6,7 +6,7 @@ Chen et al. (2016), "Training deep nets with sublinear memory cost", https://arx
 from ..autograd import engine
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..generator import default_generator
+from ..generator import default_states, restore_defaults
 from ..tensor import Tensor
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
@@ -30,7 +30,7 @@ class _Checkpoint(Function):
     @staticmethod
     def forward(ctx, function, preserve, anchor, *args):
         ctx.function, ctx.preserve = function, preserve
-        ctx.state = default_generator.get_state() if preserve else None
+        ctx.state = default_states() if preserve else None
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*[a if isinstance(a, Tensor) else None for a in args])
         with no_grad():
@@ -40,15 +40,15 @@ class _Checkpoint(Function):
     def backward(ctx, *grads):
         inputs = [a if t is None else t.detach().requires_grad_(t.requires_grad)
                   for a, t in zip(ctx.args, ctx.saved_tensors)]
-        now = default_generator.get_state()
+        now = default_states()
         if ctx.preserve:
-            default_generator.set_state(ctx.state)
+            restore_defaults(ctx.state)
         try:
             with enable_grad():
                 outputs = ctx.function(*inputs)
         finally:
             if ctx.preserve:
-                default_generator.set_state(now)
+                restore_defaults(now)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         live = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad and g is not None]
         if live:
