@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..base import Backend, check_of_memory, owner
+from . import random
 from .array import array_type
 from .layout import dense_order
 from .library import view_of
@@ -52,6 +53,10 @@ class CUDA(Backend):
         if out.size:
             self.machine.from_host(out, source.reshape(out.shape), non_blocking)
         return out
+
+    def fill_random(self, array, sampler, generator, args):
+        if array.size and not random.fill(self, array, sampler, generator, args):
+            super().fill_random(array, sampler, generator, args)
 
     def to_host(self, array):
         if not array.size:
