@@ -2,47 +2,44 @@
 #include "state.h"
 
 // ---- warp operations: each lane leaves what it brings; the last one to arrive does the work of all ---------------------
-struct Mates { u32 here = 0, gone = 0; WarpOp* ops[32] = {}; };
-static Mates mates_of(const Thread& t) {
-  Mates m;
-  u32 mask = t.op->mask, base = t.warp * 32;
-  for (u32 rest = mask; rest; rest &= rest - 1) {
-    u32 lane = __builtin_ctz(rest);
-    Thread& other = threads[base + lane];
-    if (base + lane >= thread_count || other.state == State::done) m.gone |= 1u << lane;
-    else if (other.state == State::warp && other.op->mask == mask) { m.here |= 1u << lane; m.ops[lane] = other.op; }
-  }
-  return m;
-}
-// Complete the operation that `t` waits in, if nobody is missing. False: some lane has yet to come.
+// Per warp: the lanes that wait in an operation, and those that have exited or never were.
+static u32 waiting[WARPS], gone[WARPS];
+
+// Do the operation that `t` waits in, if nobody is missing. False: some lane has yet to come.
 static bool complete(Thread& t) {
-  Mates m = mates_of(t);
-  if ((m.here | m.gone) != t.op->mask) return false;
+  const u32 mask = t.op->mask, base = t.warp * 32, left = mask & gone[t.warp];
+  if (mask & ~(waiting[t.warp] | left)) return false;
+  WarpOp* ops[32] = {};
+  for (u32 rest = mask & ~left; rest; rest &= rest - 1) {
+    u32 lane = __builtin_ctz(rest);
+    WarpOp* op = ops[lane] = threads[base + lane].op;
+    if (op->mask != mask) return false;             // it waits in another operation
+    if (op->run == t.op->run && op->site == t.op->site) continue;
+    current = &t;
+    report(Kind::divergent, t.op->site, "lanes of a warp meet in different operations: lane %u is here, lane %u at {%u} (mask %08x)",
+           t.lane, lane, op->site, mask);
+    failed = true;
+    return true;
+  }
   Thread* caller = current;
   current = &t;
-  for (u32 rest = m.here; rest; rest &= rest - 1) {
-    u32 lane = __builtin_ctz(rest);
-    if (m.ops[lane]->run == t.op->run && m.ops[lane]->site == t.op->site) continue;
-    report(Kind::divergent, t.op->site, "lanes of a warp meet in different operations: lane %u is here, lane %u at {%u} (mask %08x)",
-           t.lane, lane, m.ops[lane]->site, t.op->mask);
+  if (left) {
+    report(Kind::divergent, t.op->site, "the mask %08x of a warp operation names lanes %08x, which have exited or do not exist", mask, left);
     failed = true;
     return true;
   }
-  if (m.gone) {
-    report(Kind::divergent, t.op->site, "the mask %08x of a warp operation names lanes %08x, which have exited or do not exist",
-           t.op->mask, m.gone);
-    failed = true;
-    return true;
-  }
-  u32 base = t.warp * 32;
-  t.op->run(m.ops, m.here);
-  for (u32 rest = m.here; rest; rest &= rest - 1) threads[base + __builtin_ctz(rest)].state = State::ready;
+  t.op->run(ops, mask);
+  for (u32 rest = mask; rest; rest &= rest - 1) threads[base + __builtin_ctz(rest)].state = State::ready;
+  waiting[t.warp] &= ~mask;
   current = caller;
   return true;
 }
-void finish_warp_op(u32 warp) {
-  for (u32 i = warp * 32; i < std::min(warp * 32 + 32, thread_count) && !failed; i++)
-    if (threads[i].state == State::warp) complete(threads[i]);
+void lane_exited(const Thread& t) {
+  gone[t.warp] |= 1u << t.lane;
+  for (u32 rest = waiting[t.warp]; rest && !failed; rest &= rest - 1) {
+    Thread& other = threads[t.warp * 32 + __builtin_ctz(rest)];
+    if (other.state == State::warp) complete(other);
+  }
 }
 void warp_op(WarpOp& op) {
   if (!(op.mask >> current->lane & 1)) {
@@ -51,6 +48,7 @@ void warp_op(WarpOp& op) {
   }
   current->op = &op;
   current->state = State::warp;
+  waiting[current->warp] |= 1u << current->lane;
   if (!complete(*current) || failed) yield();
 }
 static void whole_warp(WarpOp** lanes, u32 mask, const char* what) {
@@ -171,7 +169,12 @@ bool release_converged(u32 warp) {
 // ---- barriers of the block: number 0 is __syncthreads(), 1 to 15 may be for fewer threads ------------------------------
 struct Barrier { u32 arrived; Clock clock; };       // threads that arrived without waiting, and what they had done
 static Barrier barriers[16];
-void collectives_begin_block() { for (Barrier& b : barriers) b = Barrier(); }
+void collectives_begin_block() {
+  for (Barrier& b : barriers) b = Barrier();
+  memset(waiting, 0, sizeof waiting);
+  memset(gone, 0, sizeof gone);
+  if (thread_count % 32) gone[thread_count / 32] = FULL << thread_count % 32;
+}
 
 static void wait_in_barrier(u32 id, u32 count, u32 operation, u32 predicate, u32 site) {
   if (id > 15) { report(Kind::unsupported, site, "barrier %u: there are 16", id); stop(); }

@@ -116,7 +116,7 @@ static bool run_warp(u32 warp, const std::vector<u32>& lanes, u32& done) {
       run(t);
       moved = again = true;
       if (failed) return true;
-      if (t.state == State::done) { done++; finish_warp_op(warp); }
+      if (t.state == State::done) { done++; lane_exited(t); }
       if (failed) return true;
     }
     if (!again) again = release_converged(warp);
@@ -206,7 +206,7 @@ static void run_blocks() {
     sim_grid.ctaid[0] = block % launch.grid[0];
     sim_grid.ctaid[1] = block / launch.grid[0] % launch.grid[1];
     sim_grid.ctaid[2] = block / launch.grid[0] / launch.grid[1];
-    for (u32 i = 0; i < (shared + 3) / 4; i++) memcpy(sim_shared + 4 * i, &POISON, 4);
+    std::fill_n((u32*)sim_shared, (shared + 3) / 4, POISON);
     if (launch.order == SEEDED) { warps = make_order(warps.size()); lanes = make_order(32); }
     memory_begin_block();
     collectives_begin_block();

@@ -91,7 +91,7 @@ void check_shared_read(u32 begin, u32 bytes, u32 site);
 inline bool checks(u32 which) { return launch.checks & which; }
 
 // ---- the rest --------------------------------------------------------------------------------------------------
-void finish_warp_op(u32 warp);                      // after a lane exits: perhaps the others wait for it in vain
+void lane_exited(const Thread& t);                  // perhaps the others of its warp wait for it in vain
 bool release_converged(u32 warp);                   // lanes that ask who runs with them, once no other lane can go on
 void collectives_begin_block();
 bool release_barriers(u32 done);
