@@ -7,6 +7,7 @@ import functools
 import os
 
 from . import backends
+from .backends import threads
 from .device import device
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",
@@ -35,17 +36,18 @@ def blas():
 
 
 def set_num_threads(n):
-    """Let matrix products use `n` threads (where NumPy comes with OpenBLAS; everything else runs in one)."""
+    """Let matrix products (where NumPy comes with OpenBLAS) and elementwise work on large arrays use `n` threads."""
     if not isinstance(n, int) or n <= 0:
         raise RuntimeError(f"set_num_threads expects a positive integer, got {n}")
     found = blas()
     if found is not None:
         found[0](n)
+    threads.set_number(n)
     _state["threads"] = n
 
 
 def get_num_threads():
-    """How many threads matrix products use."""
+    """How many threads matrix products, and elementwise work on large arrays, use."""
     found = blas()
     return _state["threads"] or (found[1]() if found is not None else os.cpu_count() or 1)
 

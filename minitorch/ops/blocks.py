@@ -1,11 +1,14 @@
 """Elementwise work in pieces that stay in the processor's cache, for ops that take many steps an element.
 
-On a million floats a chain of NumPy calls is bound by memory: in blocks of 32k, with `out=`, it takes half the time.
+On a million floats a chain of NumPy calls is bound by memory: in blocks of 32k, with `out=`, it takes half the time. Of
+large arrays several threads take a part each.
 """
 
 import functools
 
 import numpy as np
+
+from ..backends.threads import share
 
 
 def in_blocks(F, kernel, first, *rest, outputs=1):
@@ -21,8 +24,9 @@ def in_blocks(F, kernel, first, *rest, outputs=1):
     if arrays[0].ndim != 1 or block is None:
         kernel(F.xp, *arrays)
     else:
-        for start in range(0, first.size, block):
+        def piece(start):
             kernel(F.xp, *[x[start:start + block] for x in arrays])
+        share(piece, range(0, first.size, block), first.size)
     return outs[0] if outputs == 1 else outs
 
 
@@ -37,25 +41,26 @@ def flattened(arrays):
     return arrays
 
 
-def row_blocks(F, n, width):
-    """Slices of `n` rows of `width` elements, some 65,536 elements each, for the body of a loop.
+def in_row_blocks(F, n, width, body):
+    """``body(part)`` for slices of `n` rows of `width` elements, some 65,536 elements each.
 
     Where a row is shorter than their buffer of 8,192 elements, NumPy's functions copy operands of one number a row into
     it piece by piece, several rows at a time. Without, rows of a thousand take half the time; rows of a hundred take
     longer. So the buffer is made small meanwhile (in this context only: other threads do not see it).
     """
     if F.block is None or n * width <= F.block:
-        yield slice(0, n)
-        return
+        return body(slice(0, n))
     step = max(1, 2 * F.block // max(width, 1))
-    unbuffered = F.xp is np and 256 <= width < np.getbufsize()
-    old = np.setbufsize(16) if unbuffered else None
-    try:
-        for start in range(0, n, step):
-            yield slice(start, start + step)
-    finally:
-        if old is not None:
-            np.setbufsize(old)
+    small = F.xp is np and 256 <= width < 8192
+
+    def block(start):
+        old = np.setbufsize(16) if small else None
+        try:
+            body(slice(start, start + step))
+        finally:
+            if small:
+                np.setbufsize(old)
+    share(block, range(0, n, step), n * width)
 
 
 @functools.lru_cache(maxsize=64)

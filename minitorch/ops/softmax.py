@@ -4,7 +4,7 @@ import warnings
 
 from ..op import composite, op
 from ..op import recorded as R
-from .blocks import ones, row_blocks
+from .blocks import in_row_blocks, ones
 from .create import empty_like, zeros_like
 
 
@@ -40,12 +40,15 @@ def exponentials(F, x, dim, divide=False):
     rows, e = x.reshape(-1, d), xp.empty(x.shape, x.dtype)
     out, sums, shift = e.reshape(-1, d), *(xp.empty((len(rows), 1), x.dtype) for _ in range(2))
     common = d <= 2048 and len(rows) > 16
-    for part in row_blocks(F, len(rows), d):
-        block = out[part]
-        top, summed = exponentials_of_rows(xp, rows[part], block, common)
-        shift[part], sums[part], common = top, summed, common and not top.ndim
+
+    def block(part):
+        nonlocal common
+        e = out[part]
+        shift[part], sums[part] = top, summed = exponentials_of_rows(xp, rows[part], e, common)
+        common = common and not top.ndim
         if divide:
-            xp.multiply(block, xp.reciprocal(summed), out=block)
+            xp.multiply(e, xp.reciprocal(summed), out=e)
+    in_row_blocks(F, len(rows), d, block)
     kept = *x.shape[:-1], 1
     return e, sums.reshape(kept), shift.reshape(kept)
 
@@ -95,9 +98,11 @@ def softmax_backward(F, grad, out_, *, dim):
     d = grad.shape[-1]
     out = xp.empty(grad.shape, grad.dtype)
     g, y, dx = (x.reshape(-1, d) for x in (grad, out_, out))
-    for part in row_blocks(F, len(g), d):
+
+    def block(part):
         xp.subtract(g[part], xp.vecdot(g[part], y[part])[:, None], out=dx[part])
         xp.multiply(dx[part], y[part], out=dx[part])
+    in_row_blocks(F, len(g), d, block)
     return out
 
 

@@ -9,7 +9,7 @@ NumPy's own are several times slower.
 """
 
 from ..op import Other, op
-from .blocks import ones, row_blocks
+from .blocks import in_row_blocks, ones
 from .shape import count
 
 
@@ -107,7 +107,8 @@ def standardise_rows(F, y, x, eps, centred, z, weight, bias):
     xp, (n, d) = F.xp, x.shape
     r, mean, var = xp.empty(n, x.dtype), xp.zeros(n, x.dtype), xp.empty(n, x.dtype)
     share = ones(xp, d, x.dtype) / d
-    for part in row_blocks(F, n, d):
+
+    def block(part):
         xb, yb, rb = x[part], y[part], r[part]
         if centred:
             mean[part] = m = xp.dot(xb, share)
@@ -118,6 +119,7 @@ def standardise_rows(F, y, x, eps, centred, z, weight, bias):
         xp.reciprocal(rb, out=rb)
         xp.multiply(xb, rb[:, None], out=yb)
         scale_and_shift(xp, z if z is None else z[part], yb, weight, bias)
+    in_row_blocks(F, n, d, block)
     return r, mean, var
 
 
@@ -140,7 +142,8 @@ def project_rows(F, out, g, y, r, centred, weight):
     """The same for the rows of matrices (B, D)."""
     xp, (n, d) = F.xp, y.shape
     share = ones(xp, d, y.dtype) / d
-    for part in row_blocks(F, n, d):
+
+    def block(part):
         yb, ob = y[part], out[part]
         scaled = g[part] if weight is None else g[part] * weight
         dot = xp.vecdot(scaled, yb)
@@ -150,6 +153,7 @@ def project_rows(F, out, g, y, r, centred, weight):
         if centred:
             ob -= xp.dot(scaled, share)[:, None]
         ob *= r[part][:, None]
+    in_row_blocks(F, n, d, block)
 
 
 def project_channels(F, out, g, y, r, centred):

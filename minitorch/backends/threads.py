@@ -1,0 +1,62 @@
+"""Threads for elementwise work on large arrays: NumPy lets go of Python's lock while it computes.
+
+Matrix products have threads of their own, OpenBLAS's; `set_num_threads` sets the number of both.
+"""
+
+import os
+
+ENOUGH = 1 << 19           # elements from which on it pays to wake another thread
+
+_wanted: int | None = None             # what `set_num_threads` said
+_pool: tuple = (None, 0)               # the threads, and the process that they live in
+
+
+def set_number(n):
+    """Share work among `n` threads."""
+    global _wanted
+    _wanted = n
+
+
+def number():
+    """How many threads work is shared among: what was set, else OMP_NUM_THREADS, else the processor's cores."""
+    if _wanted is None:
+        text = os.environ.get("OMP_NUM_THREADS", "")
+        set_number(int(text) if text.isdigit() and int(text) else usable_cores())
+    return _wanted
+
+
+def usable_cores():
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:                                 # not on Linux
+        return os.cpu_count() or 1
+
+
+def share(function, parts, size):
+    """``function(part)`` for all `parts`, which cover `size` elements: in order, or by several threads at a time."""
+    n = min(number(), len(parts)) if size >= ENOUGH else 1
+    if n < 2:
+        for part in parts:
+            function(part)
+        return
+    jobs = [pool().submit(run, function, parts[k::n]) for k in range(1, n)]
+    try:
+        run(function, parts[::n])
+    finally:
+        errors = [job.exception() for job in jobs]         # waits: nobody may still be writing when this returns
+    for error in filter(None, errors):
+        raise error
+
+
+def run(function, parts):
+    for part in parts:
+        function(part)
+
+
+def pool():
+    """The threads; new ones after a fork, which does not copy them."""
+    global _pool
+    if _pool[1] != os.getpid():
+        from concurrent.futures import ThreadPoolExecutor
+        _pool = ThreadPoolExecutor(thread_name_prefix="minitorch"), os.getpid()
+    return _pool[0]

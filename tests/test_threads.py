@@ -1,0 +1,73 @@
+"""Work shared among threads: the same numbers, errors that come through, and a number of threads that can be set."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch.backends import threads
+
+
+@pytest.fixture
+def two_threads():
+    before = threads.number()
+    threads.set_number(2)
+    yield
+    threads.set_number(before)
+
+
+def test_all_parts_are_done_by_both(two_threads):
+    done, names, both = [], set(), threading.Barrier(2, timeout=20)
+
+    def work(part):
+        if part < 2:
+            both.wait()                                    # the first two parts meet: they are in different threads
+        names.add(threading.get_ident())
+        done.append(part)
+    threads.share(work, range(9), threads.ENOUGH)
+    assert sorted(done) == list(range(9)) and len(names) == 2
+
+
+def test_little_work_stays_in_this_thread(two_threads):
+    names = set()
+    threads.share(lambda part: names.add(threading.get_ident()), range(9), threads.ENOUGH - 1)
+    assert names == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_errors_of_any_thread_are_raised(two_threads, wrong):
+    def work(part):
+        if part == wrong:
+            raise KeyError(part)
+    with pytest.raises(KeyError):
+        threads.share(work, range(4), threads.ENOUGH)
+
+
+FUNCTIONS = {
+    "gelu": lambda x: minitorch.nn.functional.gelu(x, approximate="tanh"),
+    "sigmoid": minitorch.sigmoid,
+    "softmax": lambda x: minitorch.softmax(x, -1),
+    "layer_norm": lambda x: minitorch.nn.functional.layer_norm(x, x.shape[-1:]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_same_numbers_with_any_number_of_threads(two_threads, name):
+    x = minitorch.from_numpy(np.random.default_rng(0).standard_normal((1030, 520), dtype=np.float32)).requires_grad_()
+    found = []
+    for n in (1, 2, 3):
+        threads.set_number(n)
+        x.grad = None
+        y = FUNCTIONS[name](x)
+        (y * y).sum().backward()
+        found.append((y.detach().numpy(), x.grad.numpy()))
+    for y, g in found[1:]:
+        np.testing.assert_array_equal(y, found[0][0])
+        np.testing.assert_array_equal(g, found[0][1])
+
+
+def test_numpy_is_left_as_it_was(two_threads):
+    before = np.getbufsize()
+    FUNCTIONS["softmax"](minitorch.ones(1030, 520))
+    assert np.getbufsize() == before
