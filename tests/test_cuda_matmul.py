@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from kernel_checks import DEVICE, DTYPES, close, device, launches, put, rounding, same_in_every_order, smallest, unit
 
 import minitorch
-from minitorch.backends.cuda import matmul, product
+from minitorch.backends.cuda import hopper, matmul, product
 from minitorch.backends.cuda.kernel import Kernel
 from minitorch.testing.strategies import draws
 
@@ -28,12 +28,17 @@ def bound(a, b, out, tf32=False):
         out) + smallest(out.dtype)
 
 
+def place(x, layout):
+    """A host array on the device: as `put` does, or "columns", with its matrices transposed in memory."""
+    return put(np.ascontiguousarray(x.swapaxes(-1, -2))).swapaxes(-1, -2) if layout == "columns" else put(x, layout)
+
+
 def check(a, b, addend=None, *, layout_a="dense", layout_b="dense", alpha=1, beta=1, tf32=False, activation=None):
     """The product of host arrays on the device, checked; and the names of what was launched."""
     def compute():
         c = None if addend is None else put(addend)
-        return [device.to_host(product.product(device, put(a, layout_a), put(b, layout_b), c, alpha=alpha, beta=beta,
-                                               tf32=tf32, activation=activation))]
+        return [device.to_host(product.product(device, place(a, layout_a), place(b, layout_b), c, alpha=alpha,
+                                               beta=beta, tf32=tf32, activation=activation))]
     with launches() as names:
         got, = compute()
     wanted = alpha * (a.astype("f8") @ b.astype("f8")) + (0 if addend is None else beta * addend.astype("f8"))
@@ -132,6 +137,42 @@ def test_tensor_cores(multiprocessors, monkeypatch, n, k, m, layouts, dtype, few
     assert check(a, b, numbers(m, dtype=dtype), layout_a=layout_a, layout_b=layout_b, tf32=True) == ["matmul_mma"]
 
 
+def in_one_block(monkeypatch):
+    """Let products run in a single block, so that it goes through all tiles."""
+    plan = product.plan
+
+    def one_block(*args):
+        made = plan(*args)
+        return made._replace(first=made.first._replace(grid=1))
+    one_block.cache_clear = plan.cache_clear
+    monkeypatch.setattr(product, "plan", one_block)
+
+
+# A block goes through four tiles of two stages each, more than the ring has; or through one tile of 256 columns.
+@pytest.mark.parametrize(("n", "k", "m", "layouts", "dtype"), [
+    (136, 72, 136, "dense transposed", bf16), (136, 72, 136, "transposed dense", f16),
+    (8, 200, 264, "dense dense", bf16)], ids=str)
+def test_hopper(multiprocessors, monkeypatch, n, k, m, layouts, dtype):
+    multiprocessors(1 if m > 256 else 4)
+    in_one_block(monkeypatch)
+    layout_a, layout_b = layouts.split()
+    a, b = numbers(n, k, dtype=dtype), numbers(k, m, dtype=dtype)
+    assert check(a, b, numbers(m, dtype=dtype), layout_a=layout_a, layout_b=layout_b) == ["matmul_hopper"]
+
+
+def test_hopper_takes_batches_and_declines_what_the_copying_unit_cannot_reach(multiprocessors):
+    multiprocessors(4)
+    a, b = numbers(2, 16, 72, dtype=bf16), numbers(2, 72, 136, dtype=bf16)
+    assert check(a, b, numbers(136, dtype=bf16), layout_b="columns") == ["matmul_hopper"]
+    describe, machine = product.describe, device.machine
+    for x, taken in ((put(b), True), (put(b)[:, :, ::2], False), (put(b)[:, :, 1:129], False), (put(b)[:, :64], True),
+                     (put(numbers(2, 72, 131, dtype=bf16)), False), (put(numbers(2, 264, 72, dtype=bf16)).mT, True)):
+        left = put(numbers(2, 512, x.shape[1], dtype=bf16))
+        out = device.empty((2, 512, x.shape[2]), bf16)
+        made = product.plan(machine, bf16, describe(left), describe(x), None, describe(out), 1, 1, None, False)
+        assert (made.first.kernel is hopper.KERNEL) == taken
+
+
 def test_tf32_only_where_it_is_allowed():
     assert not matmul.allow_tf32
     a, b = put(numbers(8, 8)), put(numbers(8, 8))
@@ -214,14 +255,16 @@ def test_errors():
 
 # ---- barriers and resources ----------------------------------------------------------------------------------
 BARRIERS = [("SIMT", "matmul_simt.cu", 0, f32), ("SIMT", "matmul_simt.cu", 1, f32), ("ACROSS", "matvec.cu", 0, f32),
-            ("MMA", "matmul_mma.cu", 0, f16), ("MMA", "matmul_mma.cu", 1, f16)]
-WAITS = ("__syncthreads();", "wait_copies<STAGES - 2>();")
+            ("MMA", "matmul_mma.cu", 0, f16), ("MMA", "matmul_mma.cu", 1, f16),
+            *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(5)]]
+WAITS = ("__syncthreads();", "wait_copies<STAGES - 2>();", "wait(shared.full + ring.stage, ring.parity);",
+         "wait(shared.empty + ring.stage, ring.parity ^ 1);", "wait_products<1>(sums);", "wait_products<0>(sums);")
 
 
 def without(source, number):
     """A source without its `number`-th barrier or wait."""
     lines = source.text.split("\n")
-    at = [i for i, line in enumerate(lines) if line.strip() in WAITS]
+    at = [i for i, line in enumerate(lines) if line.split("//")[0].strip() in WAITS]
     lines[at[number]] = ""
     return source._replace(text="\n".join(lines)), len(at)
 
@@ -230,14 +273,18 @@ def without(source, number):
 @pytest.mark.parametrize(("kernel", "file", "number", "dtype"), BARRIERS, ids=str)
 def test_every_barrier_is_needed(multiprocessors, monkeypatch, kernel, file, number, dtype):
     from minitorch.backends.sim import SimulatorError
-    original = getattr(product, kernel)
+    where, name = (hopper, "KERNEL") if kernel == "hopper" else (product, kernel)
+    original = getattr(where, name)
     source, count = without(original.source, number)
     assert count == sum(b[1] == file for b in BARRIERS)
-    monkeypatch.setattr(product, kernel, Kernel(source, original.entry, product.ARGUMENTS))
-    multiprocessors(132)
-    n = 1 if kernel == "ACROSS" else 32
+    signature = hopper.SIGNATURE if kernel == "hopper" else product.ARGUMENTS
+    monkeypatch.setattr(where, name, Kernel(source, original.entry, signature, original.arch))
+    multiprocessors(4 if kernel == "hopper" else 132)
+    if kernel == "hopper":
+        in_one_block(monkeypatch)
+    n, k, m = {"ACROSS": (1, 192, 32), "hopper": (136, 264, 136)}.get(kernel, (32, 192, 32))
     with pytest.raises((SimulatorError, AssertionError)):
-        check(numbers(n, 192, dtype=dtype), numbers(192, 32, dtype=dtype))
+        check(numbers(n, k, dtype=dtype), numbers(k, m, dtype=dtype))
 
 
 def constants(**given):
@@ -253,6 +300,8 @@ INSTANTIATIONS = [                                         # of each kernel thos
         **tiles_of(product.LARGE, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=4, VECTOR_B=4, VECTOR_OUT=4)),
     (product.SIMT, (f64, f64), product.MEDIUM, ["90"], dict(
         **tiles_of(product.MEDIUM, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=1, VECTOR_B=1, VECTOR_OUT=1)),
+    (hopper.KERNEL, (bf16, bf16), product.Tiles(128, 256, 0, 0, 0, 384), ["90"], dict(
+        TILE_N=256, STAGES=4, VECTOR_OUT=2)),
     (product.MMA, (bf16, bf16), product.MMA_LARGE, ["80", "90", "100"], dict(
         **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=32, STAGES=4, ALIGNED_A=1, ALIGNED_B=1, VECTOR_OUT=2)),
     (product.MMA, (f16, f16), product.MMA_LARGE, ["80"], dict(

@@ -5,6 +5,7 @@ plan is made once for each such situation and kept. The kernels are in `minitorc
 
 - `matmul_simt.cu`, for every dtype and layout;
 - `matmul_mma.cu`, tensor cores by `mma.sync`: 16-bit floats, and float32 where TF32 is allowed;
+- `matmul_hopper.cu`, the tensor cores of compute capability 9.0: 16-bit floats in aligned arrays (see `hopper.py`);
 - `matvec.cu`, where one side is a vector.
 
 Where there are fewer tiles than multiprocessors the depth is cut into pieces, which a second kernel, `combine.cu`, adds
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import hopper
 from .kernel import Kernel
 
 __all__ = ["ACTIVATIONS", "product"]
@@ -70,7 +72,8 @@ class Problem(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel, how it is launched, and its last argument; `shared` is dynamic shared memory in bytes."""
+    """A kernel, how it is launched, and its last argument; `shared` is dynamic shared memory in bytes, `maps` what the
+    kernel for Hopper takes instead of two arrays."""
 
     kernel: Kernel
     grid: int | tuple
@@ -78,6 +81,7 @@ class Launch(NamedTuple):
     record: Any
     shared: int
     constants: dict
+    maps: tuple = ()
 
 
 class Plan(NamedTuple):
@@ -130,7 +134,9 @@ def product(F, a, b, addend=None, *, alpha=1, beta=1, activation=None, out=None,
         return out
     if made.swapped:
         a, b = b, a
-    if made.pieces is None:
+    if made.first.maps:
+        run(F, made.first, *hopper.arguments(F.machine, made.first, out, a, b, addend))
+    elif made.pieces is None:
         run(F, made.first, out, a, b, addend)
     else:
         pieces = F.empty(*made.pieces)
@@ -230,7 +236,7 @@ def plan(machine, dtype, a, b, addend, out, alpha, beta, activation, tf32):
         return plan_vector(machine, dtype, p, how)
     half = dtype.itemsize == 2 and dtype.kind != "i"
     if (half or tf32 and dtype == np.float32) and capability(machine) >= 80:
-        return plan_tensor_cores(machine, dtype, p, how)
+        return plan_hopper(machine, dtype, p, how) or plan_tensor_cores(machine, dtype, p, how)
     return plan_simt(machine, dtype, p, how)
 
 
@@ -255,6 +261,23 @@ def plan_tensor_cores(machine, dtype, p, how):
                  "ALIGNED_B": neighbours(p.b, not b_along, chunk, chunk) > 1}
     shared = STAGES * (tiles.rows + tiles.columns) * 64
     return in_pieces(machine, dtype, p, how, MMA, tiles, count_tiles(p, tiles), shared, constants)
+
+
+def plan_hopper(machine, dtype, p, how):
+    """None where the device, the dtype or the arrays are not for it, or there are fewer tiles than multiprocessors."""
+    if capability(machine) != 90 or dtype.itemsize != 2:
+        return None
+    enough = [n for n in (256, 128) if count_tiles(p, Tiles(hopper.ROWS, n, 0, 0, 0, 0)) >= multiprocessors(machine)]
+    along = along_depth(p)
+    maps = hopper.maps_of(p, along, enough[0]) if enough else None
+    if maps is None:
+        return None
+    columns = enough[0]
+    constants = {"T": dtype, "TILE_N": columns, "STAGES": hopper.STAGES[columns], "A_ALONG_K": along[0],
+                 "B_ALONG_K": along[1], "VECTOR_OUT": neighbours(p.out, True, p.columns, 2),
+                 "ACTIVATION": how["activation"]}
+    return Plan(Launch(hopper.KERNEL, multiprocessors(machine), hopper.THREADS, record_of(p, how, p.depth, 1, 0),
+                       hopper.shared_bytes(columns), constants, tuple(maps)))
 
 
 def plan_vector(machine, dtype, p, how):
