@@ -6,13 +6,13 @@ Convolution is linear in the input and in the weight, so the three rows are each
 
 Shapes: x (N, C, *size), w (O, C / groups, *kernel), y (N, O, *out). `conv_transpose` is `convolution_input`.
 
-How they are computed is in `minitorch/ops/convolve.py`.
+How they are computed, and by which of several methods, is in `minitorch/ops/convolution_methods.py`.
 """
 
 from typing import NamedTuple
 
 from ..op import op
-from .convolve import choose
+from .convolution_methods import run_forward, run_input, run_weight
 from .pad import constant_pad
 from .windows import for_ranks, reach, spread
 
@@ -70,8 +70,7 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
     out = F.xp.empty((input.shape[0], weight.shape[0], *size), input.dtype)
     if out.size:
-        run = choose("forward", input.shape[1], weight.shape, geometry, len(input), size)
-        run(F, input, weight, bias, geometry, out)
+        run_forward(F, input, weight, bias, geometry, out)
     return out
 
 
@@ -91,8 +90,7 @@ def convolution_input(F, grad, weight, *, geometry, size):
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
     out = F.xp.empty(shape, grad.dtype) if grad.size else F.xp.zeros(shape, grad.dtype)
     if grad.size and out.size:
-        run = choose("input", out.shape[1], weight.shape, geometry, len(grad), grad.shape[2:])
-        run(F, grad, weight, geometry, out)
+        run_input(F, grad, weight, geometry, out)
     return out
 
 
@@ -104,8 +102,7 @@ def convolution_weight(F, input, grad, *, geometry, size):
     """The transpose of `convolution` in its weight, for a kernel of `size`."""
     out = F.xp.zeros((grad.shape[1], input.shape[1] // geometry.groups, *size), grad.dtype)
     if grad.size and out.size:
-        run = choose("weight", input.shape[1], out.shape, geometry, len(input), grad.shape[2:])
-        run(F, input, grad, geometry, out)
+        run_weight(F, input, grad, geometry, out)
     return out
 
 

@@ -1,8 +1,8 @@
-"""How convolutions are computed on the CPU: the algorithms, and the choice between them.
+"""Convolution by matrix products over inputs that are unfolded whole, and depthwise convolution.
 
 Each algorithm is a function of raw arrays that fills `out`. There are three tasks, named after the rows of
-`minitorch/ops/conv.py`: "forward", "input" and "weight" (the gradients). `choose` picks by shape alone, so that the
-same call always takes the same path; an algorithm that joins later is one more line there.
+`minitorch/ops/conv.py`: "forward", "input" and "weight" (the gradients). More algorithms, and the choice between them,
+are in `minitorch/ops/convolution_methods.py`.
 
 Memory decides the speed, not arithmetic: windows are unfolded into the columns of a matrix block by block, so that
 a block is still in a cache when the matrix product reads it. A block is some images, or some rows of one image.
@@ -15,23 +15,6 @@ from math import prod
 from .windows import evenly, offsets, pad_sides, reach, shifted, window_view
 
 BLOCK = 1 << 21                # bytes of columns in a block; less makes the products small, more leaves the cache
-
-
-def choose(task, channels, weight_shape, geometry, count, out):
-    """The algorithm for a task: by the input's `channels`, the weight's shape, `count` images and `out` places each."""
-    kernel = weight_shape[2:]
-    if weight_shape[1] == 1 and geometry.groups == channels > 1:
-        simple = task == "input" and max(geometry.stride) == 1 and weight_shape[0] == channels
-        return by_forward if simple and not_cut(kernel, geometry) else DEPTHWISE[task]
-    narrow = geometry.groups == 1 and out[-1] <= 32                # short runs of places: prefer those of channels
-    if task == "input":
-        size = [o - 2 * p + d * (k - 1) for o, k, p, d in zip(out, kernel, geometry.padding, geometry.dilation)]
-        if max(geometry.stride) == 1 and not_cut(kernel, geometry) and 2 * prod(size) <= 3 * prod(out):
-            return by_forward
-        return scatter_by_pixels if narrow and channels >= 8 else scatter_by_channels
-    if narrow and kernel[-1] * channels >= 32 and (task == "weight" or count * prod(out) >= 4 * weight_shape[0]):
-        return BY_PIXELS[task]
-    return BY_CHANNELS[task]
 
 
 def not_cut(kernel, geometry):
@@ -143,20 +126,8 @@ def turned_weight(F, weight, groups):
     """The weight of the transposed convolution: mirrored in space, input and output channels swapped."""
     kernel = weight.shape[2:]
     split = weight.reshape(groups, -1, *weight.shape[1:]).swapaxes(1, 2)
-    return F.xp.flip(split.reshape(-1, split.shape[2], *kernel), tuple(range(2, 2 + len(kernel))))
-
-
-def by_forward(F, grad, weight, geometry, out):
-    """With stride 1: a convolution of `grad` with the mirrored weight."""
-    mirrored = turned_weight(F, weight, geometry.groups)
-    padding = tuple([d * (k - 1) - p for k, p, d in zip(weight.shape[2:], geometry.padding, geometry.dilation)])
-    again = geometry._replace(padding=padding)
-    size = again.out_size(grad.shape[2:], weight.shape[2:])
-    target = out if size == out.shape[2:] else F.xp.empty((*out.shape[:2], *size), out.dtype)
-    choose("forward", grad.shape[1], mirrored.shape, again, len(grad), size)(F, grad, mirrored, None, again, target)
-    if target is not out:                                                       # output_padding: zeros behind
-        out[...] = 0
-        out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target
+    mirrored = F.xp.flip(split.reshape(-1, split.shape[2], *kernel), tuple(range(2, 2 + len(kernel))))
+    return F.xp.ascontiguousarray(mirrored)                # BLAS takes no negative strides
 
 
 def scatter_by_channels(F, grad, weight, geometry, out):
@@ -290,8 +261,3 @@ def input_depthwise(F, grad, weight, geometry, out):
             product = g * places[part, :, j]
             view += xp.add.reduce(product, 2) if g.shape[2] > 1 else product[:, :, 0]
         out[images, part] = pad_sides(xp, block, [(-p, -p) for p in geometry.padding])
-
-
-DEPTHWISE = {"forward": forward_depthwise, "input": input_depthwise, "weight": weight_depthwise}
-BY_CHANNELS = {"forward": forward_by_channels, "weight": weight_by_channels}
-BY_PIXELS = {"forward": forward_by_pixels, "weight": weight_by_pixels}

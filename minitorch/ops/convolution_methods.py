@@ -1,0 +1,268 @@
+"""Which algorithm computes a convolution: the methods, what each is estimated to cost, and the choice.
+
+The choice depends on shapes alone, so the same call takes the same path every time and on every machine. Costs are
+nanoseconds of one core, from the table `COSTS`, fitted to measurements with NumPy's OpenBLAS on a core of 2.5 GHz with
+AVX-512; only their order matters. `using`, to users `minitorch.backends.convolution_method`, makes another choice: to
+compare methods, or where a program knows better.
+
+| method    | how                                                        | where it does well                        |
+|-----------|------------------------------------------------------------|-------------------------------------------|
+| channels  | unfolded whole, (channels, kernel) by places               | 1x1 kernels; many channels, few places    |
+| pixels    | unfolded whole, places by (kernel, channels)               | small images with many channels; strides  |
+| rows      | unfolded in all dimensions but one (`unfold_rows.py`)      | wide images with up to 32 channels        |
+| winograd  | F(4x4, 3x3) (`winograd.py`)                                | 3x3 kernels, from 32 channels on          |
+| fft       | Fourier transforms (`convolve_fft.py`)                     | large kernels                             |
+| depthwise | banded matrices, one input channel a group                 | depthwise convolutions                    |
+"""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from math import log2, prod
+from typing import NamedTuple
+
+from . import convolve, convolve_fft, unfold_rows, winograd
+from .convolve import not_cut, turned_weight
+
+COSTS = {
+    "multiply": 0.03,          # a multiplication and addition in a matrix product
+    "call": 110.0,             # a matrix product of a batch
+    "pack": 0.25,              # an element that a matrix product reads, which is copied into its order
+    "copy": 0.5,               # an element copied
+    "run": 8.0,                # and what each contiguous run of a copy adds
+    "scatter": 6.5,            # an element added where it was unfolded from, by channels
+    "scatter pixels": 1.0,     # the same by pixels,
+    "scatter stride": 0.6,     # times the stride
+    "partial": 1.5,            # an element of the gradient of the weight for one image
+    "winograd": 4.0,           # an element of input or output through its transforms
+    "winograd weight": 120.0,  # an element of the weight through its transforms
+    "fft": 1.5,                # an element of a transform, times log2 of its size
+    "plane": 2000.0,           # a transform, of whatever size
+    "frequency": 0.3,          # a complex multiplication and addition
+    "band": 0.08,              # an element of a banded product
+}
+forced: ContextVar = ContextVar("forced", default=None)    # the method that `using` asks for
+
+
+class Problem(NamedTuple):
+    """A convolution of `images` inputs of `size`.
+
+    `task` is "forward", or the gradient that is asked for, "input" or "weight".
+    """
+
+    task: str
+    images: int
+    channels: int
+    outputs: int
+    size: tuple
+    kernel: tuple
+    out: tuple
+    geometry: tuple
+    dtype: object
+
+    @property
+    def inputs(self):
+        return self.images * self.channels * prod(self.size)
+
+    @property
+    def results(self):
+        return self.images * self.outputs * prod(self.out)
+
+    @property
+    def products(self):
+        """Multiplications of the plain sum."""
+        return self.results * self.channels // self.geometry.groups * prod(self.kernel)
+
+    @property
+    def unfolded(self):
+        """Elements of the input unfolded whole."""
+        return self.images * self.channels * prod(self.kernel) * prod(self.out)
+
+    @property
+    def is_depthwise(self):
+        return self.geometry.groups == self.channels > 1
+
+    @property
+    def turned(self):
+        """The forward convolution of `grad` that gives the gradient of the input, where the stride is 1."""
+        padding = [d * (k - 1) - p for k, p, d in zip(self.kernel, self.geometry.padding, self.geometry.dilation)]
+        return Problem("forward", self.images, self.outputs, self.channels, self.out, self.kernel, self.size,
+                       self.geometry._replace(padding=tuple(padding)), self.dtype)
+
+    @property
+    def can_turn(self):
+        return max(self.geometry.stride) == 1 and not_cut(self.kernel, self.geometry)
+
+
+# ---- what each method costs; None where it does not apply ---------------------------------------------------
+def copying(elements, run):
+    return elements * (COSTS["copy"] + COSTS["run"] / max(run, 1))
+
+
+def plain(p):
+    """The matrix products of the methods that unfold."""
+    return COSTS["multiply"] * p.products + COSTS["pack"] * p.unfolded
+
+
+def run_of_places(p):
+    """How many places are copied at a time; with a stride, one by one."""
+    return p.out[-1] / p.geometry.stride[-1] ** 2
+
+
+def channels_cost(p):
+    if p.task == "input" and turning_pays(p, "channels"):
+        return channels_cost(p.turned)
+    calls = COSTS["call"] * p.images * p.geometry.groups
+    if p.task == "input":
+        return calls + plain(p) + COSTS["scatter"] * p.unfolded
+    simple = prod(p.kernel) == 1 and max(p.geometry.stride) == 1 and not any(p.geometry.padding)
+    return calls + plain(p) + (0 if simple else copying(p.unfolded, run_of_places(p)))
+
+
+def pixels_cost(p):
+    if p.geometry.groups > 1:
+        return None
+    if p.task == "input" and turning_pays(p, "pixels"):
+        return pixels_cost(p.turned)
+    around = plain(p) + 3 * COSTS["copy"] * (p.inputs + p.results)
+    if p.task == "input":
+        each = COSTS["scatter pixels"] + COSTS["scatter stride"] * prod(p.geometry.stride) + COSTS["run"] / p.channels
+        return around + each * p.unfolded
+    return around + copying(p.unfolded, p.channels * p.kernel[-1])
+
+
+def rows_cost(p):
+    if p.task == "input":
+        return rows_cost(p.turned) if p.can_turn else None
+    if not unfold_rows.applies(p.task, p.kernel, p.geometry):
+        return None
+    high, down, across = (p.size[0], p.kernel[0], p.out[1:]) if len(p.out) > 1 else (1, 1, p.out)
+    row = prod(across)
+    unfolded = p.images * p.channels * high * prod(p.kernel) // down * row
+    cost = plain(p) + copying(unfolded, run_of_places(p))
+    if p.task == "weight":
+        partial = p.images * p.outputs * p.channels // p.geometry.groups * prod(p.kernel)
+        return cost + COSTS["call"] * p.images * p.geometry.groups * down + COSTS["partial"] * partial
+    several = max(1, unfold_rows.NARROW // row)
+    calls = p.images // several * p.geometry.groups * prod(p.out) // row
+    return cost + COSTS["call"] * calls + (copying(p.results, p.out[-1]) if several > 1 else 0)
+
+
+def winograd_cost(p):
+    if p.task == "input":
+        return winograd_cost(p.turned) if p.can_turn else None
+    if not winograd.applies(p.kernel, p.geometry, p.dtype):
+        return None
+    tiles = p.images * prod([-(-n // winograd.TILE) for n in p.out])
+    return (COSTS["multiply"] * 36 * tiles * p.channels * p.outputs
+            + COSTS["winograd"] * tiles * winograd.TILE ** 2 * (p.channels + p.outputs)
+            + COSTS["winograd weight"] * p.channels * p.outputs * (1.5 if p.task == "weight" else 1))
+
+
+def fft_cost(p):
+    if not convolve_fft.applies(p.geometry, p.dtype):
+        return None
+    size = prod(convolve_fft.circle(p.size, p.kernel, p.geometry, p.out))
+    planes = p.images * (p.channels + p.outputs) + p.outputs * p.channels // p.geometry.groups
+    products = size // 2 * p.images * p.outputs * p.channels // p.geometry.groups
+    return planes * (COSTS["plane"] + COSTS["fft"] * size * log2(size + 1)) + COSTS["frequency"] * products
+
+
+def depthwise_cost(p):
+    if not p.is_depthwise:
+        return None
+    k = p.kernel[-1]
+    return COSTS["band"] * p.results * prod(p.kernel[:-1]) * (convolve.TILE + k)
+
+
+METHODS = {"channels": channels_cost, "pixels": pixels_cost, "rows": rows_cost, "winograd": winograd_cost,
+           "fft": fft_cost, "depthwise": depthwise_cost}
+
+
+# ---- the choice ---------------------------------------------------------------------------------------------
+@contextmanager
+def using(method):
+    """Compute convolutions by this method, a name in `METHODS`, where it applies; None chooses by cost again.
+
+    >>> import minitorch
+    >>> with minitorch.backends.convolution_method("fft"):
+    ...     y = minitorch.nn.functional.conv1d(minitorch.ones(1, 1, 4), minitorch.ones(1, 1, 2))
+    >>> y.round()
+    tensor([[[2., 2., 2.]]])
+    """
+    if method is not None and method not in METHODS:
+        raise ValueError(f"unknown convolution method {method!r}: known are {', '.join(METHODS)}")
+    before = forced.set(method)
+    try:
+        yield
+    finally:
+        forced.reset(before)
+
+
+def choose(problem):
+    """The name of the method for a problem: the one asked for, if it applies, or the cheapest."""
+    wanted = forced.get()
+    if wanted is not None and METHODS[wanted](problem) is not None:
+        return wanted
+    return cheapest(problem)
+
+
+@lru_cache(maxsize=4096)
+def cheapest(problem):
+    """The name of the method that is estimated to cost least."""
+    costs = {name: cost(problem) for name, cost in METHODS.items()}
+    return min([(cost, name) for name, cost in costs.items() if cost is not None])[1]
+
+
+FORWARD = {"channels": convolve.forward_by_channels, "pixels": convolve.forward_by_pixels,
+           "rows": unfold_rows.forward, "winograd": winograd.forward, "fft": convolve_fft.forward,
+           "depthwise": convolve.forward_depthwise}
+WEIGHT = {"channels": convolve.weight_by_channels, "pixels": convolve.weight_by_pixels, "rows": unfold_rows.weight,
+          "winograd": winograd.weight, "fft": convolve_fft.weight, "depthwise": convolve.weight_depthwise}
+SCATTER = {"channels": convolve.scatter_by_channels, "pixels": convolve.scatter_by_pixels,
+           "depthwise": convolve.input_depthwise}
+
+
+def run_forward(F, x, weight, bias, geometry, out):
+    """Fill `out` (N, O, *out) with the convolution of x (N, C, *size)."""
+    p = Problem("forward", len(x), x.shape[1], len(weight), x.shape[2:], weight.shape[2:], out.shape[2:], geometry,
+                x.dtype)
+    FORWARD[choose(p)](F, x, weight, bias, geometry, out)
+
+
+def run_weight(F, x, grad, geometry, out):
+    """Fill `out` (O, C / G, *kernel) with the gradient of the weight."""
+    p = Problem("weight", len(x), x.shape[1], len(out), x.shape[2:], out.shape[2:], grad.shape[2:], geometry, x.dtype)
+    WEIGHT[choose(p)](F, x, grad, geometry, out)
+
+
+def run_input(F, grad, weight, geometry, out):
+    """Fill `out` (N, C, *size) with the gradient of the input."""
+    p = Problem("input", len(grad), out.shape[1], len(weight), out.shape[2:], weight.shape[2:], grad.shape[2:],
+                geometry, grad.dtype)
+    method = choose(p)
+    if method == "fft":
+        convolve_fft.input(F, grad, weight, geometry, out)
+    elif method not in SCATTER or turning_pays(p, method):
+        by_forward(F, FORWARD[method], grad, weight, p.turned.geometry, out)
+    else:
+        SCATTER[method](F, grad, weight, geometry, out)
+
+
+def turning_pays(p, method):
+    """Whether a method that could scatter the gradient had better take the convolution with the mirrored weight."""
+    if not p.can_turn or 2 * prod(p.size) > 3 * prod(p.out):
+        return False
+    return method != "depthwise" or p.outputs == p.channels
+
+
+def by_forward(F, forward, grad, weight, geometry, out):
+    """With stride 1, the gradient of the input is a convolution of `grad` with the mirrored weight."""
+    mirrored = turned_weight(F, weight, geometry.groups)
+    size = geometry.out_size(grad.shape[2:], weight.shape[2:])
+    if size == out.shape[2:]:
+        return forward(F, grad, mirrored, None, geometry, out)
+    target = F.xp.empty((*out.shape[:2], *size), out.dtype)                     # output_padding: zeros behind
+    forward(F, grad, mirrored, None, geometry, target)
+    out[...] = 0
+    out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target
