@@ -39,18 +39,22 @@ def exponentials(F, x, dim, divide=False):
     d = x.shape[-1]
     rows, e = x.reshape(-1, d), xp.empty(x.shape, x.dtype)
     out, sums, shift = e.reshape(-1, d), *(xp.empty((len(rows), 1), x.dtype) for _ in range(2))
-    common = d <= 2048 and len(rows) > 16
+    common = len(rows) > 16 and (d <= 512 or d <= 2048 and are_level(xp, rows[:64]))
 
     def block(part):
-        nonlocal common
         e = out[part]
-        shift[part], sums[part] = top, summed = exponentials_of_rows(xp, rows[part], e, common)
-        common = common and not top.ndim
+        shift[part], sums[part] = _, summed = exponentials_of_rows(xp, rows[part], e, common)
         if divide:
             xp.multiply(e, xp.reciprocal(summed), out=e)
     in_row_blocks(F, len(rows), d, block)
     kept = *x.shape[:-1], 1
     return e, sums.reshape(kept), shift.reshape(kept)
+
+
+def are_level(xp, rows):
+    """Whether the maxima of rows are so close that the largest will do for all."""
+    tops = xp.maximum.reduce(rows, 1)
+    return bool(xp.maximum.reduce(tops) - xp.minimum.reduce(tops) < 10)
 
 
 def exponentials_of_rows(xp, x, out, common):
