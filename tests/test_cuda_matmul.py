@@ -131,6 +131,7 @@ def test_deep_sums_are_cut_and_added_in_order():
     (136, 40, 152, "transposed dense", f16, 1), (72, 44, 80, "transposed dense", f32, 132),
     (68, 44, 80, "dense transposed", f32, 132), (71, 45, 67, "dense dense", f32, 132)], ids=str)
 def test_tensor_cores(multiprocessors, monkeypatch, n, k, m, layouts, dtype, few):
+    monkeypatch.setattr(product, "capability", lambda machine: 80)
     multiprocessors(few)
     layout_a, layout_b = layouts.split()
     a, b = numbers(n, k, dtype=dtype), numbers(k, m, dtype=dtype)
