@@ -42,7 +42,7 @@ globals().update({name: public.call for (namespace, name), public in FUNCTIONS.i
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "distributed",
          "special", "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "amp", "func", "version", "types",
-         "profiler", "jit", "hub")
+         "profiler", "memory", "formula", "jit", "hub")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "autocast": "amp", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
