@@ -1,19 +1,13 @@
 """The checks of all lessons, checked: every planted mistake is named, unusual right answers pass, stubs are missing."""
 
-import importlib
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from minitorch import check
-from minitorch.check.exercise import Exercise
 
-LESSONS = sorted(path.stem for path in Path(check.__file__).parent.glob("nb[0-9][0-9].py"))
-EXERCISES = {exercise.name: exercise for lesson in LESSONS
-             for exercise in vars(importlib.import_module(f"minitorch.check.{lesson}")).values()
-             if isinstance(exercise, Exercise)}
+EXERCISES = check.exercises()
 PLANTED = [(name, mistake) for name, exercise in EXERCISES.items() for mistake in exercise.mistakes]
 
 

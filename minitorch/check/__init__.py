@@ -13,12 +13,21 @@ solved notebooks from one source and grades them. Not imported by ``import minit
 
 import importlib
 import importlib.util
+from pathlib import Path
 
 from .exercise import Exercise, Result, allow_hints, passed, report
 from .notebook import grade, solved, student
 from .pytorch import in_pytorch
 
-__all__ = ["Exercise", "Result", "allow_hints", "grade", "in_pytorch", "passed", "report", "solved", "student"]
+__all__ = ["Exercise", "Result", "allow_hints", "exercises", "grade", "in_pytorch", "passed", "report",
+           "solved", "student"]
+
+
+def exercises():
+    """All exercises of all lessons by their names."""
+    lessons = sorted(path.stem for path in Path(__file__).parent.glob("nb[0-9][0-9].py"))
+    return {found.name: found for lesson in lessons
+            for found in vars(importlib.import_module(f"{__name__}.{lesson}")).values() if isinstance(found, Exercise)}
 
 
 def __getattr__(name):

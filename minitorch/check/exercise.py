@@ -236,7 +236,8 @@ class Result:
         name, task = self.exercise.name, self.exercise.task
         if self.state == "ok":
             return [(f"{name}: right", f"{self.tried} examples agree.")]
-        hint = [("Stuck?", f"check.{name}.hint(1)")] if HINTS and self.exercise.hints else []
+        way = f"check.{name}" if name.startswith("nb") else "the result"
+        hint = [("Stuck?", f"{way}.hint(1)")] if HINTS and self.exercise.hints else []
         if self.state == "missing":
             return [(f"{name}: still missing", task), *hint]
         found = [("You gave", str(self.found)), ("Expected", str(self.expected))]
@@ -271,6 +272,7 @@ class Report:
 
     def __init__(self, results):
         self.results = dict(results)
+        self.errors: list = []              # of `grade`: (number of the cell, what it raised)
 
     def __str__(self):
         solved = sum(r.ok for r in self.results.values())

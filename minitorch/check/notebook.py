@@ -103,8 +103,13 @@ def grade(path):
     The notebook's code runs in this process with your rights: grade strangers' work in a container.
     """
     from .exercise import RESULTS, report
+    mine = dict(RESULTS)
     RESULTS.clear()
-    _, errors = run(Path(path).read_text(encoding="utf-8"), keep_going=True)
-    found = report()
+    try:
+        _, errors = run(Path(path).read_text(encoding="utf-8"), keep_going=True)
+        found = report()
+    finally:
+        RESULTS.clear()
+        RESULTS.update(mine)
     found.errors = [(number, f"{type(error).__name__}: {error}") for number, error in errors]
     return found
