@@ -73,6 +73,13 @@ class Backend:
         """An array of this backend as a NumPy array; the same memory where that is possible."""
         return array
 
+    def from_backend(self, array, source, non_blocking=False):
+        """An array of another backend, `source`, as one of this backend; a copy.
+
+        `non_blocking`: from page-locked memory of the host, the copy may still be under way on return.
+        """
+        return self.from_host(source.to_host(array))
+
     def fill_random(self, array, sampler, generator, args):
         """Fill an array with what ``sampler(generator, array, *args)`` of `minitorch.sampling` draws.
 

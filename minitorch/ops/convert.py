@@ -32,13 +32,14 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(arg).__name__}), but "
                             f"expected a dtype, a device or a tensor")
     copy = copy or flags[1:] == [True]
+    non_blocking = non_blocking or flags[:1] == [True]
     if other is not None:
         dtype, device = other.dtype, other.device
     out = self
     if device is not None:
         backend = backends.get(device)
         if backend is not self.backend:
-            out = to_backend(out, backend)
+            out = to_backend(out, backend, non_blocking)
     if dtype is not None:
         found = as_np(dtype)
         if found != out.array.dtype:
@@ -72,17 +73,17 @@ class ToBackend(Function):
     """A copy on another device; the gradient comes back to the first."""
 
     @staticmethod
-    def forward(ctx, x, backend):
+    def forward(ctx, x, backend, non_blocking):
         ctx.source = x.backend
-        return wrap(backend.from_host(x.backend.to_host(x.array)), backend)
+        return wrap(backend.from_backend(x.array, x.backend, non_blocking), backend)
 
     @staticmethod
     def backward(ctx, g):
-        return ToBackend.apply(g, ctx.source), None
+        return ToBackend.apply(g, ctx.source, False), None, None
 
 
-def to_backend(x, backend):
-    return ToBackend.apply(x, backend)
+def to_backend(x, backend, non_blocking=False):
+    return ToBackend.apply(x, backend, non_blocking)
 
 
 def short_form(name, dtype):
@@ -107,7 +108,7 @@ def cpu(self, memory_format=None):
 @method
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """This tensor on a CUDA device (the current one by default)."""
-    return to(self, device="cuda" if device is None else device)
+    return to(self, device="cuda" if device is None else device, non_blocking=non_blocking)
 
 
 @method
@@ -159,7 +160,8 @@ def copy_(self, other, non_blocking=False):
     """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     if not isinstance(other, Tensor):
         other = create.tensor(other)
-    return _copy(self, other if other.backend is self.backend else to(other, device=self.device))
+    return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
+                                                                     non_blocking=non_blocking))
 
 
 _copy = inplace("copy", create.copy)

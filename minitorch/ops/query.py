@@ -4,7 +4,7 @@ import math
 
 from .. import dtypes
 from ..op import composite, method
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
 
@@ -69,8 +69,21 @@ def is_shared(self):
 
 @method
 def pin_memory(self, device=None):
-    """This tensor in page-locked memory, which only CUDA devices gain from: on the CPU the tensor itself."""
-    return self
+    """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
+    from .. import cuda
+    if self.device.type != "cpu":
+        raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
+    if not cuda.is_available() or is_pinned(self):
+        return self
+    from ..backends.cuda.machine import pinned_copy
+    return wrap(pinned_copy(self.array), self.backend)
+
+
+@method
+def is_pinned(self, device=None):
+    """Whether the memory is page-locked."""
+    from ..backends.cuda.machine import is_pinned
+    return self.device.type == "cpu" and is_pinned(self.array)
 
 
 @method

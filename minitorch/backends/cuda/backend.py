@@ -54,6 +54,15 @@ class CUDA(Backend):
             self.machine.from_host(out, source.reshape(out.shape), non_blocking)
         return out
 
+    def from_backend(self, array, source, non_blocking=False):
+        if getattr(source, "machine", None) is not None and source.machine.kind == self.machine.kind:
+            array = array if array._c_contiguous else array.copy()
+            out = self.empty(array.shape, array.dtype)
+            if out.size:
+                self.machine.from_device(out, array)
+            return out
+        return self.from_host(source.to_host(array), non_blocking)
+
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):
             super().fill_random(array, sampler, generator, args)

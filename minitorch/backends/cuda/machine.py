@@ -12,7 +12,7 @@ import numpy as np
 
 from .compile import HELP, compile_source
 
-__all__ = ["Machine", "Real", "Simulated", "import_cupy", "require_gpu"]
+__all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
 
 
 def import_cupy():
@@ -74,6 +74,10 @@ class Machine:
 
     def to_host(self, source):
         """The elements of a contiguous array as a new NumPy array."""
+        raise NotImplementedError
+
+    def from_device(self, target, source):
+        """Copy a contiguous array of another machine of this kind."""
         raise NotImplementedError
 
     def fill_bytes(self, array, value):
@@ -143,12 +147,42 @@ class Real(Machine):
                 stream.synchronize()
         return out
 
+    def from_device(self, target, source):
+        theirs = source.backend.machine
+        with theirs.device:                                # when `source` is ready, on the stream that makes it
+            made = self.cupy.cuda.Event(disable_timing=True)
+            made.record()
+        with self.device:
+            stream = self.stream()
+            stream.wait_event(made)
+            target.data.copy_from_device_async(source.data, source.nbytes, stream)
+            copied = self.cupy.cuda.Event(disable_timing=True)
+            copied.record()
+        with theirs.device:                                # its memory may be used again only after that
+            self.stream().wait_event(copied)
+
     def fill_bytes(self, array, value):
         with self.device:
             array.data.memset_async(value, array.nbytes, self.stream())
 
     def synchronize(self):
         self.device.synchronize()
+
+
+def pinned_copy(array):
+    """A NumPy array in page-locked memory, which a GPU copies from and to by itself."""
+    memory = import_cupy().cuda.alloc_pinned_memory(array.nbytes)
+    out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    out[...] = array
+    return out
+
+
+def is_pinned(array):
+    """Whether a NumPy array lies in memory that `pinned_copy` made."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    array = array.obj if isinstance(array, memoryview) else array
+    return type(array).__name__ == "PinnedMemoryPointer"
 
 
 def size(nbytes):
@@ -167,7 +201,6 @@ class Simulated(Machine):
     def __init__(self, index=None):
         super().__init__("sim", index)
         self.simulator = import_module("minitorch.backends.sim")
-        self.sources = import_module("minitorch.backends.sim.report").SOURCES
         self.allocated = self.most_allocated = 0
 
     def allocate(self, nbytes):
@@ -176,8 +209,8 @@ class Simulated(Machine):
 
     def load(self, source, macros, arch, entry):
         path = compile_source(source, macros, arch or self.arch, "ptx")
-        self.sources[source.name] = source.text            # which its errors quote
-        return self.simulator.load(path.read_text(encoding="utf-8"), source.name), entry
+        text = path.read_text(encoding="utf-8")
+        return self.simulator.load(text, source.name, {source.name: source.text}), entry
 
     def launch(self, function, grid, block, values, shared):
         module, entry = function
@@ -188,6 +221,9 @@ class Simulated(Machine):
 
     def to_host(self, source):
         return self.view(source).copy()
+
+    def from_device(self, target, source):
+        self.view(target)[...] = self.view(source)
 
     def fill_bytes(self, array, value):
         self.view(array).reshape(-1).view("u1")[...] = value

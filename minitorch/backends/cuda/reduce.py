@@ -361,3 +361,17 @@ def extreme_of(name, op):
 
 extreme_of("amax", "largest")
 extreme_of("amin", "smallest")
+
+
+@takes_halves
+def extreme_along(F, input, *, dim, keepdim, name):
+    if kind_of(input.dtype) is None or not input.ndim:
+        return reference("extreme_along", F, input, dim=dim, keepdim=keepdim, name=name)
+    value, place = ("largest", "place_of_largest") if name == "argmax" else ("smallest", "place_of_smallest")
+    axes = axes_of(dim, input.ndim)
+    shape = [1 if d in axes else n for d, n in enumerate(input.shape) if keepdim or d not in axes]
+    return tuple([run(F, op, input, axes, dtype).reshape(shape)
+                  for op, dtype in ((value, input.dtype), (place, INT64))])
+
+
+KERNELS["extreme_along"] = extreme_along
