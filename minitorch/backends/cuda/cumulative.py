@@ -1,0 +1,81 @@
+"""Running sums, products, extremes and log-sums of exponentials along a dimension: `kernels/cumulative.cu`."""
+
+import numpy as np
+
+from ... import return_types
+from ..base import takes_halves
+from .kernel import C_NAMES, Kernel
+from .rows import decline, dense, is_float, longest_vector, split_at, wide
+
+__all__ = ["KERNELS"]
+
+TILES = Kernel("cumulative.cu", "sum_tiles",
+               "U* totals, i64* total_indices?, const T* input, i64 n, i64 tile, i32 tiles")
+JOIN = Kernel("cumulative.cu", "join_tiles", "U* totals, i64* total_indices?, i64 rows, i32 tiles")
+ROWS = Kernel("cumulative.cu", "scan_rows",
+              "V* out, i64* indices?, const T* input, const U* totals?, const i64* total_indices?, i64 n, i64 tile, "
+              "i32 tiles")
+PLANES = Kernel("cumulative.cu", "scan_planes", "V* out, i64* indices?, const T* input, i64 n, i64 inner, i32 tiles")
+SUM, PRODUCT, MAXIMUM, MINIMUM, LOG_SUM = range(5)
+STEP, BLOCKS = 1024, 512   # elements of a block and step; blocks that keep a GPU busy
+
+
+def scan(F, op, input, dim, dtype):
+    """The running values in `dtype`, and for extremes their indices."""
+    input, out = dense(F, input), F.empty(input.shape, dtype)
+    indices = F.empty(input.shape, np.dtype("int64")) if op in (MAXIMUM, MINIMUM) else None
+    outer, n, inner = split_at(input.shape, dim)
+    sums = wide(F, dtype) if is_float(dtype) else dtype
+    if inner > 1:
+        tiles = -(-inner // 32)
+        PLANES(F.machine, outer * tiles, (32, 8), out, indices, input, n, inner, tiles, OP=op, PUT=1, U=sums)
+        return out, indices
+    tiles = max(1, min(n // (4 * STEP), BLOCKS // outer))
+    tile = -(-n // (tiles * STEP)) * STEP
+    tiles = -(-n // tile)
+    totals = total_indices = None
+    if tiles > 1:
+        totals = F.empty((outer * tiles,), sums)
+        total_indices = None if indices is None else F.empty((outer * tiles,), indices.dtype)
+        TILES(F.machine, outer * tiles, 256, totals, total_indices, input, n, tile, tiles, OP=op, PARTS=1, V=dtype,
+              PUT=1)
+        JOIN(F.machine, -(-outer // 256), 256, totals, total_indices, outer, tiles, OP=op, PARTS=1, T=input.dtype,
+             V=dtype, PUT=1)
+    vector = min(4, longest_vector(n, [input]))
+    put = min(vector, longest_vector(n, [out]))
+    ROWS(F.machine, outer * tiles, 256, out, indices, input, totals, total_indices, n, tile, tiles, OP=op,
+         VECTOR=vector, PUT=put, U=sums)
+    return out, indices
+
+
+def covered(input):
+    return input.ndim > 0 and input.size > 0 and input.dtype.name in C_NAMES
+
+
+def running(name, op):
+    """`cumsum` and `cumprod`: integers and bools in int64."""
+    def kernel(F, input, *, dim, dtype=None):
+        if not covered(input):
+            return decline(F, name, input, dim=dim, dtype=dtype)
+        return scan(F, op, input, dim, input.dtype if is_float(input.dtype) else np.dtype("int64"))[0]
+    return takes_halves(kernel)
+
+
+def extreme(name, op, returned):
+    def kernel(F, input, *, dim):
+        if not covered(input) or input.dtype.kind == "b":
+            return decline(F, name, input, dim=dim)
+        return returned(*scan(F, op, input, dim, input.dtype))
+    return takes_halves(kernel)
+
+
+@takes_halves
+def logcumsumexp(F, input, *, dim):
+    if not covered(input) or not is_float(input.dtype):
+        return decline(F, "logcumsumexp", input, dim=dim)
+    return scan(F, LOG_SUM, input, dim, input.dtype)[0]
+
+
+KERNELS = {"cumsum": running("cumsum", SUM), "cumprod": running("cumprod", PRODUCT),
+           "cummax": extreme("cummax", MAXIMUM, return_types.cummax),
+           "cummin": extreme("cummin", MINIMUM, return_types.cummin), "logcumsumexp": logcumsumexp}
