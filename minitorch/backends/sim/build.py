@@ -98,7 +98,7 @@ KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-
 @functools.cache
 def translator_digest():
     here = Path(__file__).parent
-    return digest(*(here / f"{name}.py" for name in ("ptx", "translate", "opcodes", "opcodes_memory")),
+    return digest(*(here / f"{name}.py" for name in ("ptx", "translate", "opcodes", "opcodes_memory", "opcodes_tensor")),
                   RUNTIME / "abi.h", RUNTIME / "arithmetic.h")
 
 

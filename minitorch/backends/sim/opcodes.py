@@ -7,11 +7,12 @@ ours is the C library's.
 """
 
 import re
+from collections.abc import Callable
 
 from .errors import Unsupported
 from .ptx import SIZES, split
 
-EMITTERS = {}
+EMITTERS: dict[str, Callable] = {}
 FLOATS = ("f32", "f64")
 HALVES = ("f16", "bf16", "f16x2", "bf16x2")
 ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3}
@@ -24,6 +25,21 @@ def emits(*names):
         EMITTERS.update(dict.fromkeys(names, rule))
         return rule
     return enter
+
+
+def block(*statements):
+    """C++ statements in braces."""
+    return "{ " + " ".join(filter(None, statements)) + " }"
+
+
+def call(function, *arguments):
+    """A C++ call."""
+    return f"{function}({', '.join(map(str, arguments))})"
+
+
+def boolean(value):
+    """A truth value in C++."""
+    return "true" if value else "false"
 
 
 def unsigned(type):

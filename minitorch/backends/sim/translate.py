@@ -144,7 +144,7 @@ class Writer:
     # -- the whole function -----------------------------------------------------------------------------------
     def run(self):
         """The C++ text."""
-        from . import opcodes_memory  # noqa: F401  (fills the table)
+        from . import opcodes_memory, opcodes_tensor  # noqa: F401  (they fill the table)
         from .opcodes import EMITTERS
         function = self.function
         self.emitters = EMITTERS
