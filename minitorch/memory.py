@@ -24,6 +24,7 @@ from .tensor import Tensor
 __all__ = ["explain", "Explanation", "Holder"]
 
 MOST = 12                                                  # reasons that are told
+SKIPPED = (FrameType, ModuleType)                          # whose variables are known already
 LEVELS, WAYS, WIDTH = 16, 20, 200                          # how far and how widely a variable is looked for
 
 
@@ -109,35 +110,36 @@ class Search:
 
         What a variable holds is not followed further, except the things themselves, if `everything` is asked for.
         """
-        found, seen = {}, set()
-        level = {id(x): (x, [(id(x), "")]) for x in things}
+        found, seen, self.hidden = {}, set(), {id(things), id(self.tensors), id(self.nodes), id(self.__dict__)}
+        objects = {id(x): x for x in things}               # what is kept in this dict and looked for next
+        sources = {key: [(key, "")] for key in objects}    # how it leads to the things
         for depth in range(LEVELS):
-            follow = {}
-            for key, (x, sources) in level.items():
-                names = self.names.get(key, ())
-                for source, way in sources:
-                    found.setdefault(source, []).extend(named(name, way) for name in names)
-                if not names or (everything and not depth):
-                    follow[key] = x, sources
-            if not follow or len(follow) > WIDTH:
+            for key in objects:
+                for source, way in sources[key]:
+                    found.setdefault(source, []).extend(named(name, way) for name in self.names.get(key, ()))
+            objects = {key: x for key, x in objects.items()
+                       if key not in self.names or (everything and not depth)}
+            if not objects or len(objects) > WIDTH:
                 break
-            seen.update(follow)
-            level = self.level_above(follow, seen)
+            seen.update(objects)
+            objects, sources = self.level_above(objects, sources, seen)
         return found
 
-    def level_above(self, level, seen):
-        """What holds the things of a level: id -> (holder, [(source, way)])."""
-        things = [x for x, _ in level.values()]
-        hidden = {id(self.tensors), id(self.nodes), id(things), id(self.__dict__), *map(id, self.arrays), *self.scopes}
-        made = {}
+    def level_above(self, objects, sources, seen):
+        """What holds `objects`, as they are: id -> holder, and id -> [(source, way)]."""
+        made, ways = {}, {}
+        self.hidden |= {id(objects), id(made)}
+        things = list(objects.values())
+        self.hidden.add(id(things))
         for holder in gc.get_referrers(*things):
-            if id(holder) in hidden or id(holder) in seen or isinstance(holder, (FrameType, ModuleType, Search)):
+            key = id(holder)
+            if key in self.hidden or key in self.scopes or key in seen or isinstance(holder, SKIPPED):
                 continue
-            steps = steps_from(holder, level)
+            steps = steps_from(holder, objects)
             if steps:
-                made[id(holder)] = holder, [(source, step + way) for step, x in steps[:WAYS]
-                                            for source, way in level[id(x)][1][:WAYS]]
-        return made
+                made[key] = holder
+                ways[key] = [(source, step + way) for step, x in steps[:WAYS] for source, way in sources[id(x)][:WAYS]]
+        return made, ways
 
     # -- graphs --------------------------------------------------------------------------------------------------
     def of_graphs(self):
@@ -147,10 +149,10 @@ class Search:
             for parent in node.parents:
                 if isinstance(parent, Node):
                     users.setdefault(id(parent), []).append(node)
-        tops = {}
-        for t in self.tensors:
+        tops = {}                                          # id of a node -> where in `tensors` its own are
+        for i, t in enumerate(self.tensors):
             if t.node is not None:
-                tops.setdefault(id(t.node), []).append(t)
+                tops.setdefault(id(t.node), []).append(i)
         for node in self.nodes:
             if any(isinstance(x, np.ndarray) and owner(x) is self.memory for x in saved_arrays(node)):
                 saver = getattr(node.op, "name", None) or node.name()
@@ -164,7 +166,8 @@ class Search:
         above, ends = [node], {}
         seen = {id(node)}
         for place in above:                                # grows while it is read
-            for t in tops.get(id(place), ()):
+            for i in tops.get(id(place), ()):
+                t = self.tensors[i]
                 ends.update((way, None) for way in self.ways([t]).get(id(t), ()))
             for user in users.get(id(place), ()):
                 if id(user) not in seen:
