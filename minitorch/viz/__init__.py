@@ -5,7 +5,8 @@
     x.layout(), viz.alias(a, b, c)   storage and strides of your own tensors, and who shares memory with whom
     with viz.flow(model) as f: ...   activations, gradients and updates of each layer over the steps
     viz.kernel(records)              a kernel, thread by thread: memory touched, races, bank conflicts
-    viz.curves(...), ...             matplotlib, where it is installed
+    viz.curves(...), viz.feature_maps(...), viz.attention_map(...), viz.loss_surface(...), viz.decision_boundary(...)
+                                     by matplotlib, where it is installed
 
 Every view is an object that a notebook shows as self-contained SVG and HTML, ``print`` writes as text and ``.save``
 writes to a file. ``python -m minitorch.viz contact-sheet DIR`` makes a page of them all.
@@ -15,8 +16,10 @@ from .accesses import Access, emulate
 from .flows import Flow, flow
 from .graphs import Graph, graph
 from .kernels import Kernel, kernel
+from .plots import attention_map, curves, decision_boundary, feature_maps, loss_surface
 from .replays import Replay, replay
 from .storage import Alias, Layout, alias, layout
 
-__all__ = ["Access", "Alias", "Flow", "Graph", "Kernel", "Layout", "Replay", "alias", "emulate", "flow", "graph",
-           "kernel", "layout", "replay"]
+__all__ = ["Access", "Alias", "Flow", "Graph", "Kernel", "Layout", "Replay", "alias", "attention_map", "curves",
+           "decision_boundary", "emulate", "feature_maps", "flow", "graph", "kernel", "layout", "loss_surface",
+           "replay"]
