@@ -286,7 +286,8 @@ def prepare(outputs, seeds, caller):
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
                                    f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
-            seed = wrap(t.backend.xp.ones(t.array.shape, t.array.dtype), t.backend)
+            xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
+            seed = wrap(xp.ones(shape, dtype) if shape else xp.array(1, dtype), t.backend)
         elif not isinstance(seed, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
         elif seed.array.shape != t.array.shape:

@@ -7,7 +7,7 @@ import math
 
 from ..op import Number, composite, op, ufunc
 from .arithmetic import pow
-from .blocks import in_blocks
+from .blocks import in_blocks, numbers
 
 POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, where not all of [-2, 2]
 LN2, LN10, PI = math.log(2), math.log(10), math.pi
@@ -30,9 +30,10 @@ log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promo
 
 
 def sigmoid_block(xp, out, x):
+    one, = numbers(xp, x.dtype, 1)
     xp.negative(x, out=out)
     xp.exp(out, out=out)
-    out += 1
+    xp.add(out, one, out=out)
     xp.reciprocal(out, out=out)
 
 
@@ -40,7 +41,9 @@ def sigmoid_block(xp, out, x):
 def sigmoid(F, input):
     """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
     if input.size <= 1024:
-        return 1 / (F.xp.exp(-input) + 1)
+        out = F.xp.empty_like(input)
+        sigmoid_block(F.xp, out, input)
+        return out
     return in_blocks(F, sigmoid_block, input)
 
 

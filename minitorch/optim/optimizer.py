@@ -64,6 +64,12 @@ def _with_hooks(step):
     def hooked(self, *args, **kwargs):
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
+        if not (_global_pre_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+                or _global_post_hooks):
+            out = step(self, *args, **kwargs)
+            if self._opt_called is False:
+                self._opt_called = True
+            return out
         args = (self, *args)
         for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
             changed = hook(self, args, kwargs)
