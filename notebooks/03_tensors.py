@@ -78,7 +78,8 @@ check.nb03.strides(strides)
 try:
     from sklearn.datasets import load_sample_image
     photo = torch.tensor(load_sample_image("china.jpg")[:420, :640].mean(2), dtype=torch.float32)
-except ImportError:                     # without scikit-learn (or Pillow): a wall of handwritten digits
+except ImportError:
+    print("scikit-learn or Pillow is not installed: a wall of handwritten digits takes the place of the photograph")
     from minitorch.datasets import Digits
     photo = Digits(train=None).data[:1750].reshape(35, 50, 8, 8).transpose(1, 2).reshape(280, 400).float()
 

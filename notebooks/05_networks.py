@@ -32,7 +32,9 @@ try:
     table = load_diabetes()
     x, y = torch.tensor(table.data[:, 2:3]).float(), torch.tensor(table.target).float()
     names = "body mass index", "progression"
-except ImportError:                     # without scikit-learn: how much ink is above and below the middle of a digit?
+except ImportError:
+    print("scikit-learn is not installed: instead of the 442 people, 442 digits and their ink above and below the "
+          "middle")
     from minitorch.datasets import Digits
     pixels = Digits(train=None).data[:442].float()
     x, y = pixels[:, :4].sum((1, 2)).unsqueeze(1), pixels[:, 4:].sum((1, 2))
@@ -258,7 +260,8 @@ try:
     from sklearn.datasets import load_iris
     iris = load_iris()
     points, kinds = torch.tensor(iris.data[:, [0, 1]]).float(), torch.tensor(iris.target)
-except ImportError:                     # without scikit-learn: three of the digits, by two of their pixel sums
+except ImportError:
+    print("scikit-learn is not installed: instead of irises, the digits 0, 1 and 2 by two of their pixel sums")
     from minitorch.datasets import Digits
     ones = Digits(train=None)
     kept = [i for i, t in enumerate(ones.targets.tolist()) if t < 3][:150]

@@ -1,7 +1,7 @@
 """Every notebook runs: solved, and all checks pass; as students get it, and every check says what is missing.
 
-The solved version runs in this process; the student's goes through nbclient and a real kernel, which cannot import
-PyTorch and reaches no network. Pictures and views are made in both.
+The solved version runs in this process; the student's goes through nbclient and a real kernel, which has neither PyTorch
+nor scikit-learn and reaches no network. Pictures and views are made in both.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from minitorch.__main__ import main
 from minitorch.check import exercise, notebook
 from minitorch.check.pytorch import Comparison
 
@@ -43,6 +44,18 @@ def offline(monkeypatch):
 
 def test_what_is_committed_is_current():
     assert build["stale"]() == [], "run `python notebooks/build.py`"
+
+
+def test_command_copies_them_and_keeps_work(tmp_path, capsys):
+    main(["notebooks", str(tmp_path / "mine"), "--no-open"])
+    copied = sorted(path.stem for path in (tmp_path / "mine").iterdir())
+    assert copied == sorted(SOURCES) and str(len(SOURCES)) in capsys.readouterr().out
+    work = tmp_path / "mine" / f"{copied[0]}.ipynb"
+    work.write_text("my work", encoding="utf-8")
+    main(["notebooks", str(tmp_path / "mine"), "--no-open"])
+    assert work.read_text(encoding="utf-8") == "my work" and "left as they are" in capsys.readouterr().out
+    main(["notebooks", str(tmp_path / "mine"), "--no-open", "--overwrite"])
+    assert work.read_text(encoding="utf-8") != "my work"
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -93,11 +106,11 @@ def test_solved(name, offline, monkeypatch, tmp_path):
 
 SITE = '''
 import socket, sys
-class NoTorch:
+class Missing:
     def find_spec(name, path=None, target=None):
-        if name == "torch":
-            raise ModuleNotFoundError("No module named 'torch'")
-sys.meta_path.insert(0, NoTorch)
+        if name in ("torch", "sklearn"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+sys.meta_path.insert(0, Missing)
 connect = socket.socket.connect
 def local_only(self, address):
     if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "localhost", "::1"):
