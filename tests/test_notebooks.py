@@ -1,7 +1,7 @@
 """Every notebook runs: solved, and all checks pass; as students get it, and every check says what is missing.
 
-The solved version runs in this process; the student's goes through nbclient and a real kernel, which has neither PyTorch
-nor scikit-learn and reaches no network. Pictures and views are made in both.
+The solved version runs in this process; the student's goes through nbclient and a real kernel, which has neither
+PyTorch nor scikit-learn and reaches no network. Pictures and views are made in both.
 """
 
 import os
