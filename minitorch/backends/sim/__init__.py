@@ -15,11 +15,23 @@ waiting for other blocks, no clusters).
 """
 
 from .device import POISON, Memory, Settings, allocate, locate, register, settings, tensor_map, unregister
-from .errors import (BadLaunch, Deadlock, DivergentBarrier, Misaligned, Missing, OutOfBounds, Race, SimulatorError, Trap,
-                     Uninitialised, Unsupported)
+from .errors import (
+    BadLaunch,
+    Deadlock,
+    DivergentBarrier,
+    Misaligned,
+    Missing,
+    OutOfBounds,
+    Race,
+    SimulatorError,
+    Trap,
+    Uninitialised,
+    Unsupported,
+)
 from .module import Module, load, report, trace
 from .report import SOURCES
 
-__all__ = ["POISON", "SOURCES", "BadLaunch", "Deadlock", "DivergentBarrier", "Memory", "Misaligned", "Missing", "Module", "OutOfBounds",
-           "Race", "Settings", "SimulatorError", "Trap", "Uninitialised", "Unsupported", "allocate", "load", "locate",
-           "register", "report", "settings", "tensor_map", "trace", "unregister"]
+__all__ = [
+    "POISON", "SOURCES", "BadLaunch", "Deadlock", "DivergentBarrier", "Memory", "Misaligned", "Missing", "Module",
+    "OutOfBounds", "Race", "Settings", "SimulatorError", "Trap", "Uninitialised", "Unsupported", "allocate", "load",
+    "locate", "register", "report", "settings", "tensor_map", "trace", "unregister"]

@@ -20,8 +20,8 @@ RUNTIME = Path(__file__).with_name("runtime")
 
 def cache_directory():
     """Where libraries are kept: $MINITORCH_CACHE, or minitorch/sim in the user's cache directory."""
-    root = os.environ.get("MINITORCH_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "minitorch"
-    directory = Path(root) / "sim"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    directory = Path(os.environ.get("MINITORCH_CACHE") or user / "minitorch") / "sim"
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -35,8 +35,13 @@ def compiler():
     """(path, version) of g++, or of what $CXX names. Missing if there is none."""
     path = shutil.which(os.environ.get("CXX") or "g++")
     if path is None:
-        raise Missing("the simulator needs g++ to compile kernels: apt install g++ (Fedora: dnf install gcc-c++); or set CXX")
-    return path, subprocess.run([path, "-dumpfullversion", "-dumpversion"], capture_output=True, text=True).stdout.strip()
+        raise Missing("the simulator needs g++ (12 or newer) to compile kernels: apt install g++ (Fedora: dnf install "
+                      "gcc-c++), or let the environment variable CXX name one")
+    return path, output_of(path, "-dumpfullversion", "-dumpversion").stdout.strip()
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @functools.cache
@@ -69,7 +74,7 @@ def compile_library(key, flags, sources, notes=None):
             file.write_text(sources())
             sources = [file]
         out = Path(scratch) / library.name
-        done = subprocess.run([path, *options, f"-I{RUNTIME}", "-o", str(out), *map(str, sources)], capture_output=True, text=True)
+        done = output_of(path, *options, f"-I{RUNTIME}", "-o", str(out), *map(str, sources))
         if done.returncode:
             raise SimulatorError(f"{path} {version} refused the code:\n{done.stderr[:4000]}")
         if notes is not None:
@@ -88,7 +93,8 @@ def digest(*files):
 def runtime_library():
     """The path of the runtime."""
     sources = sorted(RUNTIME.glob("*.cpp"))
-    return compile_library(digest(*sources, *sorted(RUNTIME.glob("*.h"))), ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"), sources)
+    key = digest(*sources, *sorted(RUNTIME.glob("*.h")))
+    return compile_library(key, ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"), sources)
 
 
 KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
@@ -97,8 +103,8 @@ KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-
 
 @functools.cache
 def translator_digest():
-    here = Path(__file__).parent
-    return digest(*(here / f"{name}.py" for name in ("ptx", "translate", "opcodes", "opcodes_memory", "opcodes_tensor")),
+    names = "ptx", "translate", "opcodes", "opcodes_memory", "opcodes_tensor"
+    return digest(*(Path(__file__).with_name(f"{name}.py") for name in names),
                   RUNTIME / "abi.h", RUNTIME / "arithmetic.h")
 
 

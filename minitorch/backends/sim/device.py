@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import itertools
+import struct
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
@@ -34,9 +35,10 @@ class Settings:
     @contextmanager
     def __call__(self, **changes):
         old = replace(self)
-        unknown = changes.keys() - {f.name for f in fields(self)}
+        known = [f.name for f in fields(self)]
+        unknown = sorted(changes.keys() - set(known))
         if unknown:
-            raise TypeError(f"settings has no {', '.join(sorted(unknown))}: it has {', '.join(f.name for f in fields(self))}")
+            raise TypeError(f"settings has no {', '.join(unknown)}: it has {', '.join(known)}")
         try:
             self.__dict__.update(changes)
             yield self
@@ -71,12 +73,12 @@ class RawFinding(ctypes.Structure):
 class RawLaunch(ctypes.Structure):
     """struct Launch of runtime/state.h."""
 
-    _fields_ = [("run", ctypes.c_void_p), ("parameters", ctypes.c_void_p), ("parameters_begin", ctypes.c_void_p),
-                ("parameters_end", ctypes.c_void_p), ("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3),
-                ("static_shared", ctypes.c_uint32), ("dynamic_shared", ctypes.c_uint32), ("variable_count", ctypes.c_uint32),
-                ("variables", ctypes.c_void_p), ("granule", ctypes.c_uint32), ("partial_sync", ctypes.c_uint32),
-                ("flush", ctypes.c_uint32), ("order", ctypes.c_uint32), ("seed", ctypes.c_uint32), ("checks", ctypes.c_uint32),
-                ("time_limit", ctypes.c_double)]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("run", "parameters", "parameters_begin", "parameters_end")]
+    _fields_ += [("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3)]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("static_shared", "dynamic_shared", "variable_count")]
+    _fields_ += [("variables", ctypes.c_void_p)]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "order", "seed", "checks")]
+    _fields_ += [("time_limit", ctypes.c_double)]
 
 
 @functools.cache
@@ -99,7 +101,7 @@ def runtime():
     return library
 
 
-# ---- memory -----------------------------------------------------------------------------------------------------------
+# ---- memory ---------------------------------------------------------------------------------------------------------
 
 def register(pointer, nbytes, label="memory"):
     """Tell the simulator that `nbytes` bytes at `pointer` are memory of the device; `label` names them in messages."""
@@ -171,7 +173,7 @@ def locate(pointer):
     return (label.value.decode(), offset.value) if found else None
 
 
-# ---- tensor maps --------------------------------------------------------------------------------------------------------
+# ---- tensor maps ----------------------------------------------------------------------------------------------------
 
 MAGIC = 0x544D415053494D
 
@@ -198,7 +200,6 @@ def tensor_map(pointer, itemsize, shape, strides, box, swizzle=128):
     need(all(1 <= b <= 256 for b in box), f"box sizes must be 1 to 256, got {box}")
     need(box[0] * itemsize % 16 == 0, f"the innermost box size must be a multiple of 16 bytes, is {box[0] * itemsize}")
     need(not swizzle or box[0] * itemsize <= swizzle, f"the innermost box size must fit the swizzle of {swizzle} bytes")
-    import struct
     fill = 5 - rank
     raw = struct.pack("<QQiiii5Q4Q5i", MAGIC, pointer, itemsize, rank, mode, 0, *shape, *[1] * fill, *strides,
                       *[0] * (4 - len(strides)), *box, *[1] * fill)

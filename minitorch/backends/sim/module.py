@@ -52,8 +52,8 @@ class Module:
         raw.run = ctypes.cast(getattr(self._library, described.symbol), ctypes.c_void_p)
         raw.grid[:], raw.block[:] = grid, block
         raw.static_shared, raw.dynamic_shared = described.static_shared, shared
-        bounds = (ctypes.c_uint32 * (2 * len(described.variables) or 1))(*(n for v in described.variables for n in v[1:]))
-        raw.variable_count, raw.variables = len(described.variables), ctypes.addressof(bounds)
+        bounds = np.array([(begin, end) for _, begin, end in described.variables], np.uint32)
+        raw.variable_count, raw.variables = len(bounds), bounds.ctypes.data
         raw.granule, raw.partial_sync, raw.flush = described.granule, described.partial_sync, described.flush
         raw.order, raw.seed = settings.order_number(), settings.seed & 0xFFFFFFFF
         raw.checks, raw.time_limit = settings.check_bits(), settings.time_limit
@@ -70,7 +70,8 @@ class Module:
 
     def _check(self, entry, grid, block, shared, max_shared):
         if entry not in self.entries:
-            raise BadLaunch(f"{self.name} has no kernel {entry!r}, it has {', '.join(self.entries) or 'none'} (is it extern \"C\"?)")
+            known = ", ".join(self.entries) or "none"
+            raise BadLaunch(f'{self.name} has no kernel {entry!r}, it has {known} (is it extern "C"?)')
         described = self.entries[entry]
         threads = math.prod(block)
         limit = MAX_SHARED if max_shared is None else max_shared
@@ -80,12 +81,14 @@ class Module:
                 raise BadLaunch(f"{entry}<<<{grid}, {block}, {shared}>>>: {what}")
         need(all(1 <= n <= most for n, most in zip(block, MAX_BLOCK)) and threads <= MAX_THREADS,
              f"a block has 1 to {MAX_THREADS} threads, at most {MAX_BLOCK} along each axis; this one has {threads}")
-        need(all(1 <= n <= most for n, most in zip(grid, MAX_GRID)), f"a grid has 1 to {MAX_GRID} blocks along its axes")
+        need(all(1 <= n <= most for n, most in zip(grid, MAX_GRID)),
+             f"a grid has 1 to {MAX_GRID} blocks along its axes")
         need(not described.max_threads or threads <= described.max_threads,
              f"{threads} threads, but __launch_bounds__ allows {described.max_threads}")
         need(0 <= shared <= limit, f"{shared} bytes of dynamic shared memory, the limit is {limit}")
         need(described.static_shared + shared <= MAX_SHARED,
-             f"{described.static_shared} static and {shared} dynamic bytes of shared memory, a block may have {MAX_SHARED}")
+             f"{described.static_shared} static and {shared} dynamic bytes of shared memory, a block may have "
+             f"{MAX_SHARED}")
         return described
 
     def _pass(self, described, arguments, raw):
@@ -136,7 +139,7 @@ def load(ptx, name="kernel", sources=None):
     return Module(ptx, name)
 
 
-# ---- recording ----------------------------------------------------------------------------------------------------------
+# ---- recording ------------------------------------------------------------------------------------------------------
 
 class Recording:
     """What the launches inside `report()` and `trace()` leave behind."""

@@ -53,7 +53,7 @@ def c_name(type):
 
 
 def float_in(w, i, number, type):
-    """Operand `number` as a float; subnormals as zero where the instruction says so and the processor does not do it."""
+    """Operand `number` as a float: a subnormal as zero, where `.ftz` says so and the processor does not do it."""
     value = w.read(i.operands[number], type)
     return f"flush({value})" if type == "f32" and "ftz" in i.parts and not w.flush_all else value
 
@@ -100,7 +100,8 @@ def slct(w, i):
 
 # ---- comparing ------------------------------------------------------------------------------------------------------
 
-COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
+COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">",
+           "hs": ">="}
 
 
 def comparison(name, x, y, is_float):
@@ -153,8 +154,9 @@ def set_(w, i):
         if to != type:
             true = "0xffff"
         test = comparison(i.parts[1], "(f32)x", "(f32)y", True)
-        call = f"map_pair<{base}>([]({base} x, {base} y, {base}) {{ return bits_as<{base}>((u16)({test} ? {true} : 0)); }}"
-        return w.write(i.operands[0], "b32", f"{call}, {w.read(i.operands[1], 'b32')}, {w.read(i.operands[2], 'b32')})")
+        function = f"[]({base} x, {base} y, {base}) {{ return bits_as<{base}>((u16)({test} ? {true} : 0)); }}"
+        values = (w.read(x, "b32") for x in i.operands[1:])
+        return w.write(i.operands[0], "b32", call(f"map_pair<{base}>", function, *values))
     result, combine = compare(w, i, type)
     truth = {"f32": "1.0f", "f16": "f16(1.0f)", "bf16": "bf16(1.0f)"}.get(to, "-1")
     zero = {"f16": "f16(0.0f)", "bf16": "bf16(0.0f)"}.get(to, "0")
@@ -248,7 +250,7 @@ def bfe(w, i):
 @emits("bfi")
 def bfi(w, i):
     type, (to, a, b, at, n) = i.parts[-1], i.operands
-    return w.write(to, type, f"insert_bits({w.read(a, type)}, {w.read(b, type)}, {w.read(at, 'u32')}, {w.read(n, 'u32')})")
+    return w.write(to, type, call("insert_bits", w.read(a, type), w.read(b, type), w.read(at, "u32"), w.read(n, "u32")))
 
 
 @emits("szext")
@@ -277,7 +279,8 @@ def add(w, i):
         return float_arithmetic(w, i)
     to, a, b = i.operands
     if "sat" in parts:
-        return w.write(to, type, f"clamp_integer<s32>((s64){w.read(a, type)} {'+-'[name == 'sub']} (s64){w.read(b, type)})")
+        exact = f"(s64){w.read(a, type)} {'+-'[name == 'sub']} (s64){w.read(b, type)}"
+        return w.write(to, type, f"clamp_integer<s32>({exact})")
     u = unsigned(type)
     if "cc" in parts:
         return with_carry(w, to, u, w.read(a, u), w.read(b, u), "0", name == "sub", True)
@@ -344,7 +347,8 @@ def mul24(w, i):
 def sad(w, i):
     type, (to, a, b, c) = i.parts[-1], i.operands
     x, y, u = w.read(a, type), w.read(b, type), unsigned(type)
-    return w.write(to, u, f"({c_name(u)})({x} > {y} ? ({c_name(u)}){x} - {y} : ({c_name(u)}){y} - {x}) + {w.read(c, u)}")
+    c_type = c_name(u)
+    return w.write(to, u, f"({c_type})({x} > {y} ? ({c_type}){x} - {y} : ({c_type}){y} - {x}) + {w.read(c, u)}")
 
 
 @emits("dp4a", "dp2a")
@@ -438,9 +442,9 @@ def half_arithmetic(w, i):
     if "sat" in i.parts:
         body = f"{base}(saturate((f32){body}))"
     bits = "b32" if pair else "b16"
-    values = ", ".join(w.read(x, bits) for x in i.operands[1:])
-    call = f"{'map_pair' if pair else 'map_half'}<{base}>([]({base} x, {base} y, {base} z) {{ return {body}; }}, {values})"
-    return w.write(i.operands[0], bits, call)
+    function = f"[]({base} x, {base} y, {base} z) {{ return {body}; }}"
+    apply = f"{'map_pair' if pair else 'map_half'}<{base}>"
+    return w.write(i.operands[0], bits, call(apply, function, *(w.read(x, bits) for x in i.operands[1:])))
 
 
 @emits("div")
@@ -450,7 +454,12 @@ def div(w, i):
         return w.write(i.operands[0], type, f"divide({w.read(i.operands[1], type)}, {w.read(i.operands[2], type)})")
     x, y = float_in(w, i, 1, type), float_in(w, i, 2, type)
     mode = next((ROUNDINGS[p] for p in i.parts[1:] if p in ROUNDINGS), 0)
-    return float_out(w, i, type, f"sim_round_{type}({OPERATIONS['div']}, {x}, {y}, 0, {mode})" if mode else f"({x} / {y})")
+    return float_out(w, i, type, in_mode(type, "div", x, y, mode) if mode else f"({x} / {y})")
+
+
+def in_mode(type, operation, a, b, mode):
+    """C++ for an operation in a rounding other than to the nearest."""
+    return call(f"sim_round_{type}", OPERATIONS[operation], a, b, 0, mode)
 
 
 @emits("rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
@@ -462,8 +471,8 @@ def function(w, i):
     x = f"flush({x})" if "ftz" in i.parts else x          # the C library looks at bits, whatever the processor does
     mode = next((ROUNDINGS[p] for p in i.parts[1:] if p in ROUNDINGS), 0)
     if mode and name in ("sqrt", "rcp"):
-        a, b = (x, "0") if name == "sqrt" else ("1", x)
-        return float_out(w, i, type, f"sim_round_{type}({OPERATIONS['sqrt' if name == 'sqrt' else 'div']}, {a}, {b}, 0, {mode})")
+        operands = ("sqrt", x, 0) if name == "sqrt" else ("div", 1, x)
+        return float_out(w, i, type, in_mode(type, *operands, mode))
     value = {"rcp": f"(({type})1 / {x})", "rsqrt": f"({type})(1 / __builtin_sqrt((f64){x}))"}.get(name)
     builtin = {"ex2": "exp2", "lg2": "log2"}.get(name, name)
     return float_out(w, i, type, value or f"__builtin_{builtin}{suffix}({x})")

@@ -86,7 +86,8 @@ def updated(operation, type, o="o", v="v"):
     """C++ for the value after an atomic operation on the old one `o` with `v` (and `c`, the value that cas puts in)."""
     if type in ("f16x2", "bf16x2"):
         base = type[:-2]
-        return f"map_pair<{base}>([]({base} x, {base} y, {base}) {{ return {updated(operation, base, 'x', 'y')}; }}, o, v)"
+        half = updated(operation, base, "x", "y")
+        return f"map_pair<{base}>([]({base} x, {base} y, {base}) {{ return {half}; }}, o, v)"
     if type in ("f16", "bf16"):
         o, v = f"(f32){o}", f"(f32){v}"
         return f"{type}({dict(add=f'{o} + {v}', min=f'lesser({o}, {v})', max=f'greater({o}, {v})')[operation]})"
@@ -133,7 +134,8 @@ def isspacep(w, i):
     if where not in ("shared", "global"):
         raise Unsupported(w.message(f"instruction {i.opcode}"))
     inside = "<" if where == "shared" else ">="
-    return w.write(i.operands[0], "pred", f"({w.read(i.operands[1], 'u64')} - (u64)sim_shared {inside} {SHARED_WINDOW})")
+    address = w.read(i.operands[1], "u64")
+    return w.write(i.operands[0], "pred", f"({address} - (u64)sim_shared {inside} {SHARED_WINDOW})")
 
 
 # ---- control flow ---------------------------------------------------------------------------------------------------
@@ -212,7 +214,8 @@ def bar(w, i):
         kind = {"and": 1, "or": 2, "popc": 3}[i.parts[i.parts.index("red") + 1]]
         numbers = w.read(number, "u32"), w.read(count[0], "u32") if count else 0
         result = w.write(to, "u32", "v") if kind == 3 else w.write(to, "pred", "v != 0")
-        return block("u32 v = " + call("sim_barrier_reduce", *numbers, kind, w.read(predicate, "pred"), w.site()) + ";", result)
+        run = call("sim_barrier_reduce", *numbers, kind, w.read(predicate, "pred"), w.site())
+        return block(f"u32 v = {run};", result)
     threads = w.read(operands[1], "u32") if len(operands) > 1 else 0
     name = "sim_barrier_arrive" if "arrive" in i.parts else "sim_barrier"
     return call(name, w.read(operands[0], "u32"), threads, w.site()) + ";"
@@ -253,8 +256,10 @@ def vote(w, i):
 
 @emits("match")
 def match(w, i):
-    (to, flag), value, mask = with_flag(i.operands[0]), *i.operands[1:]
-    return vote_of(w, f"match_{i.parts[1]}", w.read(value, i.parts[-1]), mask, w.write(to, "b32", "v"), w.write(flag, "pred", "p"))
+    to, value, mask = i.operands
+    to, flag = with_flag(to)
+    writes = w.write(to, "b32", "v"), w.write(flag, "pred", "p")
+    return vote_of(w, f"match_{i.parts[1]}", w.read(value, i.parts[-1]), mask, *writes)
 
 
 @emits("redux")

@@ -149,7 +149,8 @@ def bulk(w, i):
     if "tensor" not in parts:
         size = w.read(rest[0], "u32")
         if to_shared:
-            return call("sim_bulk_load", w.shared_offset(to), w.address(source, "global"), size, w.shared_offset(rest[1]), site) + ";"
+            places = w.shared_offset(to), w.address(source, "global"), size, w.shared_offset(rest[1])
+            return call("sim_bulk_load", *places, site) + ";"
         return call("sim_bulk_store", w.address(to, "global"), w.shared_offset(source), size, site) + ";"
     map, at, rank = coordinates(w, source if to_shared else to)
     if to_shared:
@@ -181,9 +182,11 @@ def mbarrier(w, i):
     if kind in ("arrive", "arrive_drop"):
         number = w.read(rest[0], "u32") if rest else "1"
         arrivals, expected = ("1", number) if "expect_tx" in i.parts else (number, "0")
-        return w.write(result, "b64", call("sim_mbarrier_arrive", offset, arrivals, expected, boolean(kind == "arrive_drop"), site))
+        drops = boolean(kind == "arrive_drop")
+        return w.write(result, "b64", call("sim_mbarrier_arrive", offset, arrivals, expected, drops, site))
     if kind in ("test_wait", "try_wait"):
         parity = "parity" in i.parts
         phase = w.read(rest[0], "u32" if parity else "u64")
-        return w.write(result, "pred", call("sim_mbarrier_wait", offset, phase, boolean(parity), boolean(kind == "try_wait"), site))
+        wait = call("sim_mbarrier_wait", offset, phase, boolean(parity), boolean(kind == "try_wait"), site)
+        return w.write(result, "pred", wait)
     raise unsupported(w, i)

@@ -52,13 +52,13 @@ class Registers(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A named piece of memory, or a parameter: `count` elements of `type`; `values` is its initialiser."""
+    """A named piece of memory, or a parameter: `length` elements of `type`; `values` is its initialiser."""
 
     space: str                     # global, const, shared, local or param
     name: str
     type: str
     align: int
-    count: int | None              # None: as long as the launch says (``extern __shared__ float x[]``)
+    length: int | None             # None: as long as the launch says (``extern __shared__ float x[]``)
     values: str = ""
 
 

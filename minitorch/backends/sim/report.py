@@ -35,7 +35,8 @@ class Site:
 
     def __str__(self):
         if not self.line:
-            return f"the PTX instruction `{self.instruction}` (compile with -lineinfo to see lines)" if self.instruction else "?"
+            where = f"the PTX instruction `{self.instruction}` (compile with -lineinfo to see lines)"
+            return where if self.instruction else "an unknown place"
         inlined = f" (called at {os.path.basename(self.inlined_file)}:{self.inlined_line})" if self.inlined_line else ""
         return f"{os.path.basename(self.file)}:{self.line}{inlined}"
 
@@ -50,7 +51,7 @@ class Site:
         return self.inlined_line if self.inlined_line and self.inlined_file != self.file else self.line
 
     def quote(self):
-        """The source line and that of the call it was inlined at, as "12 | text", indented; "" where there is no text."""
+        """The source line and that of the call it was inlined at, as "12 | text"; "" where the text is not known."""
         places = [(self.line, self.text), (self.inlined_line, source_line(self.inlined_file, self.inlined_line))]
         return "".join(f"\n    {line} | {text}" for line, text in places if text)
 
@@ -133,6 +134,7 @@ class Report:
         out = [f"{'kernel':20} {'line':>24} {'access':13} {'requests':>8} {'per request':>12} {'x ideal':>8}  source"]
         for row in sorted(self.rows, key=lambda row: (row.kernel, row.site.file, row.site.line)):
             unit = "sectors" if row.space == "global" else "cycles"
-            out.append(f"{row.kernel[:20]:20} {str(row.site)[-24:]:>24} {row.space + ' ' + row.kind:13} {row.requests:8} "
+            access = f"{row.space} {row.kind}"
+            out.append(f"{row.kernel[:20]:20} {str(row.site)[-24:]:>24} {access:13} {row.requests:8} "
                        f"{row.per_request:4.1f} {unit:7} {row.ratio:7.2f}x  {row.site.text[:60]}")
         return "\n".join(out)

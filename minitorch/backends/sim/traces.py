@@ -9,12 +9,12 @@ from .report import Site, site_of
 
 KINDS = ("load", "store", "atomic", "barrier")
 SPACES = ("global", "shared", "")
-RAW = np.dtype([("site", "u4"), ("kind", "u4"), ("space", "u4"), ("bytes", "u4"), ("block", "u4", 3), ("thread", "u4", 3),
-                ("address", "u8")])
+RAW = np.dtype([("site", "u4"), ("kind", "u4"), ("space", "u4"), ("bytes", "u4"), ("block", "u4", 3),
+                ("thread", "u4", 3), ("address", "u8")])
 
 
 class Event(NamedTuple):
-    """One access to memory by one thread, or its arrival at a barrier of the block. `minitorch.viz.kernel` draws them."""
+    """One access to memory by one thread, or its arrival at a barrier of the block. `minitorch.viz.kernel` draws it."""
 
     kernel: str
     block: tuple[int, int, int]
@@ -54,8 +54,8 @@ class Trace:
                 array, offset = "shared", address
             elif SPACES[space] == "global":
                 array, offset = locate(address) or ("", 0)
-            self.events.append(Event(entry, tuple(block), tuple(thread), sites[site].own_line, KINDS[kind], SPACES[space],
-                                     address, nbytes, array, offset, sites[site]))
+            self.events.append(Event(entry, tuple(block), tuple(thread), sites[site].own_line, KINDS[kind],
+                                     SPACES[space], address, nbytes, array, offset, sites[site]))
 
     def of(self, thread, block=(0, 0, 0)):
         """The events of one thread: `thread` and `block` are (x, y, z), or an int for x."""

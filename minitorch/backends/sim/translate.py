@@ -1,8 +1,9 @@
 """PTX to C++: each function becomes a C++ function, each register a variable, each instruction a statement.
 
-`translate(ptx)` gives the C++ text and the `Program` that describes it: the kernels with their parameters, shared memory
-and limits, and the sites, that is which source line each instruction that the runtime may speak of came from. What the
-instructions do stands in `opcodes.py` (arithmetic) and `opcodes_memory.py` (memory, synchronisation, tensor cores).
+`translate(ptx)` gives the C++ text and the `Program` that describes it: the kernels with their parameters, shared
+memory and limits, and the sites, that is which source line each instruction that the runtime may speak of came from.
+What the instructions do stands in `opcodes.py` (arithmetic), `opcodes_memory.py` (memory and synchronisation) and
+`opcodes_tensor.py` (tensor cores and asynchronous copies).
 """
 
 import re
@@ -55,7 +56,7 @@ class Program:
     files: dict[int, str]
     entries: dict[str, Entry] = field(default_factory=dict)
     globals: list[tuple[str, str, int, bool]] = field(default_factory=list)   # name, C++ name, bytes, constant
-    sites: list[tuple] = field(default_factory=lambda: [(0, 0, 0, 0, "")])    # file, line, file and line inlined at, PTX
+    sites: list[tuple] = field(default_factory=lambda: [(0, 0, 0, 0, "")])    # file, line, file, line inlined at; PTX
 
     def to_dict(self):
         """As JSON takes it."""
@@ -99,10 +100,10 @@ def declare_global(variable, names, program):
         raise Unsupported(f"variable {variable.name}, initialised by an address")
     values = re.sub(r"0[fF]([0-9a-fA-F]{8})", r"bits_as<f32>(0x\1u)", values)
     values = re.sub(r"0[dD]([0-9a-fA-F]{16})", r"bits_as<f64>(0x\1ull)", values)
-    if variable.count is None:
+    if variable.length is None:
         raise Unsupported(f"variable {variable.name} without a size")
-    program.globals.append((variable.name, name, variable.count * SIZES[variable.type], variable.space == "const"))
-    return f"alignas({max(16, variable.align)}) static {C_TYPES[variable.type]} {name}[{variable.count}] = {values};\n"
+    program.globals.append((variable.name, name, variable.length * SIZES[variable.type], variable.space == "const"))
+    return f"alignas({max(16, variable.align)}) static {C_TYPES[variable.type]} {name}[{variable.length}] = {values};\n"
 
 
 def globals_table(program):
@@ -113,7 +114,8 @@ def globals_table(program):
 def signature(function):
     """``static void f(const SimThread& self, char* P_result, char* P_parameter ...)``."""
     names = [v.name for v in (*function.results, *function.parameters)]
-    return f"static void {symbol(function.name)}(const SimThread& self" + "".join(f", char* {symbol(n)}" for n in names) + ")"
+    parameters = "".join(f", char* {symbol(name)}" for name in names)
+    return f"static void {symbol(function.name)}(const SimThread& self{parameters})"
 
 
 class Writer:
@@ -166,11 +168,11 @@ class Writer:
         sizes = [4] + [SIZES.get(i.parts[-1], 4) for i in every if i.parts[0] in ("ld", "st", "atom", "red", "ldu")]
         partial = any(i.parts[0] == "mbarrier" or (i.parts[0] in ("bar", "barrier") and "warp" not in i.parts and
                       ("arrive" in i.parts or len(i.operands) > 1 + 2 * ("red" in i.parts))) for i in every)
-        parameters = [(SIZES[v.type] * v.count, v.align) for v in function.parameters]
+        parameters = [(SIZES[v.type] * v.length, v.align) for v in function.parameters]
         variables = [(name, begin, begin + size) for name, (begin, size) in self.shared.items() if size is not None]
         self.program.entries[function.name] = Entry(
-            function.name, "K_" + symbol(function.name), parameters, function.max_threads, self.static_shared, variables,
-            min(sizes), partial, self.flush_all, self.dynamic)
+            function.name, "K_" + symbol(function.name), parameters, function.max_threads, self.static_shared,
+            variables, min(sizes), partial, self.flush_all, self.dynamic)
 
     def place_shared(self):
         """Give each shared variable that the function or what it calls uses its offset; the dynamic part comes last.
@@ -188,18 +190,18 @@ class Writer:
             known = {name: v for name, v in known.items() if name in self.used}
         offset, dynamic_align = 0, 16
         for name, variable in known.items():
-            if variable.count is None:
+            if variable.length is None:
                 dynamic_align = max(dynamic_align, variable.align)
                 self.dynamic = True
                 continue
             offset += -offset % variable.align
-            size = variable.count * SIZES[variable.type]
+            size = variable.length * SIZES[variable.type]
             self.shared[name] = offset, size
             offset += size + SHARED_GAP
         offset = max(0, offset - SHARED_GAP)
         self.static_shared = offset + (-offset % dynamic_align)
         for name, variable in known.items():
-            if variable.count is None:
+            if variable.length is None:
                 self.shared[name] = self.static_shared, None
 
     # -- statements -------------------------------------------------------------------------------------------
@@ -235,7 +237,7 @@ class Writer:
     def declare_memory(self, v):
         if v.space == "shared":
             return
-        size = SIZES[v.type] * (v.count or 1)
+        size = SIZES[v.type] * (v.length or 1)
         self.memory[-1][v.name] = symbol(v.name)
         self.lines.append(f"alignas({max(16, v.align)}) char {symbol(v.name)}[{size}];")
         if v.space == "local":
@@ -372,7 +374,9 @@ def immediate(text, type):
     """C++ for a number: 12, -1, 0x1F, 0f3F800000 (the bits of a float), 0d... (of a double). None if it is none."""
     if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", text):
         bits = f"0x{text[2:]}u"
-        return bits if type in ("b32", "u32", "s32") else f"bits_as<f32>({bits})" if type != "f64" else f"(f64)bits_as<f32>({bits})"
+        if type in ("b32", "u32", "s32"):
+            return bits
+        return f"{'(f64)' if type == 'f64' else ''}bits_as<f32>({bits})"
     if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", text):
         bits = f"0x{text[2:]}ull"
         return bits if type in ("b64", "u64", "s64") else f"bits_as<f64>({bits})"
@@ -404,7 +408,8 @@ def convert(name, have, want):
     if want_size < have_size:
         bits = name if plain or C_TYPES[have][0] == "u" else f"bits_as<u{8 * have_size}>({name})"
         narrow = f"(u{8 * want_size}){bits}"
-        return f"({C_TYPES[want]}){narrow}" if want[0] in integers and "f16" not in want else f"bits_as<{C_TYPES[want]}>({narrow})"
+        by_value = want[0] in integers and "f16" not in want
+        return f"({C_TYPES[want]}){narrow}" if by_value else f"bits_as<{C_TYPES[want]}>({narrow})"
     return f"({C_TYPES[want]}){name}"
 
 

@@ -1,25 +1,52 @@
 // What the code translated from PTX and the runtime know of each other.
 #pragma once
-typedef unsigned char u8; typedef signed char s8; typedef unsigned short u16; typedef short s16;
-typedef unsigned u32; typedef int s32; typedef unsigned long long u64; typedef long long s64;
-typedef float f32; typedef double f64;
-typedef unsigned __int128 u128; typedef __int128 s128;
+typedef unsigned char u8;
+typedef signed char s8;
+typedef unsigned short u16;
+typedef short s16;
+typedef unsigned u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+typedef float f32;
+typedef double f64;
+typedef unsigned __int128 u128;
+typedef __int128 s128;
 
-struct SimThread { u32 tid[3], lane, warp; };                        // handed to every translated function
-struct SimGrid { u32 ctaid[3], ntid[3], nctaid[3], static_shared, dynamic_shared; };
+struct SimThread {
+  u32 tid[3], lane, warp;
+};  // handed to every translated function
+struct SimGrid {
+  u32 ctaid[3], ntid[3], nctaid[3], static_shared, dynamic_shared;
+};
 
 // How an access is made: plain or atomic (which also means relaxed, acquire, release), read, write or both.
 enum { SIM_LOAD = 0, SIM_STORE = 1, SIM_ATOMIC = 2, SIM_MODIFY = 4 };
 enum { SIM_IDX, SIM_UP, SIM_DOWN, SIM_BFLY };
-enum { SIM_BALLOT, SIM_ALL, SIM_ANY, SIM_UNI, SIM_MATCH_ANY, SIM_MATCH_ALL, SIM_ELECT,
-       SIM_ADD, SIM_MIN_S, SIM_MAX_S, SIM_MIN_U, SIM_MAX_U, SIM_AND, SIM_OR, SIM_XOR };
-enum { SIM_F16, SIM_BF16, SIM_TF32, SIM_S8, SIM_U8 };                // elements of tensor-core operands
+enum {
+  SIM_BALLOT,
+  SIM_ALL,
+  SIM_ANY,
+  SIM_UNI,
+  SIM_MATCH_ANY,
+  SIM_MATCH_ALL,
+  SIM_ELECT,
+  SIM_ADD,
+  SIM_MIN_S,
+  SIM_MAX_S,
+  SIM_MIN_U,
+  SIM_MAX_U,
+  SIM_AND,
+  SIM_OR,
+  SIM_XOR
+};
+enum { SIM_F16, SIM_BF16, SIM_TF32, SIM_S8, SIM_U8 };  // elements of tensor-core operands
 
 extern "C" {
 extern SimGrid sim_grid;
-extern u8 sim_watching;              // whether accesses are to be reported to sim_access
-extern long sim_budget;              // backward branches until the clock is looked at
-extern char sim_shared[];            // the shared memory of the block: static variables, then the dynamic part
+extern u8 sim_watching;    // whether accesses are to be reported to sim_access
+extern long sim_budget;    // backward branches until the clock is looked at
+extern char sim_shared[];  // the shared memory of the block: static variables, then the dynamic part
 
 void sim_access(const void* address, u32 size, u32 how, const void* value, u32 site);
 void sim_local(const void* address, u32 size, const void* frame, u32 frame_size, u32 site);
@@ -55,7 +82,7 @@ void sim_mbarrier_expect(u32 address, s32 bytes, u32 site);
 bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool blocking, u32 site);
 
 void sim_tensor_load(u32 to, const void* map, u32 mbarrier, u32 rank, const s32* coordinates, u32 site);
-void sim_tensor_store(const void* map, u32 from, u32 rank, const s32* coordinates, u32 reduction, u32 site);
+void sim_tensor_store(const void* map, u32 from, u32 rank, const s32* coordinates, bool add, u32 site);
 void sim_bulk_load(u32 to, const void* from, u32 bytes, u32 mbarrier, u32 site);
 void sim_bulk_store(void* to, u32 from, u32 bytes, u32 site);
 void sim_bulk_commit();
@@ -66,11 +93,13 @@ void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u32* a, u64 
 void sim_wgmma_commit();
 void sim_wgmma_wait(u32 groups_left);
 
-f32 sim_round_f32(u32 operation, f32 a, f32 b, f32 c, u32 mode);     // add, sub, mul, fma, div, sqrt in a given rounding
+f32 sim_round_f32(u32 operation, f32 a, f32 b, f32 c, u32 mode);  // add, sub, mul, fma, div, sqrt in a given rounding
 f64 sim_round_f64(u32 operation, f64 a, f64 b, f64 c, u32 mode);
 f32 sim_narrow(f64 x, u32 mode);
-f32 sim_f32_of_s64(s64 x, u32 mode); f32 sim_f32_of_u64(u64 x, u32 mode);
-f64 sim_f64_of_s64(s64 x, u32 mode); f64 sim_f64_of_u64(u64 x, u32 mode);
+f32 sim_f32_of_s64(s64 x, u32 mode);
+f32 sim_f32_of_u64(u64 x, u32 mode);
+f64 sim_f64_of_s64(s64 x, u32 mode);
+f64 sim_f64_of_u64(u64 x, u32 mode);
 }
 enum { SIM_RN, SIM_RZ, SIM_RM, SIM_RP };
 enum { SIM_OP_ADD, SIM_OP_SUB, SIM_OP_MUL, SIM_OP_FMA, SIM_OP_DIV, SIM_OP_SQRT };

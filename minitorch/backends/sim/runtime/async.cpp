@@ -7,9 +7,12 @@
 
 void mark_in_flight(u32 begin, u32 bytes);
 
-// ---- cp.async: copies of one thread, waited for in groups ----------------------------------------------------------------
+// ---- cp.async: copies of one thread, waited for in groups ----------------------------------------------------------
 extern "C" void sim_copy_async(void* to, const void* from, u32 bytes, u32 source_bytes, u32 site) {
-  if (source_bytes > bytes) { report(Kind::out_of_bounds, site, "cp.async of %u bytes takes %u from the source", bytes, source_bytes); stop(); }
+  if (source_bytes > bytes) {
+    report(Kind::out_of_bounds, site, "cp.async of %u bytes takes %u from the source", bytes, source_bytes);
+    stop();
+  }
   if (sim_watching) {
     if (source_bytes) sim_access(from, source_bytes & (source_bytes - 1) ? 1 : source_bytes, SIM_LOAD, nullptr, site);
     if ((u64)from % bytes && source_bytes) {
@@ -27,7 +30,10 @@ static void make_copies(u32 groups_left) {
   s64 limit = (s64)t.copy_group - groups_left;
   size_t kept = 0;
   for (CopyAsync& c : t.copies) {
-    if ((s64)c.group >= limit) { t.copies[kept++] = c; continue; }
+    if ((s64)c.group >= limit) {
+      t.copies[kept++] = c;
+      continue;
+    }
     memcpy(c.to, c.from, c.source_bytes);
     memset(c.to + c.source_bytes, 0, c.bytes - c.source_bytes);
     if (sim_watching) shared_written_by_copy(c.to - sim_shared, c.bytes, t.index);
@@ -35,12 +41,20 @@ static void make_copies(u32 groups_left) {
   t.copies.resize(kept);
 }
 extern "C" void sim_copy_wait(u32 groups_left, u32) {
-  if (groups_left == FULL) { current->copy_group++; groups_left = 0; }     // cp.async.wait_all
+  if (groups_left == FULL) {
+    current->copy_group++;
+    groups_left = 0;
+  }  // cp.async.wait_all
   make_copies(groups_left);
 }
 
-// ---- mbarriers: a count of arrivals and of bytes to come; a phase ends when both are zero ----------------------------------
-struct MBarrier { u32 count, pending; s64 bytes; u64 phase; Clock arrived, ready; };
+// ---- mbarriers: a count of arrivals and of bytes to come; a phase ends when both are zero --------------------------
+struct MBarrier {
+  u32 count, pending;
+  s64 bytes;
+  u64 phase;
+  Clock arrived, ready;
+};
 static std::unordered_map<u32, MBarrier> mbarriers;
 
 static MBarrier& find_mbarrier(u32 address, u32 site) {
@@ -58,15 +72,23 @@ static void end_phase(MBarrier& b) {
   b.ready = b.arrived;
 }
 extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
-  if (address & 7) { report(Kind::misaligned, site, "an mbarrier at offset %u, no multiple of 8", address); stop(); }
-  if (sim_watching) { u64 v = 0; sim_access(sim_shared + address, 8, SIM_STORE, &v, site); }
+  if (address & 7) {
+    report(Kind::misaligned, site, "an mbarrier at offset %u, no multiple of 8", address);
+    stop();
+  }
+  if (sim_watching) {
+    u64 v = 0;
+    sim_access(sim_shared + address, 8, SIM_STORE, &v, site);
+  }
   mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}};
 }
 extern "C" void sim_mbarrier_invalidate(u32 address, u32) { mbarriers.erase(address); }
 extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool drop, u32 site) {
   MBarrier& b = find_mbarrier(address, site);
   if (b.pending < count) {
-    report(Kind::deadlock, site, "%u arrivals at an mbarrier that expects %u more in this phase (it was initialised for %u)", count, b.pending, b.count);
+    report(Kind::deadlock, site,
+           "%u arrivals at an mbarrier that expects %u more in this phase (it was initialised for %u)", count,
+           b.pending, b.count);
     stop();
   }
   u64 phase = b.phase;
@@ -82,7 +104,8 @@ extern "C" void sim_mbarrier_expect(u32 address, s32 bytes, u32 site) {
   b.bytes += bytes;
   if (bytes < 0) end_phase(b);
 }
-extern "C" void sim_copy_arrive(u32 address, bool increment, u32 site) {    // the copies so far are over, then one arrival
+extern "C" void sim_copy_arrive(u32 address, bool increment,
+                                u32 site) {  // the copies so far are over, then one arrival
   current->copy_group++;
   make_copies(0);
   MBarrier& b = find_mbarrier(address, site);
@@ -90,7 +113,9 @@ extern "C" void sim_copy_arrive(u32 address, bool increment, u32 site) {    // t
   sim_mbarrier_arrive(address, 1, 0, false, site);
 }
 // `phase` is the parity of the phase waited for, or the token that arrive gave.
-static bool is_over(const MBarrier& b, u64 phase, bool parity) { return parity ? (b.phase & 1) != (phase & 1) : b.phase > phase; }
+static bool is_over(const MBarrier& b, u64 phase, bool parity) {
+  return parity ? (b.phase & 1) != (phase & 1) : b.phase > phase;
+}
 extern "C" bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool blocking, u32 site) {
   MBarrier* b = &find_mbarrier(address, site);
   if (!is_over(*b, phase, parity)) {
@@ -99,7 +124,7 @@ extern "C" bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool bloc
     t.mbarrier = address;
     t.mbarrier_phase = parity ? phase & 1 : phase | 1ull << 63;
     t.state = State::mbarrier;
-    if (!blocking) t.state = State::ready;          // test_wait: let the others run, then look again
+    if (!blocking) t.state = State::ready;  // test_wait: let the others run, then look again
     yield();
     b = &find_mbarrier(address, site);
     if (!is_over(*b, phase, parity)) return false;
@@ -117,7 +142,8 @@ void wake_mbarrier_waiters() {
     if (at == mbarriers.end() || is_over(at->second, t.mbarrier_phase & ~(1ull << 63), parity)) t.state = State::ready;
   }
 }
-// Nobody can go on: try_wait may also give up. Each waiting thread is told so once; if that does not help, it is a deadlock.
+// Nobody can go on: try_wait may also give up. Each waiting thread is told so once; if that does not help, it is a
+// deadlock.
 bool refuse_mbarrier_waiters() {
   bool any = false;
   for (u32 i = 0; i < thread_count; i++) {
@@ -129,15 +155,21 @@ bool refuse_mbarrier_waiters() {
   return any;
 }
 
-// ---- bulk and tensor copies --------------------------------------------------------------------------------------------------
-struct TensorMap {                                  // what `tensor_map` of the Python side puts into the 128 bytes
+// ---- bulk and tensor copies ----------------------------------------------------------------------------------------
+struct TensorMap {  // what `tensor_map` of the Python side puts into the 128 bytes
   u64 magic, base;
   s32 item, rank, swizzle, interleave;
   u64 size[5], stride[4];
   s32 box[5];
 };
 const u64 MAGIC = 0x544d415053494dull;
-struct Copy { TensorMap map; const char* from; u32 to, bytes, mbarrier, rank; s32 at[5]; u32 site; };
+struct Copy {
+  TensorMap map;
+  const char* from;
+  u32 to, bytes, mbarrier, rank;
+  s32 at[5];
+  u32 site;
+};
 static std::vector<Copy> copies;
 
 // The 16-byte units of 8 rows are permuted: address bits 4.. are XORed with bits 7.. (1: 32-byte rows, 2: 64, 3: 128).
@@ -146,8 +178,14 @@ u32 swizzled(u32 address, u32 mode) { return address ^ ((address >> 7 & ((1u << 
 static TensorMap read_map(const void* map, u32 rank, u32 site) {
   TensorMap m;
   memcpy(&m, map, sizeof m);
-  if (m.magic != MAGIC) { report(Kind::trap, site, "the tensor map of a bulk copy is not one (pass it as const __grid_constant__)"); stop(); }
-  if (m.rank != (s32)rank) { report(Kind::trap, site, "a copy of %u dimensions with a tensor map of %d", rank, m.rank); stop(); }
+  if (m.magic != MAGIC) {
+    report(Kind::trap, site, "the tensor map of a bulk copy is not one (pass it as const __grid_constant__)");
+    stop();
+  }
+  if (m.rank != (s32)rank) {
+    report(Kind::trap, site, "a copy of %u dimensions with a tensor map of %d", rank, m.rank);
+    stop();
+  }
   return m;
 }
 static u32 box_bytes(const TensorMap& m) {
@@ -156,7 +194,8 @@ static u32 box_bytes(const TensorMap& m) {
   return n;
 }
 // Call f(element of the box in shared memory, its address or null where it lies outside the array).
-template <class F> static void each_element(const TensorMap& m, const s32* at, F f) {
+template <class F>
+static void each_element(const TensorMap& m, const s32* at, F f) {
   s32 i[5] = {};
   for (u32 offset = 0;; offset += m.item) {
     bool inside = true;
@@ -173,10 +212,13 @@ template <class F> static void each_element(const TensorMap& m, const s32* at, F
   }
 }
 static void check_target(u32 to, u32 bytes, u32 align, u32 site) {
-  if (to % align) { report(Kind::misaligned, site, "a bulk copy at offset %u of shared memory, no multiple of %u", to, align); stop(); }
+  if (to % align) {
+    report(Kind::misaligned, site, "a bulk copy at offset %u of shared memory, no multiple of %u", to, align);
+    stop();
+  }
   if (to + bytes > launch.static_shared + launch.dynamic_shared) {
-    report(Kind::out_of_bounds, site, "a bulk copy of %u bytes at offset %u of shared memory, which has %u bytes", bytes, to,
-           launch.static_shared + launch.dynamic_shared);
+    report(Kind::out_of_bounds, site, "a bulk copy of %u bytes at offset %u of shared memory, which has %u bytes",
+           bytes, to, launch.static_shared + launch.dynamic_shared);
     stop();
   }
 }
@@ -186,7 +228,11 @@ static void start_copy(const Copy& c) {
     stop();
   }
   if (sim_watching) {
-    for (u32 i = c.to; i < c.to + c.bytes; i++) if (in_flight[i]) { report(Kind::race, c.site, "race: two copies into one place are under way"); stop(); }
+    for (u32 i = c.to; i < c.to + c.bytes; i++)
+      if (in_flight[i]) {
+        report(Kind::race, c.site, "race: two copies into one place are under way");
+        stop();
+      }
     sim_access(sim_shared + c.to, 16, SIM_STORE, nullptr, c.site);
     for (u32 i = 16; i + 16 <= c.bytes; i += 16) sim_access(sim_shared + c.to + i, 16, SIM_STORE, nullptr, c.site);
     mark_in_flight(c.to, c.bytes);
@@ -202,23 +248,36 @@ extern "C" void sim_tensor_load(u32 to, const void* map, u32 mbarrier, u32 rank,
   start_copy(c);
 }
 extern "C" void sim_bulk_load(u32 to, const void* from, u32 bytes, u32 mbarrier, u32 site) {
-  if (bytes % 16 || (u64)from % 16) { report(Kind::misaligned, site, "a bulk copy of %u bytes: size and addresses must be multiples of 16", bytes); stop(); }
+  if (bytes % 16 || (u64)from % 16) {
+    report(Kind::misaligned, site, "a bulk copy of %u bytes: size and addresses must be multiples of 16", bytes);
+    stop();
+  }
   check_target(to, bytes, 16, site);
-  if (sim_watching) for (u32 i = 0; i < bytes; i += 16) sim_access((const char*)from + i, 16, SIM_LOAD, nullptr, site);
+  if (sim_watching)
+    for (u32 i = 0; i < bytes; i += 16) sim_access((const char*)from + i, 16, SIM_LOAD, nullptr, site);
   start_copy(Copy{{}, (const char*)from, to, bytes, mbarrier, 0, {}, site});
 }
 bool async_step() {
   if (copies.empty()) return false;
   Copy c = copies.front();
   copies.erase(copies.begin());
-  if (c.from) memcpy(sim_shared + c.to, c.from, c.bytes);
-  else each_element(c.map, c.at, [&](u32 offset, const char* from) {
-    char* to = sim_shared + swizzled(c.to + offset, c.map.swizzle);
-    if (from) memcpy(to, from, c.map.item); else memset(to, 0, c.map.item);
-  });
+  if (c.from)
+    memcpy(sim_shared + c.to, c.from, c.bytes);
+  else
+    each_element(c.map, c.at, [&](u32 offset, const char* from) {
+      char* to = sim_shared + swizzled(c.to + offset, c.map.swizzle);
+      if (from)
+        memcpy(to, from, c.map.item);
+      else
+        memset(to, 0, c.map.item);
+    });
   if (sim_watching) shared_written_by_copy(c.to, c.bytes, FULL);
   auto at = mbarriers.find(c.mbarrier);
-  if (at == mbarriers.end()) { report(Kind::uninitialised, c.site, "the mbarrier of a bulk copy is gone"); failed = true; return false; }
+  if (at == mbarriers.end()) {
+    report(Kind::uninitialised, c.site, "the mbarrier of a bulk copy is gone");
+    failed = true;
+    return false;
+  }
   MBarrier& b = at->second;
   b.bytes -= c.bytes;
   b.arrived.seen[ASYNC] = order_.now++;
@@ -229,52 +288,69 @@ bool async_step() {
 
 // Stores read shared memory when they are waited for, so that one who overwrites it too early is found out.
 static std::vector<BulkStore> last_stores;
-template <class T, class F> static void update(char* to, const char* from, F f) {
-  T a, b;
-  memcpy(&a, to, sizeof a);
-  memcpy(&b, from, sizeof b);
-  a = f(a, b);
-  memcpy(to, &a, sizeof a);
-}
-static void reduce_element(char* to, const char* from, u32 item, u32 reduction) {
-  if (!reduction) memcpy(to, from, item);
-  else if (reduction == 1 && item == 4) update<f32>(to, from, [](f32 a, f32 b) { return a + b; });
-  else if (reduction == 2) update<f16>(to, from, [](f16 a, f16 b) { return f16((f32)a + (f32)b); });
-  else update<bf16>(to, from, [](bf16 a, bf16 b) { return bf16((f32)a + (f32)b); });
+static void store_element(char* to, const char* from, u32 item, bool add) {
+  if (!add) {
+    memcpy(to, from, item);
+    return;
+  }
+  f32 a, b;
+  memcpy(&a, to, 4);
+  memcpy(&b, from, 4);
+  a += b;
+  memcpy(to, &a, 4);
 }
 static void make_store(const BulkStore& s) {
-  if (!s.rank) { memcpy(s.to, sim_shared + s.from, s.bytes); return; }
+  if (!s.rank) {
+    memcpy(s.to, sim_shared + s.from, s.bytes);
+    return;
+  }
   TensorMap m;
   memcpy(&m, s.map.data(), sizeof m);
   each_element(m, s.at, [&](u32 offset, char* to) {
-    if (to) reduce_element(to, sim_shared + swizzled(s.from + offset, m.swizzle), m.item, s.reduction);
+    if (to) store_element(to, sim_shared + swizzled(s.from + offset, m.swizzle), m.item, s.add);
   });
 }
-extern "C" void sim_tensor_store(const void* map, u32 from, u32 rank, const s32* at, u32 reduction, u32 site) {
+extern "C" void sim_tensor_store(const void* map, u32 from, u32 rank, const s32* at, bool add, u32 site) {
   TensorMap m = read_map(map, rank, site);
+  if (add && m.item != 4) {
+    report(Kind::unsupported, site, "a tensor copy that adds: of float32 only");
+    stop();
+  }
   check_target(from, box_bytes(m), 128, site);
   check_shared_read(from, box_bytes(m), site);
-  if (sim_watching) each_element(m, at, [&](u32, char* to) { if (to) sim_access(to, m.item, reduction ? SIM_STORE | SIM_ATOMIC : SIM_STORE, nullptr, site); });
-  BulkStore s{{(char*)&m, (char*)&m + sizeof m}, nullptr, from, box_bytes(m), rank, {}, reduction, current->store_group, site};
+  if (sim_watching)
+    each_element(m, at, [&](u32, char* to) {
+      if (to) sim_access(to, m.item, add ? SIM_STORE | SIM_ATOMIC : SIM_STORE, nullptr, site);
+    });
+  BulkStore s{
+      {(char*)&m, (char*)&m + sizeof m}, nullptr, from, box_bytes(m), rank, {}, add, current->store_group, site};
   memcpy(s.at, at, rank * sizeof *at);
   current->stores.push_back(s);
 }
 extern "C" void sim_bulk_store(void* to, u32 from, u32 bytes, u32 site) {
-  if (bytes % 16 || (u64)to % 16) { report(Kind::misaligned, site, "a bulk copy of %u bytes: size and addresses must be multiples of 16", bytes); stop(); }
+  if (bytes % 16 || (u64)to % 16) {
+    report(Kind::misaligned, site, "a bulk copy of %u bytes: size and addresses must be multiples of 16", bytes);
+    stop();
+  }
   check_target(from, bytes, 16, site);
   check_shared_read(from, bytes, site);
-  if (sim_watching) for (u32 i = 0; i < bytes; i += 16) sim_access((char*)to + i, 16, SIM_STORE, nullptr, site);
-  current->stores.push_back(BulkStore{{}, (char*)to, from, bytes, 0, {}, 0, current->store_group, site});
+  if (sim_watching)
+    for (u32 i = 0; i < bytes; i += 16) sim_access((char*)to + i, 16, SIM_STORE, nullptr, site);
+  current->stores.push_back(BulkStore{{}, (char*)to, from, bytes, 0, {}, false, current->store_group, site});
 }
 extern "C" void sim_bulk_commit() { current->store_group++; }
 extern "C" void sim_bulk_wait(u32 groups_left, bool, u32) {
   Thread& t = *current;
   s64 limit = (s64)t.store_group - groups_left;
   std::vector<BulkStore> kept;
-  for (BulkStore& s : t.stores) if ((s64)s.group < limit) make_store(s); else kept.push_back(s);
+  for (BulkStore& s : t.stores)
+    if ((s64)s.group < limit)
+      make_store(s);
+    else
+      kept.push_back(s);
   t.stores.swap(kept);
 }
-bool async_step_stores() {                          // at the end of the block: what nobody waited for
+bool async_step_stores() {  // at the end of the block: what nobody waited for
   for (BulkStore& s : last_stores) make_store(s);
   bool any = !last_stores.empty();
   last_stores.clear();
@@ -294,7 +370,8 @@ void async_begin_block() {
   wgmma_begin_block();
   for (u32 i = 0; i < thread_count; i++) {
     Thread& t = threads[i];
-    t.copies.clear(); t.stores.clear();
+    t.copies.clear();
+    t.stores.clear();
     t.copy_group = t.store_group = 0;
     t.mbarrier_refused = false;
   }

@@ -1,7 +1,7 @@
 // Barriers, and what the lanes of a warp do together: shuffles, votes, matches, reductions.
 #include "state.h"
 
-// ---- warp operations: each lane leaves what it brings; the last one to arrive does the work of all ---------------------
+// ---- warp operations: each lane leaves what it brings; the last one to arrive does the work of all -----------------
 // Per warp: the lanes that wait in an operation, and those that have exited or never were.
 static u32 waiting[WARPS], gone[WARPS];
 
@@ -13,18 +13,20 @@ static bool complete(Thread& t) {
   for (u32 rest = mask & ~left; rest; rest &= rest - 1) {
     u32 lane = __builtin_ctz(rest);
     WarpOp* op = ops[lane] = threads[base + lane].op;
-    if (op->mask != mask) return false;             // it waits in another operation
+    if (op->mask != mask) return false;  // it waits in another operation
     if (op->run == t.op->run && op->site == t.op->site) continue;
     current = &t;
-    report(Kind::divergent, t.op->site, "lanes of a warp meet in different operations: lane %u is here, lane %u at {%u} (mask %08x)",
-           t.lane, lane, op->site, mask);
+    report(Kind::divergent, t.op->site,
+           "lanes of a warp meet in different operations: lane %u is here, lane %u at {%u} (mask %08x)", t.lane, lane,
+           op->site, mask);
     failed = true;
     return true;
   }
   Thread* caller = current;
   current = &t;
   if (left) {
-    report(Kind::divergent, t.op->site, "the mask %08x of a warp operation names lanes %08x, which have exited or do not exist", mask, left);
+    report(Kind::divergent, t.op->site,
+           "the mask %08x of a warp operation names lanes %08x, which have exited or do not exist", mask, left);
     failed = true;
     return true;
   }
@@ -43,7 +45,8 @@ void lane_exited(const Thread& t) {
 }
 void warp_op(WarpOp& op) {
   if (!(op.mask >> current->lane & 1)) {
-    report(Kind::divergent, op.site, "lane %u is not in the mask %08x of the operation it calls", current->lane, op.mask);
+    report(Kind::divergent, op.site, "lane %u is not in the mask %08x of the operation it calls", current->lane,
+           op.mask);
     stop();
   }
   current->op = &op;
@@ -54,35 +57,51 @@ void warp_op(WarpOp& op) {
 static void whole_warp(WarpOp** lanes, u32 mask, const char* what) {
   if (mask == FULL) return;
   u32 site = 0;
-  for (u32 i = 0; i < 32; i++) if (lanes[i]) site = lanes[i]->site;
+  for (u32 i = 0; i < 32; i++)
+    if (lanes[i]) site = lanes[i]->site;
   report(Kind::divergent, site, "%s needs all 32 lanes of the warp, has %08x", what, mask);
   failed = true;
 }
-bool is_whole_warp(WarpOp** lanes, u32 mask, const char* what) { whole_warp(lanes, mask, what); return !failed; }
+bool is_whole_warp(WarpOp** lanes, u32 mask, const char* what) {
+  whole_warp(lanes, mask, what);
+  return !failed;
+}
 
 static u64& in(WarpOp* op) { return *(u64*)op->in; }
 static u64& out(WarpOp* op) { return *(u64*)op->out; }
 
 // The source lane, as the PTX ISA defines it ("shfl.sync").
 static void run_shuffle(WarpOp** lanes, u32 mask) {
-  for (u32 lane = 0; lane < 32; lane++) if (mask >> lane & 1) {
-    WarpOp* op = lanes[lane];
-    u32 b = op->argument & 31, c = op->argument2 & 31, segment = op->argument2 >> 8 & 31;
-    u32 lowest = lane & segment, highest = lowest | (c & ~segment & 31), source = lane;
-    s32 wanted = 0;
-    switch (op->kind) {
-      case SIM_UP: wanted = (s32)lane - (s32)b; op->flag = wanted >= (s32)highest; break;
-      case SIM_DOWN: wanted = lane + b; op->flag = wanted <= (s32)highest; break;
-      case SIM_BFLY: wanted = lane ^ b; op->flag = wanted <= (s32)highest; break;
-      default: wanted = lowest | (b & ~segment & 31); op->flag = wanted <= (s32)highest;
+  for (u32 lane = 0; lane < 32; lane++)
+    if (mask >> lane & 1) {
+      WarpOp* op = lanes[lane];
+      u32 b = op->argument & 31, c = op->argument2 & 31, segment = op->argument2 >> 8 & 31;
+      u32 lowest = lane & segment, highest = lowest | (c & ~segment & 31), source = lane;
+      s32 wanted = 0;
+      switch (op->kind) {
+        case SIM_UP:
+          wanted = (s32)lane - (s32)b;
+          op->flag = wanted >= (s32)highest;
+          break;
+        case SIM_DOWN:
+          wanted = lane + b;
+          op->flag = wanted <= (s32)highest;
+          break;
+        case SIM_BFLY:
+          wanted = lane ^ b;
+          op->flag = wanted <= (s32)highest;
+          break;
+        default: wanted = lowest | (b & ~segment & 31); op->flag = wanted <= (s32)highest;
+      }
+      if (op->flag) source = wanted;
+      if (!(mask >> source & 1)) {
+        if (first_time(op->site, "shuffle"))
+          report(Kind::divergent, op->site, "lane %u reads lane %u in a shuffle, which is not in its mask %08x", lane,
+                 source, mask);
+        out(op) = ~0ull;
+      } else
+        out(op) = in(lanes[source]);
     }
-    if (op->flag) source = wanted;
-    if (!(mask >> source & 1)) {
-      if (first_time(op->site, "shuffle"))
-        report(Kind::divergent, op->site, "lane %u reads lane %u in a shuffle, which is not in its mask %08x", lane, source, mask);
-      out(op) = ~0ull;
-    } else out(op) = in(lanes[source]);
-  }
 }
 static void run_vote(WarpOp** lanes, u32 mask) {
   u32 ballot = 0, first = __builtin_ctz(mask);
@@ -90,45 +109,67 @@ static void run_vote(WarpOp** lanes, u32 mask) {
   s32 low = INT32_MAX, high = INT32_MIN;
   u32 ulow = FULL, uhigh = 0;
   bool equal = true;
-  for (u32 i = 0; i < 32; i++) if (mask >> i & 1) {
-    u64 v = in(lanes[i]);
-    if (v) ballot |= 1u << i;
-    equal &= v == in(lanes[first]);
-    sum += v; all &= v; any |= v; parity ^= v;
-    low = std::min(low, (s32)v); high = std::max(high, (s32)v);
-    ulow = std::min(ulow, (u32)v); uhigh = std::max(uhigh, (u32)v);
-  }
-  for (u32 i = 0; i < 32; i++) if (mask >> i & 1) {
-    u64 result = 0;
-    switch (lanes[i]->kind) {
-      case SIM_BALLOT: result = ballot; break;
-      case SIM_ALL: result = ballot == mask; break;
-      case SIM_ANY: result = ballot != 0; break;
-      case SIM_UNI: result = ballot == mask || !ballot; break;
-      case SIM_MATCH_ANY: for (u32 j = 0; j < 32; j++) if (mask >> j & 1 && in(lanes[j]) == in(lanes[i])) result |= 1u << j; break;
-      case SIM_MATCH_ALL: result = equal ? mask : 0; lanes[i]->flag = equal; break;
-      case SIM_ELECT: result = first; lanes[i]->flag = i == first; break;
-      case SIM_ADD: result = (u32)sum; break;
-      case SIM_MIN_S: result = (u32)low; break;
-      case SIM_MAX_S: result = (u32)high; break;
-      case SIM_MIN_U: result = ulow; break;
-      case SIM_MAX_U: result = uhigh; break;
-      case SIM_AND: result = (u32)all; break;
-      case SIM_OR: result = (u32)any; break;
-      case SIM_XOR: result = (u32)parity; break;
+  for (u32 i = 0; i < 32; i++)
+    if (mask >> i & 1) {
+      u64 v = in(lanes[i]);
+      if (v) ballot |= 1u << i;
+      equal &= v == in(lanes[first]);
+      sum += v;
+      all &= v;
+      any |= v;
+      parity ^= v;
+      low = std::min(low, (s32)v);
+      high = std::max(high, (s32)v);
+      ulow = std::min(ulow, (u32)v);
+      uhigh = std::max(uhigh, (u32)v);
     }
-    out(lanes[i]) = result;
-  }
+  for (u32 i = 0; i < 32; i++)
+    if (mask >> i & 1) {
+      u64 result = 0;
+      switch (lanes[i]->kind) {
+        case SIM_BALLOT: result = ballot; break;
+        case SIM_ALL: result = ballot == mask; break;
+        case SIM_ANY: result = ballot != 0; break;
+        case SIM_UNI: result = ballot == mask || !ballot; break;
+        case SIM_MATCH_ANY:
+          for (u32 j = 0; j < 32; j++)
+            if (mask >> j & 1 && in(lanes[j]) == in(lanes[i])) result |= 1u << j;
+          break;
+        case SIM_MATCH_ALL:
+          result = equal ? mask : 0;
+          lanes[i]->flag = equal;
+          break;
+        case SIM_ELECT:
+          result = first;
+          lanes[i]->flag = i == first;
+          break;
+        case SIM_ADD: result = (u32)sum; break;
+        case SIM_MIN_S: result = (u32)low; break;
+        case SIM_MAX_S: result = (u32)high; break;
+        case SIM_MIN_U: result = ulow; break;
+        case SIM_MAX_U: result = uhigh; break;
+        case SIM_AND: result = (u32)all; break;
+        case SIM_OR: result = (u32)any; break;
+        case SIM_XOR: result = (u32)parity; break;
+      }
+      out(lanes[i]) = result;
+    }
 }
 static void run_warp_barrier(WarpOp**, u32) { order_warp(current->warp); }
 static WarpOp make_op(void (*run)(WarpOp**, u32), u32 kind, u32 mask, u32 site) {
   WarpOp op;
-  op.run = run; op.kind = kind; op.mask = mask; op.site = site; op.flag = false;
+  op.run = run;
+  op.kind = kind;
+  op.mask = mask;
+  op.site = site;
+  op.flag = false;
   return op;
 }
 extern "C" u32 sim_shuffle(u32 kind, u32 value, u32 lane, u32 clamp, u32 mask, bool* valid, u32 site) {
   WarpOp op = make_op(run_shuffle, kind, mask, site);
-  op.argument = lane; op.argument2 = clamp; in(&op) = value;
+  op.argument = lane;
+  op.argument2 = clamp;
+  in(&op) = value;
   warp_op(op);
   *valid = op.flag;
   return (u32)out(&op);
@@ -166,8 +207,11 @@ bool release_converged(u32 warp) {
   return mask;
 }
 
-// ---- barriers of the block: number 0 is __syncthreads(), 1 to 15 may be for fewer threads ------------------------------
-struct Barrier { u32 arrived; Clock clock; };       // threads that arrived without waiting, and what they had done
+// ---- barriers of the block: number 0 is __syncthreads(), 1 to 15 may be for fewer threads --------------------------
+struct Barrier {
+  u32 arrived;
+  Clock clock;
+};  // threads that arrived without waiting, and what they had done
 static Barrier barriers[16];
 void collectives_begin_block() {
   for (Barrier& b : barriers) b = Barrier();
@@ -177,11 +221,20 @@ void collectives_begin_block() {
 }
 
 static void wait_in_barrier(u32 id, u32 count, u32 operation, u32 predicate, u32 site) {
-  if (id > 15) { report(Kind::unsupported, site, "barrier %u: there are 16", id); stop(); }
-  if (count % 32) { report(Kind::divergent, site, "a barrier for %u threads: not a multiple of 32", count); stop(); }
+  if (id > 15) {
+    report(Kind::unsupported, site, "barrier %u: there are 16", id);
+    stop();
+  }
+  if (count % 32) {
+    report(Kind::divergent, site, "a barrier for %u threads: not a multiple of 32", count);
+    stop();
+  }
   Thread& t = *current;
-  t.barrier_id = id; t.barrier_threads = count; t.site = site;
-  t.barrier_operation = operation; t.barrier_predicate = predicate;
+  t.barrier_id = id;
+  t.barrier_threads = count;
+  t.site = site;
+  t.barrier_operation = operation;
+  t.barrier_predicate = predicate;
   t.state = State::barrier;
   if (trace_on) trace_event("barrier", nullptr, 0, 0, 0, site);
   yield();
@@ -192,7 +245,10 @@ extern "C" u32 sim_barrier_reduce(u32 id, u32 count, u32 operation, u32 predicat
   return current->barrier_result;
 }
 extern "C" void sim_barrier_arrive(u32 id, u32, u32 site) {
-  if (id > 15) { report(Kind::unsupported, site, "barrier %u: there are 16", id); stop(); }
+  if (id > 15) {
+    report(Kind::unsupported, site, "barrier %u: there are 16", id);
+    stop();
+  }
   barriers[id].arrived++;
   order_release(barriers[id].clock);
 }
@@ -219,14 +275,19 @@ static bool release_barrier(u32 id, u32 done) {
       return false;
     }
     bool p = t->barrier_predicate;
-    all &= p; any |= p; number += p;
+    all &= p;
+    any |= p;
+    number += p;
     warps |= 1u << t->warp;
   }
   for (Thread* t : waiting) {
     t->barrier_result = t->barrier_operation == 1 ? all : t->barrier_operation == 2 ? any : number;
     t->state = State::ready;
   }
-  if (count == thread_count) order_barrier(); else order_group(warps, &barriers[id].clock);
+  if (count == thread_count)
+    order_barrier();
+  else
+    order_group(warps, &barriers[id].clock);
   barriers[id] = Barrier();
   return true;
 }

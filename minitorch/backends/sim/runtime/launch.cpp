@@ -23,16 +23,22 @@ void* sim_new_stack(char* top, void (*start)());
 static void* scheduler_stack;
 static u64 switches;
 static double deadline;
-static const long SLICE = 1 << 20;                  // backward branches between two looks at the clock
+static const long SLICE = 1 << 20;  // backward branches between two looks at the clock
 
-// ---- findings --------------------------------------------------------------------------------------------------
+// ---- findings ------------------------------------------------------------------------------------------------------
 static std::vector<Finding> findings;
 static std::unordered_set<std::string> known;
 
 void report(Kind kind, u32 site, const char* format, ...) {
-  if (findings.size() >= 12) { failed = true; return; }
+  if (findings.size() >= 12) {
+    failed = true;
+    return;
+  }
   Finding f{(u32)kind, site, 0, {}, {}, {}};
-  for (int i = 0; i < 3; i++) { f.block[i] = sim_grid.ctaid[i]; f.thread[i] = current ? current->tid[i] : 0; }
+  for (int i = 0; i < 3; i++) {
+    f.block[i] = sim_grid.ctaid[i];
+    f.thread[i] = current ? current->tid[i] : 0;
+  }
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(f.text, sizeof f.text, format, arguments);
@@ -41,7 +47,11 @@ void report(Kind kind, u32 site, const char* format, ...) {
 }
 bool first_time(u32 site, const char* kind) { return known.insert(kind + std::to_string(site)).second; }
 void yield() { sim_switch(&current->stack_pointer, scheduler_stack); }
-void stop() { failed = true; yield(); abort(); }
+void stop() {
+  failed = true;
+  yield();
+  abort();
+}
 std::string name_of(u32 index) {
   const Thread& t = threads[index];
   return "thread (" + std::to_string(t.tid[0]) + "," + std::to_string(t.tid[1]) + "," + std::to_string(t.tid[2]) + ")";
@@ -55,14 +65,19 @@ static double cpu_seconds() {
 extern "C" void sim_tick(u32 site) {
   sim_budget = SLICE;
   if (cpu_seconds() < deadline) return;
-  report(Kind::deadlock, site, "the kernel still runs after %.3g s (settings.time_limit). It loops for ever, or waits for "
-         "a block that runs later: here blocks run one after another", launch.time_limit);
+  report(Kind::deadlock, site,
+         "the kernel still runs after %.3g s (settings.time_limit). It loops for ever, or waits for "
+         "a block that runs later: here blocks run one after another",
+         launch.time_limit);
   stop();
 }
-extern "C" void sim_trap(u32 site, const char* what) { report(Kind::trap, site, "%s", what); stop(); }
+extern "C" void sim_trap(u32 site, const char* what) {
+  report(Kind::trap, site, "%s", what);
+  stop();
+}
 extern "C" u64 sim_clock() { return ++switches; }
 
-// ---- threads ---------------------------------------------------------------------------------------------------
+// ---- threads -------------------------------------------------------------------------------------------------------
 static void thread_main() {
   launch.run(*current, launch.parameters);
   async_end_thread();
@@ -92,17 +107,20 @@ static void run(Thread& t) {
 enum { ASCENDING, DESCENDING, SEEDED };
 static u32 random_state;
 static u32 random_number() {
-  random_state ^= random_state << 13; random_state ^= random_state >> 17; random_state ^= random_state << 5;
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 17;
+  random_state ^= random_state << 5;
   return random_state;
 }
 static std::vector<u32> make_order(u32 n) {
   std::vector<u32> order(n);
   for (u32 i = 0; i < n; i++) order[i] = launch.order == DESCENDING ? n - 1 - i : i;
-  if (launch.order == SEEDED) for (u32 i = n; i > 1; i--) std::swap(order[i - 1], order[random_number() % i]);
+  if (launch.order == SEEDED)
+    for (u32 i = n; i > 1; i--) std::swap(order[i - 1], order[random_number() % i]);
   return order;
 }
 
-// ---- one block ---------------------------------------------------------------------------------------------------
+// ---- one block -----------------------------------------------------------------------------------------------------
 // Run the lanes of a warp until each is done or waits for something outside the warp. Adds to `done` who finished.
 static bool run_warp(u32 warp, const std::vector<u32>& lanes, u32& done) {
   bool moved = false;
@@ -116,7 +134,10 @@ static bool run_warp(u32 warp, const std::vector<u32>& lanes, u32& done) {
       run(t);
       moved = again = true;
       if (failed) return true;
-      if (t.state == State::done) { done++; lane_exited(t); }
+      if (t.state == State::done) {
+        done++;
+        lane_exited(t);
+      }
       if (failed) return true;
     }
     if (!again) again = release_converged(warp);
@@ -143,7 +164,8 @@ static void report_deadlock() {
     if (!waiting++) current = &t;
     if (last && last->state == t.state && (t.state == State::warp ? last->op->site : last->site) == site) continue;
     last = &t;
-    if (shown++ < 4) text += "\n  " + name_of(i) + " and those after it wait " + waiting_for(t) + " at {" + std::to_string(site) + "}";
+    if (shown++ < 4)
+      text += "\n  " + name_of(i) + " and those after it wait " + waiting_for(t) + " at {" + std::to_string(site) + "}";
   }
   u32 site = current->state == State::warp ? current->op->site : current->site;
   text += "\n  " + std::to_string(waiting) + " of " + std::to_string(thread_count) + " threads wait";
@@ -162,41 +184,55 @@ static void run_block(const std::vector<u32>& warps, const std::vector<u32>& lan
     }
     bool released = release_barriers(done);
     if (failed) return;
-    if (moved || released || async_step() || refuse_mbarrier_waiters()) { if (failed) return; continue; }
+    if (moved || released || async_step() || refuse_mbarrier_waiters()) {
+      if (failed) return;
+      continue;
+    }
     if (failed) return;
     if (done < thread_count) return report_deadlock();
   }
 }
 
-// ---- a crash inside translated code ends the launch, not the process ------------------------------------------------
+// ---- a crash inside translated code ends the launch, not the process -----------------------------------------------
 static sigjmp_buf crash;
 static volatile sig_atomic_t crash_expected;
 static void* crash_address;
 static void on_crash(int number, siginfo_t* info, void*) {
-  if (!crash_expected) { signal(number, SIG_DFL); return; }
+  if (!crash_expected) {
+    signal(number, SIG_DFL);
+    return;
+  }
   crash_expected = 0;
   crash_address = info->si_addr;
   siglongjmp(crash, number);
 }
 static void report_crash(int number) {
   bool overflow = current && (size_t)((char*)crash_address - (current->stack - GUARD)) < GUARD;
-  if (overflow) report(Kind::out_of_bounds, 0, "stack overflow: a thread has %zu KiB for local arrays and calls", STACK >> 10);
-  else if (number == SIGFPE) report(Kind::trap, 0, "integer division by zero");
-  else report(Kind::out_of_bounds, 0, "access to %p, which is no memory at all", crash_address);
+  if (overflow)
+    report(Kind::out_of_bounds, 0, "stack overflow: a thread has %zu KiB for local arrays and calls", STACK >> 10);
+  else if (number == SIGFPE)
+    report(Kind::trap, 0, "integer division by zero");
+  else
+    report(Kind::out_of_bounds, 0, "access to %p, which is no memory at all", crash_address);
   failed = true;
 }
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-static unsigned set_flush(bool on) { unsigned old = _mm_getcsr(); if (on) _mm_setcsr(old | 0x8040); return old; }
+static unsigned set_flush(bool on) {
+  unsigned old = _mm_getcsr();
+  if (on) _mm_setcsr(old | 0x8040);
+  return old;
+}
 static void restore_flush(unsigned old) { _mm_setcsr(old); }
 #else
 static u64 set_flush(bool on) {
-  u64 old; asm volatile("mrs %0, fpcr" : "=r"(old));
-  if (on) asm volatile("msr fpcr, %0" :: "r"(old | 1ull << 24));
+  u64 old;
+  asm volatile("mrs %0, fpcr" : "=r"(old));
+  if (on) asm volatile("msr fpcr, %0" ::"r"(old | 1ull << 24));
   return old;
 }
-static void restore_flush(u64 old) { asm volatile("msr fpcr, %0" :: "r"(old)); }
+static void restore_flush(u64 old) { asm volatile("msr fpcr, %0" ::"r"(old)); }
 #endif
 
 static void run_blocks() {
@@ -207,7 +243,10 @@ static void run_blocks() {
     sim_grid.ctaid[1] = block / launch.grid[0] % launch.grid[1];
     sim_grid.ctaid[2] = block / launch.grid[0] / launch.grid[1];
     std::fill_n((u32*)sim_shared, (shared + 3) / 4, POISON);
-    if (launch.order == SEEDED) { warps = make_order(warps.size()); lanes = make_order(32); }
+    if (launch.order == SEEDED) {
+      warps = make_order(warps.size());
+      lanes = make_order(32);
+    }
     memory_begin_block();
     collectives_begin_block();
     async_begin_block();
@@ -231,14 +270,20 @@ extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   sim_budget = SLICE;
   deadline = launch.time_limit > 0 ? cpu_seconds() + launch.time_limit : 1e300;
   if (launch.time_limit > 0 && launch.time_limit < 1) sim_budget = 1 << 12;
-  for (int i = 0; i < 3; i++) { sim_grid.ntid[i] = launch.block[i]; sim_grid.nctaid[i] = launch.grid[i]; }
+  for (int i = 0; i < 3; i++) {
+    sim_grid.ntid[i] = launch.block[i];
+    sim_grid.nctaid[i] = launch.grid[i];
+  }
   sim_grid.static_shared = launch.static_shared;
   sim_grid.dynamic_shared = launch.dynamic_shared;
   thread_count = launch.block[0] * launch.block[1] * launch.block[2];
   for (u32 i = 0; i < thread_count; i++) {
     Thread& t = threads[i];
-    t.index = i; t.lane = i & 31; t.warp = i >> 5;
-    t.tid[0] = i % launch.block[0]; t.tid[1] = i / launch.block[0] % launch.block[1];
+    t.index = i;
+    t.lane = i & 31;
+    t.warp = i >> 5;
+    t.tid[0] = i % launch.block[0];
+    t.tid[1] = i / launch.block[0] % launch.block[1];
     t.tid[2] = i / launch.block[0] / launch.block[1];
   }
   memory_begin_launch();
@@ -254,7 +299,11 @@ extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   for (int i = 0; i < 4; i++) sigaction(signals[i], &action, &old[i]);
   auto flush = set_flush(launch.flush);
   int number = sigsetjmp(crash, 1);
-  if (!number) { crash_expected = 1; run_blocks(); } else report_crash(number);
+  if (!number) {
+    crash_expected = 1;
+    run_blocks();
+  } else
+    report_crash(number);
   crash_expected = 0;
   restore_flush(flush);
   for (int i = 0; i < 4; i++) sigaction(signals[i], &old[i], nullptr);
@@ -265,25 +314,45 @@ extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   return n;
 }
 
-// ---- printf -------------------------------------------------------------------------------------------------------
+// ---- printf --------------------------------------------------------------------------------------------------------
 static std::string printed;
 extern "C" int sim_printf(const char* format, const void* arguments, u32) {
   const char* next = (const char*)arguments;
   int count = 0;
   for (const char* p = format; *p;) {
-    if (*p != '%') { printed += *p++; continue; }
+    if (*p != '%') {
+      printed += *p++;
+      continue;
+    }
     const char* begin = p++;
     while (*p && !strchr("diouxXcsfFeEgGaAp%", *p)) p++;
     std::string spec(begin, *p ? p + 1 - begin : p - begin);
     char kind = *p ? *p++ : 0, text[512];
-    auto take = [&](size_t size) { next = (const char*)(((uintptr_t)next + size - 1) & ~(size - 1)); next += size; return next - size; };
-    if (kind == '%') { printed += '%'; continue; }
+    auto take = [&](size_t size) {
+      next = (const char*)(((uintptr_t)next + size - 1) & ~(size - 1));
+      next += size;
+      return next - size;
+    };
+    if (kind == '%') {
+      printed += '%';
+      continue;
+    }
     if (!kind) break;
     count++;
     bool wide = spec.find('l') != spec.npos || kind == 's' || kind == 'p';
-    if (strchr("fFeEgGaA", kind)) { f64 v; memcpy(&v, take(8), 8); snprintf(text, sizeof text, spec.c_str(), v); }
-    else if (wide) { u64 v; memcpy(&v, take(8), 8); snprintf(text, sizeof text, spec.c_str(), v); }
-    else { u32 v; memcpy(&v, take(4), 4); snprintf(text, sizeof text, spec.c_str(), v); }
+    if (strchr("fFeEgGaA", kind)) {
+      f64 v;
+      memcpy(&v, take(8), 8);
+      snprintf(text, sizeof text, spec.c_str(), v);
+    } else if (wide) {
+      u64 v;
+      memcpy(&v, take(8), 8);
+      snprintf(text, sizeof text, spec.c_str(), v);
+    } else {
+      u32 v;
+      memcpy(&v, take(4), 4);
+      snprintf(text, sizeof text, spec.c_str(), v);
+    }
     printed += text;
   }
   return count;

@@ -9,7 +9,8 @@ static int set(u32 mode) {
   fesetround(modes[mode]);
   return old;
 }
-template <class T> static T round_to(u32 operation, volatile T a, volatile T b, volatile T c, u32 mode) {
+template <class T>
+static T round_to(u32 operation, volatile T a, volatile T b, volatile T c, u32 mode) {
   int old = set(mode);
   volatile T r;
   switch (operation) {
@@ -23,7 +24,8 @@ template <class T> static T round_to(u32 operation, volatile T a, volatile T b, 
   fesetround(old);
   return r;
 }
-template <class T, class S> static T convert(volatile S x, u32 mode) {
+template <class T, class S>
+static T convert(volatile S x, u32 mode) {
   int old = set(mode);
   volatile T r = (T)x;
   fesetround(old);
@@ -43,7 +45,7 @@ f64 sim_f64_of_u64(u64 x, u32 mode) {
   fesetround(old);
   return r;
 }
-f32 sim_f32_of_u64(u64 x, u32 mode) {                // the last bit kept says whether anything was cut off below it
+f32 sim_f32_of_u64(u64 x, u32 mode) {  // the last bit kept says whether anything was cut off below it
   u64 y = x >> 40 ? (x >> 8) << 8 | ((x & 0xff) != 0) << 8 : x;
   if (x >> 63) return convert<f32, s64>((s64)(y >> 1 | (y & 1)), mode) * 2;
   return convert<f32, s64>((s64)x, mode);

@@ -62,12 +62,12 @@ sim_switch:
 extern "C" __attribute__((visibility("hidden"))) void* sim_new_stack(char* top, void (*start)()) {
   void** pointer = (void**)top;
 #if defined(__x86_64__)
-  *--pointer = nullptr;                             // a return address for `start`, which keeps the stack aligned
+  *--pointer = nullptr;  // a return address for `start`, which keeps the stack aligned
   *--pointer = (void*)start;
   for (int i = 0; i < 6; i++) *--pointer = nullptr;
 #else
   for (int i = 0; i < 22; i++) *--pointer = nullptr;
-  pointer[11] = (void*)start;                       // x30, the link register
+  pointer[11] = (void*)start;  // x30, the link register
 #endif
   return pointer;
 }

@@ -28,10 +28,10 @@ static void run_mma(WarpOp** lanes, u32 mask) {
   for (u32 lane = 0; lane < 32; lane++) {
     const u32* words = (const u32*)lanes[lane]->in;  // four of A, two of B, four of C
     u32 g = lane >> 2, t = lane & 3;
-    for (u32 r = 0; r < k_size / (2 * per); r++) for (u32 h = 0; h < per; h++)
-      a[g + 8 * (r & 1)][per * t + h + 4 * per * (r >> 1)] = unpack(element, words[r], h);
-    for (u32 r = 0; r < k_size / (4 * per); r++) for (u32 h = 0; h < per; h++)
-      b[per * t + h + 4 * per * r][g] = unpack(element, words[4 + r], h);
+    for (u32 r = 0; r < k_size / (2 * per); r++)
+      for (u32 h = 0; h < per; h++) a[g + 8 * (r & 1)][per * t + h + 4 * per * (r >> 1)] = unpack(element, words[r], h);
+    for (u32 r = 0; r < k_size / (4 * per); r++)
+      for (u32 h = 0; h < per; h++) b[per * t + h + 4 * per * r][g] = unpack(element, words[4 + r], h);
   }
   for (u32 lane = 0; lane < 32; lane++) {
     const u32* c = (const u32*)lanes[lane]->in + 6;
@@ -46,15 +46,25 @@ static void run_mma(WarpOp** lanes, u32 mask) {
       }
       f32 sum = half_result ? unpack(SIM_F16, c[j >> 1], j & 1) : bits_as<f32>(c[j]);
       for (u32 k = 0; k < k_size; k++) sum += a[row][k] * b[k][column];
-      if (!half_result) d[j] = bits_as<u32>(sum);
-      else ((u16*)d)[j] = bits_as<u16>(f16(sum));
+      if (!half_result)
+        d[j] = bits_as<u32>(sum);
+      else
+        ((u16*)d)[j] = bits_as<u16>(f16(sum));
     }
   }
 }
-extern "C" void sim_mma(u32 element, u32 k, bool half_result, const u32* a, const u32* b, const u32* c, u32* d, u32 site) {
+extern "C" void sim_mma(u32 element, u32 k, bool half_result, const u32* a, const u32* b, const u32* c, u32* d,
+                        u32 site) {
   WarpOp op{};
-  op.run = run_mma; op.kind = element; op.argument = k; op.argument2 = half_result; op.mask = FULL; op.site = site;
-  memcpy(op.in, a, 16); memcpy(op.in + 16, b, 8); memcpy(op.in + 24, c, half_result ? 8 : 16);
+  op.run = run_mma;
+  op.kind = element;
+  op.argument = k;
+  op.argument2 = half_result;
+  op.mask = FULL;
+  op.site = site;
+  memcpy(op.in, a, 16);
+  memcpy(op.in + 16, b, 8);
+  memcpy(op.in + 24, c, half_result ? 8 : 16);
   warp_op(op);
   memcpy(d, op.out, half_result ? 8 : 16);
 }
@@ -63,31 +73,40 @@ extern "C" void sim_mma(u32 element, u32 k, bool half_result, const u32* a, cons
 static void run_ldmatrix(WarpOp** lanes, u32 mask) {
   if (!is_whole_warp(lanes, mask, "ldmatrix")) return;
   bool transposed = lanes[0]->argument;
-  for (u32 m = 0; m < lanes[0]->kind; m++) for (u32 lane = 0; lane < 32; lane++) for (u32 h = 0; h < 2; h++) {
-    u32 row = lane >> 2, column = 2 * (lane & 3) + h;
-    if (transposed) std::swap(row, column);
-    memcpy(lanes[lane]->out + 4 * m + 2 * h, (const char*)lanes[m * 8 + row]->address + 2 * column, 2);
-  }
+  for (u32 m = 0; m < lanes[0]->kind; m++)
+    for (u32 lane = 0; lane < 32; lane++)
+      for (u32 h = 0; h < 2; h++) {
+        u32 row = lane >> 2, column = 2 * (lane & 3) + h;
+        if (transposed) std::swap(row, column);
+        memcpy(lanes[lane]->out + 4 * m + 2 * h, (const char*)lanes[m * 8 + row]->address + 2 * column, 2);
+      }
 }
 static void run_stmatrix(WarpOp** lanes, u32 mask) {
   if (!is_whole_warp(lanes, mask, "stmatrix")) return;
   bool transposed = lanes[0]->argument;
-  for (u32 m = 0; m < lanes[0]->kind; m++) for (u32 lane = 0; lane < 32; lane++) for (u32 h = 0; h < 2; h++) {
-    u32 row = lane >> 2, column = 2 * (lane & 3) + h;
-    if (transposed) std::swap(row, column);
-    memcpy((char*)lanes[m * 8 + row]->address + 2 * column, lanes[lane]->in + 4 * m + 2 * h, 2);
-  }
+  for (u32 m = 0; m < lanes[0]->kind; m++)
+    for (u32 lane = 0; lane < 32; lane++)
+      for (u32 h = 0; h < 2; h++) {
+        u32 row = lane >> 2, column = 2 * (lane & 3) + h;
+        if (transposed) std::swap(row, column);
+        memcpy((char*)lanes[m * 8 + row]->address + 2 * column, lanes[lane]->in + 4 * m + 2 * h, 2);
+      }
 }
 static void run_movmatrix(WarpOp** lanes, u32 mask) {
   if (!is_whole_warp(lanes, mask, "movmatrix")) return;
-  for (u32 lane = 0; lane < 32; lane++) for (u32 h = 0; h < 2; h++) {
-    u32 row = 2 * (lane & 3) + h, column = lane >> 2;
-    memcpy(lanes[lane]->out + 2 * h, lanes[4 * row + column / 2]->in + 2 * (column & 1), 2);
-  }
+  for (u32 lane = 0; lane < 32; lane++)
+    for (u32 h = 0; h < 2; h++) {
+      u32 row = 2 * (lane & 3) + h, column = lane >> 2;
+      memcpy(lanes[lane]->out + 2 * h, lanes[4 * row + column / 2]->in + 2 * (column & 1), 2);
+    }
 }
 static WarpOp matrix_op(void (*run)(WarpOp**, u32), u32 count, bool transposed, u32 site) {
   WarpOp op{};
-  op.run = run; op.kind = count; op.argument = transposed; op.mask = FULL; op.site = site;
+  op.run = run;
+  op.kind = count;
+  op.argument = transposed;
+  op.mask = FULL;
+  op.site = site;
   return op;
 }
 extern "C" void sim_ldmatrix(u32* out, const void* row, u32 count, bool transposed, u32 site) {

@@ -7,32 +7,48 @@ u32 elements_per_word(u32 element);
 u32 swizzled(u32 address, u32 mode);
 
 struct WarpgroupOp {
-  u32 element, n; bool half_result; void* d; const u32* a; u64 a_descriptor, b_descriptor;
-  bool accumulate; int scale_a, scale_b; bool transpose_a, transpose_b; u32 site;
+  u32 element, n;
+  bool half_result;
+  void* d;
+  const u32* a;
+  u64 a_descriptor, b_descriptor;
+  bool accumulate;
+  int scale_a, scale_b;
+  bool transpose_a, transpose_b;
+  u32 site;
 };
 // Shared memory that a wgmma may read until its group has been waited for.
-struct Reading { u32 begin, end, warpgroup, group; };
+struct Reading {
+  u32 begin, end, warpgroup, group;
+};
 static std::vector<Reading> readings;
 static u32 groups[8];
 
-void wgmma_begin_block() { readings.clear(); memset(groups, 0, sizeof groups); }
+void wgmma_begin_block() {
+  readings.clear();
+  memset(groups, 0, sizeof groups);
+}
 bool wgmma_reads(u32 begin, u32 end) {
-  for (const Reading& r : readings) if (r.begin < end && begin < r.end) return true;
+  for (const Reading& r : readings)
+    if (r.begin < end && begin < r.end) return true;
   return false;
 }
 
 // Where element (row, k) of an operand lies. The descriptor holds (PTX ISA, "matrix descriptor"): bits 0-13 the start,
-// 16-29 the leading and 32-45 the stride byte offset, all divided by 16; 62-63 the swizzle (0 none, 1: 128 bytes, 2: 64,
-// 3: 32). Rows are M or N. In units of 16 bytes, with W = 1, 2, 4 or 8 units to a swizzled row:
+// 16-29 the leading and 32-45 the stride byte offset, all divided by 16; 62-63 the swizzle: 0 none, 1 of 128 bytes,
+// 2 of 64, 3 of 32. Rows are M or N. In units of 16 bytes, with W = 1, 2, 4 or 8 units to a swizzled row:
 //   K-major:  row = (8, n) with strides (W, stride); k: units of a row side by side (no swizzle: leading offset apart)
 //   MN-major: row units = (W, n) with strides (1, leading), k = (8, m) with strides (W, stride);
 //             without swizzle the two offsets change places
 struct Operand {
-  u32 start, leading, stride, mode, units, size; bool transposed;
+  u32 start, leading, stride, mode, units, size;
+  bool transposed;
   Operand(u64 d, u32 element, bool transposed) : transposed(transposed) {
-    start = (d & 0x3fff) << 4; leading = (d >> 16 & 0x3fff) << 4; stride = (d >> 32 & 0x3fff) << 4;
+    start = (d & 0x3fff) << 4;
+    leading = (d >> 16 & 0x3fff) << 4;
+    stride = (d >> 32 & 0x3fff) << 4;
     u32 swizzle = d >> 62;
-    mode = swizzle ? 4 - swizzle : 0;                // as swizzled() counts: 3 is 128 bytes
+    mode = swizzle ? 4 - swizzle : 0;  // as swizzled() counts: 3 is 128 bytes
     units = 1u << mode;
     size = 4 / elements_per_word(element);
   }
@@ -40,7 +56,8 @@ struct Operand {
     u32 per = 16 / size, address;
     if (!transposed) {
       u32 unit = k / per;
-      address = (row & 7) * 16 * units + (row >> 3) * stride + (mode ? unit / units * leading + unit % units * 16 : unit * leading) + k % per * size;
+      address = (row & 7) * 16 * units + (row >> 3) * stride +
+                (mode ? unit / units * leading + unit % units * 16 : unit * leading) + k % per * size;
     } else {
       u32 unit = row / per, far = mode ? leading : stride, deep = mode ? stride : leading;
       address = unit % units * 16 + unit / units * far + (k & 7) * 16 * units + (k >> 3) * deep + row % per * size;
@@ -53,23 +70,26 @@ static f32 element_at(u32 element, u32 address) {
   memcpy(&word, sim_shared + address, 4 / elements_per_word(element));
   return unpack(element, word, 0);
 }
-static std::vector<f32> read_operand(const WarpgroupOp& o, u64 descriptor, bool transposed, u32 rows, u32 k_size, int scale, u32 warpgroup) {
+static std::vector<f32> read_operand(const WarpgroupOp& o, u64 descriptor, bool transposed, u32 rows, u32 k_size,
+                                     int scale, u32 warpgroup) {
   Operand operand(descriptor, o.element, transposed);
   std::vector<f32> values(rows * k_size);
   u32 low = FULL, high = 0;
   std::vector<u32> units;
-  for (u32 row = 0; row < rows; row++) for (u32 k = 0; k < k_size; k++) {
-    u32 address = operand.at(row, k);
-    if (address + operand.size > launch.static_shared + launch.dynamic_shared) {
-      report(Kind::out_of_bounds, o.site, "wgmma reads offset %u of shared memory, which has %u bytes", address, launch.static_shared + launch.dynamic_shared);
-      failed = true;
-      return values;
+  for (u32 row = 0; row < rows; row++)
+    for (u32 k = 0; k < k_size; k++) {
+      u32 address = operand.at(row, k);
+      if (address + operand.size > launch.static_shared + launch.dynamic_shared) {
+        report(Kind::out_of_bounds, o.site, "wgmma reads offset %u of shared memory, which has %u bytes", address,
+               launch.static_shared + launch.dynamic_shared);
+        failed = true;
+        return values;
+      }
+      low = std::min(low, address);
+      high = std::max(high, address + operand.size);
+      if (!(address & 15)) units.push_back(address);
+      values[row * k_size + k] = element_at(o.element, address) * scale;
     }
-    low = std::min(low, address);
-    high = std::max(high, address + operand.size);
-    if (!(address & 15)) units.push_back(address);
-    values[row * k_size + k] = element_at(o.element, address) * scale;
-  }
   for (u32 unit : units) check_shared_read(unit, 16, o.site);
   readings.push_back({low, high, warpgroup, groups[warpgroup]});
   return values;
@@ -87,41 +107,59 @@ static void run_wgmma(u32 warpgroup) {
     return;
   }
   u32 per = elements_per_word(o.element), k_size = 8 * per;
-  std::vector<f32> a(64 * k_size), b = read_operand(o, o.b_descriptor, o.transpose_b, o.n, k_size, o.scale_b, warpgroup);
+  std::vector<f32> a(64 * k_size),
+      b = read_operand(o, o.b_descriptor, o.transpose_b, o.n, k_size, o.scale_b, warpgroup);
   if (!o.a) a = read_operand(o, o.a_descriptor, o.transpose_a, 64, k_size, o.scale_a, warpgroup);
   if (failed) return;
-  if (o.a) for (u32 i = 0; i < 128; i++) for (u32 r = 0; r < 4; r++) for (u32 h = 0; h < per; h++) {
-    u32 row = 16 * (i >> 5) + (i >> 2 & 7) + 8 * (r & 1), k = per * (i & 3) + h + 4 * per * (r >> 1);
-    a[row * k_size + k] = unpack(o.element, all[i].warpgroup_op->a[r], h) * o.scale_a;
-  }
+  if (o.a)
+    for (u32 i = 0; i < 128; i++)
+      for (u32 r = 0; r < 4; r++)
+        for (u32 h = 0; h < per; h++) {
+          u32 row = 16 * (i >> 5) + (i >> 2 & 7) + 8 * (r & 1), k = per * (i & 3) + h + 4 * per * (r >> 1);
+          a[row * k_size + k] = unpack(o.element, all[i].warpgroup_op->a[r], h) * o.scale_a;
+        }
   for (u32 i = 0; i < 128; i++) {
     const WarpgroupOp& mine = *all[i].warpgroup_op;
-    for (u32 j = 0; j < o.n / 2; j++) {             // four results for each 8 columns
+    for (u32 j = 0; j < o.n / 2; j++) {  // four results for each 8 columns
       u32 row = 16 * (i >> 5) + (i >> 2 & 7) + 8 * (j >> 1 & 1), column = 8 * (j >> 2) + 2 * (i & 3) + (j & 1);
       f32* d = (f32*)mine.d;
       u16* half = (u16*)mine.d;
       f32 sum = !mine.accumulate ? 0 : o.half_result ? (f32)bits_as<f16>(half[j]) : d[j];
       for (u32 k = 0; k < k_size; k++) sum += a[row * k_size + k] * b[column * k_size + k];
-      if (o.half_result) half[j] = f16(sum).bits; else d[j] = sum;
+      if (o.half_result)
+        half[j] = f16(sum).bits;
+      else
+        d[j] = sum;
     }
     all[i].state = State::ready;
   }
 }
-extern "C" void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u32* a, u64 a_descriptor, u64 b_descriptor,
-                          bool accumulate, int scale_a, int scale_b, bool transpose_a, bool transpose_b, u32 site) {
-  WarpgroupOp op{element, n, half_result, d, a, a_descriptor, b_descriptor, accumulate, scale_a, scale_b, transpose_a, transpose_b, site};
+extern "C" void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u32* a, u64 a_descriptor,
+                          u64 b_descriptor, bool accumulate, int scale_a, int scale_b, bool transpose_a,
+                          bool transpose_b, u32 site) {
+  WarpgroupOp op{element,    n,       half_result, d,           a,           a_descriptor, b_descriptor,
+                 accumulate, scale_a, scale_b,     transpose_a, transpose_b, site};
   Thread* me = current;
   me->warpgroup_op = &op;
   me->state = State::warpgroup;
   me->site = site;
   u32 warpgroup = me->index / 128;
-  if (warpgroup * 128 + 128 > thread_count) { report(Kind::divergent, site, "wgmma needs a whole warpgroup of 128 threads"); stop(); }
-  for (u32 i = 0; i < 128; i++) if (threads[warpgroup * 128 + i].state != State::warpgroup) { yield(); return; }
+  if (warpgroup * 128 + 128 > thread_count) {
+    report(Kind::divergent, site, "wgmma needs a whole warpgroup of 128 threads");
+    stop();
+  }
+  for (u32 i = 0; i < 128; i++)
+    if (threads[warpgroup * 128 + i].state != State::warpgroup) {
+      yield();
+      return;
+    }
   run_wgmma(warpgroup);
   current = me;
   if (failed) yield();
 }
-extern "C" void sim_wgmma_commit() { if (current->index % 128 == 0) groups[current->index / 128]++; }
+extern "C" void sim_wgmma_commit() {
+  if (current->index % 128 == 0) groups[current->index / 128]++;
+}
 extern "C" void sim_wgmma_wait(u32 groups_left) {
   if (current->index % 128) return;
   u32 warpgroup = current->index / 128;
