@@ -36,8 +36,13 @@ class Access(NamedTuple):
 def as_accesses(records):
     """Records as a list of Access; ValueError for a kind that there is not. Indices may be (x, y, z): they become one
     number each, x first."""
-    raw = [record if isinstance(record, dict) else record._asdict() if hasattr(record, "_asdict") else
-           {k: getattr(record, k) for k in Access._fields if hasattr(record, k)} for record in records]
+    fields = (*Access._fields, "kernel")
+    raw = [record if isinstance(record, dict) else {k: getattr(record, k) for k in fields if hasattr(record, k)}
+           for record in records]
+    kernels = list(dict.fromkeys(r["kernel"] for r in raw if r.get("kernel")))
+    if len(kernels) > 1:
+        raise ValueError(f"these are records of several kernels, {', '.join(kernels)}: choose one, as in "
+                         f"[e for e in trace if e.kernel == {kernels[0]!r}]")
     sizes = {what: extent([r[what] for r in raw if isinstance(r.get(what), (tuple, list))])
              for what in ("block", "thread")}
     made = []

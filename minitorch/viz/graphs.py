@@ -9,7 +9,7 @@ from .stepper import script_for, style_for
 
 __all__ = ["Graph", "graph", "draw_vertices"]
 
-LIMIT = 150                                                # vertices in one picture
+LIMIT, LONG = 150, 32                                      # vertices in one picture, characters in a line
 
 
 def graph(tensor, model=None, params=None):
@@ -118,15 +118,15 @@ def lines_of(v, state):
     if v.kind == "more":
         return [(v.label, True), (v.note, False)]
     heading = v.label if v.kind == "leaf" or not v.name else f"{v.name} = {v.label}"
-    lines = [(clipped(heading, 26), True)]
+    lines = [(clipped(heading, LONG), True)]
     if v.note:
-        lines.append((clipped(v.note, 26), False))
+        lines.append((clipped(v.note, LONG), False))
     if v.value is not None:
-        lines.append((clipped(brief(v.value), 26), False))
+        lines.append((clipped(brief(v.value), LONG), False))
     elif v.kind == "op" and not isinstance(v.place, Selected):
-        lines.append((clipped(f"{list(v.shape)}, value not kept".removeprefix("[], "), 26), False))
+        lines.append((clipped(f"{list(v.shape)}, value not kept".removeprefix("[], "), LONG), False))
     if v.grad is not None:
-        lines.append((clipped(f"grad {brief(v.grad)}", 26), False))
+        lines.append((clipped(f"grad {brief(v.grad)}", LONG), False))
     elif state is not None and v.kind == "leaf":
         lines.append(("grad: none" if state.ran else "grad: not yet", False))
     return lines

@@ -19,7 +19,7 @@ def kernel(records, source=None, title="kernel"):
 
     >>> from minitorch.viz import Access
     >>> print(kernel([Access(0, t, 7, "store", "shared", 128 * t) for t in range(4)]))
-    1 blocks, 4 threads, 1 steps
+    1 block, 4 threads, 1 step
     line 7: store shared, 4 accesses, bank conflicts: 4 turns instead of 1
     no races
     """
@@ -30,8 +30,9 @@ class Kernel(Picture):
     """What `kernel` returns: `steps`, `races` (pairs of records), `lines` (line -> Costs), and the picture."""
 
     def __init__(self, records, source=None, title="kernel"):
+        records = list(records)
         self.title, self.records = title, as_accesses(records)
-        self.first, self.source = source_lines(source)
+        self.source = source_lines(source, records)        # number -> line
         self.steps, self.races = steps_of(self.records), races_of(self.records)
         self.lines = costs_of(self.steps)
         self.threads = 1 + max((a.thread for a in self.records), default=-1)
@@ -40,14 +41,15 @@ class Kernel(Picture):
     # -- words -----------------------------------------------------------------------------------------------
     def text(self):
         """The costs of each line and the races, in words."""
-        lines = [f"{len(self.blocks)} blocks, {self.threads} threads, {len(self.steps)} steps"]
+        lines = [", ".join((many(len(self.blocks), "block"), many(self.threads, "thread"),
+                            many(len(self.steps), "step")))]
         lines += [f"line {n}: {cost.words()}" for n, cost in self.lines.items()]
-        lines += [f"race: {race_words(*pair)}" for pair in self.races] or ["no races"]
+        lines += [f"race: {words}" for words in self.race_lines()] or ["no races"]
         return "\n".join(lines)
 
     def say(self, step):
         """One step in words."""
-        who = f"block {step.block}, {len(step.accesses)} threads"
+        who = f"block {step.block}, {many(len(step.accesses), 'thread')}"
         if step.kind == "barrier":
             return f"line {step.line}: {who} wait at the barrier"
         words = f"line {step.line}: {who} {step.kind} {step.space} memory"
@@ -133,21 +135,26 @@ class Kernel(Picture):
 
     def table_of_lines(self):
         rows, keys = [], []
-        numbered = [(self.first + i, line) for i, line in enumerate(self.source)] or [(n, "") for n in self.lines]
-        for n, line in numbered[:200]:
+        for n, line in list({**dict.fromkeys(self.lines, ""), **self.source}.items())[:200]:
             cost = self.lines.get(n)
             rows.append([n, line, *(cost.cells() if cost else [""] * 4)])
             keys.append(f"line{n}")
-        return drawing.table(rows, ["line", "source", "accesses", "sectors", "would do", "worst conflict"],
+        return drawing.table(rows, ["line", "source", "accesses", "sectors", "at best", "bank turns"],
                              "What each line costs", keys)
+
+    def race_lines(self):
+        """The races in words, those between the same two lines and on the same array together."""
+        found = {}
+        for one, other in self.races:
+            found.setdefault((one.array, one.space, *sorted((one.line, other.line))), []).append((one, other))
+        return [race_words(*pairs[0]) + (f" (and at {len(pairs) - 1} more places)" if len(pairs) > 1 else "")
+                for pairs in found.values()]
 
     def table_of_races(self):
         if not self.races:
             return element("p", "no races")
-        shown = [[race_words(*pair)] for pair in self.races[:20]]
-        if len(self.races) > 20:
-            shown.append([f"and {len(self.races) - 20} more"])
-        return drawing.table(shown, ["race"], "Races: the result depends on who comes first")
+        return drawing.table([[words] for words in self.race_lines()[:20]], ["race"],
+                             "Races: the result depends on who comes first")
 
 
 CELL = 20                                                  # pixels
@@ -219,15 +226,21 @@ def costs_of(steps):
     return dict(sorted(found.items()))
 
 
-def source_lines(source):
-    """(number of the first line, the lines) of a kernel's text or Python function."""
-    if source is None:
-        return 1, []
+def source_lines(source, records):
+    """Number -> line of a kernel's text or Python function; of neither, of what the records of a simulator know."""
     if callable(source):
         import inspect
         lines, first = inspect.getsourcelines(source)
-        return first, [line.rstrip("\n") for line in lines]
-    return 1, source.splitlines()
+        return {first + i: line.rstrip("\n") for i, line in enumerate(lines)}
+    if source is not None:
+        return dict(enumerate(source.splitlines(), 1))
+    known = {r.line: getattr(r.site, "text", "") for r in records if hasattr(r, "site")}
+    return dict(sorted(known.items()))
+
+
+def many(n, word):
+    """``1 step``, ``2 steps``."""
+    return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def words_of(a):

@@ -14,7 +14,7 @@ from ..formula import rule_text
 from ..op import Op
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element
-from .graphs import LIMIT, draw_vertices, lines_of
+from .graphs import LIMIT, LONG, draw_vertices, lines_of
 from .stepper import script_for, style_for
 
 __all__ = ["Replay", "replay", "Step", "Arrival"]
@@ -201,7 +201,7 @@ class Replay(Picture):
         """The graph with the gradient of each place, after the last step."""
         final = final_texts(self.steps)
         return draw_vertices(self.vertices, "Backward pass", self.text(), lambda v: [
-            *lines_of(v, None)[:3], (clipped(final.get(f"{v.key}-g", "g: none"), 26), False)])
+            *lines_of(v, None)[:3], (clipped(final.get(f"{v.key}-g", "g: none"), LONG), False)])
 
     _repr_svg_ = svg
 
@@ -302,11 +302,11 @@ def show(g):
 
 
 def texts_of(step):
-    return {f"{a.vertex.key}-g": clipped(f"g: {brief(a.after)}", 26) for a in step.arrivals}
+    return {f"{a.vertex.key}-g": clipped(f"g: {brief(a.after)}", LONG) for a in step.arrivals}
 
 
 def final_texts(steps):
-    made = {f"{steps[0].vertex.key}-g": clipped(f"g: {show(steps[0].incoming)}", 26)} if steps else {}
+    made = {f"{steps[0].vertex.key}-g": clipped(f"g: {show(steps[0].incoming)}", LONG)} if steps else {}
     for step in steps:
         made.update(texts_of(step))
     return made

@@ -16,7 +16,7 @@ from .stepper import script_for, style_for
 
 __all__ = ["Layout", "layout", "Alias", "alias"]
 
-CELLS = 256                                                # of a longer buffer, the ends of what is read are drawn
+CELLS = 192                                                # of a longer buffer, the ends of what is read are drawn
 ROWS, COLUMNS, SLICES = 12, 16, 4                          # of the grid
 WIDE, HIGH, STRIP = 44, 30, 16                             # a cell in pixels, and cells in a line of the strip
 
@@ -120,18 +120,14 @@ class Layout(Picture):
 
     def svg(self):
         """Facts, strip and grid as one SVG."""
-        found = list(self.elements())
-        users = {}
-        for index, position in found:
-            users.setdefault(position, []).append(index)
         facts, top = draw_facts(self.memory.words(), 18)
-        first, last = self.memory.span()
-        runs = shown_runs(self.memory.size, first, last)
-        strip, top = draw_strip(self.tensor, runs, lambda p: tint_of(users.get(p)), top + 24, users)
-        grid, bottom, width = self.draw_grids(top + 22)
+        runs = shown_runs(self.memory.size, *self.memory.span())
+        rows = rows_at(self.memory, runs)
+        title = text(10, top + 12, "memory, in the order of addresses", 12, "start", font_weight="bold")
+        strip, top = draw_strip(self.tensor, runs, rows, top + 22)
+        grid, bottom, width = self.draw_grids(top + 18)
         return drawing.svg_root(max(width, 60 + STRIP * WIDE), bottom + 8, f"Memory layout of {self.name}", self.text(),
-                                facts, text(10, strip_title(top, runs), "memory, in the order of addresses", 12,
-                                            "start", font_weight="bold"), strip, grid)
+                                facts, title, strip, grid)
 
     _repr_svg_ = svg
 
@@ -164,7 +160,8 @@ class Layout(Picture):
                 index = (*place, row, column)[-n:] if n else ()
                 position = self.memory.position(index)
                 value = self.tensor.backend.to_host(array[index + (...,)])
-                parts.append(cell(42 + WIDE * j, top + 20 + HIGH * i, value, position, tint_of([index])))
+                line = index[max(n - 2, 0)] if n else 0
+                parts.append(cell(42 + WIDE * j, top + 20 + HIGH * i, value, position, tint(line)))
         return "".join(parts), top + 24 + HIGH * len(rows), 42 + WIDE * len(columns)
 
     def html(self):
@@ -197,13 +194,26 @@ def grids_of(shape):
     return grids, "not drawn: " + ", ".join(left) if left else "" if 0 not in shape else "no elements"
 
 
-def tint_of(indices):
+MOST = 1 << 20                                             # elements: of larger tensors, rows are not looked up
+
+
+def rows_at(memory, runs):
+    """Position -> index of the row of the element that is there, for positions in `runs` that the tensor reads."""
+    if not 0 < int(np.prod(memory.shape, dtype=np.int64)) <= MOST:
+        return {}
+    at, row = np.array(memory.offset), np.array(0)
+    for k, (n, s) in enumerate(zip(memory.shape, memory.strides)):
+        at = np.add.outer(at, np.arange(n) * s)
+        row = np.add.outer(row, np.arange(n) * (k == max(len(memory.shape) - 2, 0)))
+    near = np.zeros(at.shape, bool)
+    for begin, end in runs:
+        near |= (at >= begin) & (at < end)
+    return dict(zip(at[near][::-1].tolist(), row[near][::-1].tolist()))       # the first of several elements there
+
+
+def tint(row):
     """The colour of an element, by its row, so that rows can be found in memory; white for memory not read."""
-    if not indices:
-        return PAPER
-    index = indices[0]
-    row = index[-2] if len(index) > 1 else index[-1] if index else 0
-    return TINTS[row % len(TINTS)]
+    return PAPER if row is None else TINTS[row % len(TINTS)]
 
 
 def shown_runs(size, first, last, most=CELLS):
@@ -217,11 +227,6 @@ def shown_runs(size, first, last, most=CELLS):
     return [(begin, begin + half), (end - half, end)]
 
 
-def strip_title(top, runs):
-    lines = sum(-(-(b - a) // STRIP) for a, b in runs)
-    return top - 22 - (lines * (HIGH + 14) + 14 * (len(runs) - 1)) + 16
-
-
 def draw_facts(words, top):
     """The facts, one a line."""
     parts = []
@@ -231,7 +236,7 @@ def draw_facts(words, top):
     return "".join(parts), top + 17 * len(words)
 
 
-def draw_strip(tensor, runs, tint, top, users):
+def draw_strip(tensor, runs, rows, top):
     """Cells of memory in lines of STRIP; what is left out between and around the runs in words."""
     parts, y, size = [], top, tensor.storage_range()[1]
     for k, (begin, end) in enumerate(runs):
@@ -243,7 +248,7 @@ def draw_strip(tensor, runs, tint, top, users):
         for line in range(begin, end, STRIP):
             for p in range(line, min(line + STRIP, end)):
                 x = 42 + WIDE * (p - line)
-                parts.append(cell(x, y, values[p - begin], p, tint(p), read=bool(users.get(p))))
+                parts.append(cell(x, y, values[p - begin], p, tint(rows.get(p)), read=p in rows))
             y += HIGH + 14
     if runs and size - runs[-1][1]:
         parts.append(text(48, y + 8, f"... {size - runs[-1][1]:,} elements ...", 10, "start", FAINT))
