@@ -17,6 +17,14 @@ __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "current_devi
            "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
            "memory_reserved", "reset_peak_memory_stats", "seed", "set_device", "set_rng_state", "set_rng_state_all",
            "stream", "synchronize"]
+GRAPHED = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
+
+
+def __getattr__(name):
+    if name in GRAPHED:                                    # of which no GPU is needed
+        from .backends.cuda import graphed
+        return getattr(graphed, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class OutOfMemoryError(RuntimeError):

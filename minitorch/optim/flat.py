@@ -84,23 +84,47 @@ class Elementwise(Optimizer):
                                              self.rule)
         grads = plan.gradients(params)
         for cohort in plan.cohorts:
-            i = cohort.members[0]
-            after, c = self.coefficients(group, params[i] in fresh, *(column[i] for column in counts))
-            self._apply(group, cohort, grads, c)
-            for k, value in enumerate(after, 1):
-                for i in cohort.members:
-                    arrays[k * n + i][()] = value
+            counters = [[arrays[k * n + i] for i in cohort.members] for k in range(1, 1 + len(self.counters))]
+            if cohort.capture is not None:
+                self._capture(group, cohort, grads, counters, bool(fresh))
+            else:
+                numbers = self._numbers(group, params[cohort.members[0]] in fresh, counters)
+                self._apply(group, cohort, grads, *numbers)
         written_all(plan.memories, f"{type(self).__name__}.step", calling_line())
         if plan.repeated:                                  # parameters that the group lists twice move twice
             self._update((key, "repeated"), group, plan.repeated)
 
-    def _apply(self, group, cohort, grads, c):
-        """Run the rule over the pieces of one cohort, with the numbers `c`."""
-        xp, rule = cohort.xp, self.rule
-        maximize, shrink = group.get("maximize"), None
+    def _numbers(self, group, fresh, counters):
+        """What one step computes with: the rule's numbers, the factor for p (or None), weight decay. Moves counters on.
+
+        `counters` has a list of arrays for each counter, which are equal.
+        """
+        after, c = self.coefficients(group, fresh, *[column[0].item() for column in counters])
+        for column, value in zip(counters, after):
+            for x in column:
+                x[()] = value
         decay = float(group["weight_decay"]) if "weight_decay" in self.defaults else 0
         if decay and group.get("decoupled_weight_decay"):
-            decay, shrink = 0, 1 - number(group["lr"]) * decay
+            return c, 1 - number(group["lr"]) * decay, 0
+        return c, None, decay
+
+    def _capture(self, group, cohort, grads, counters, fresh):
+        """Write a step down for a captured graph, which asks for its numbers before each run."""
+        if not cohort.at_once:
+            raise RuntimeError(f"{type(self).__name__} cannot be captured in a graph: only the rules of Adam, AdamW "
+                               f"and SGD have kernels for that")
+        if fresh:
+            raise RuntimeError(f"{type(self).__name__} has no state yet: run a step or two before capturing one")
+
+        def numbers():
+            c, shrink, decay = self._numbers(group, False, counters)
+            return [*c, *[0.0] * (5 - len(c)), 1.0 if shrink is None else shrink, decay]
+        of_rule = cohort.capture.numbers(7, numbers)
+        cohort.at_once([grads[i] for i in cohort.members], (), 1, 0, group.get("maximize"), of_rule)
+
+    def _apply(self, group, cohort, grads, c, shrink, decay):
+        """Run the rule over the pieces of one cohort."""
+        xp, rule, maximize = cohort.xp, self.rule, group.get("maximize")
         if cohort.at_once:                                 # a kernel of the backend's for this rule
             cohort.at_once([grads[i] for i in cohort.members], c, 1 if shrink is None else shrink, decay, maximize)
             return

@@ -109,6 +109,7 @@ class Cohort:
     def __init__(self, backend, dtype, members, params, slots, scratch, workspace, rule):
         xp = backend.xp
         self.xp, self.dtype, self.members, self.params, self.slots = xp, dtype, members, params, slots
+        self.machine = getattr(backend, "machine", None)
         self.sliced, self.pieces, self.numbers, self.made = [], [], None, []
         make = backend.kernels.get(f"{rule.__name__}_step")
         own, *states = [[column[i] for i in members] for column in (params, *slots)]
@@ -133,6 +134,11 @@ class Cohort:
             self.cut(run[0])
         elif run:
             self.gather(run, size)
+
+    @property
+    def capture(self):
+        """The graph that is being captured on the parameters' device, if any."""
+        return None if self.machine is None else self.machine.capture
 
     def operand(self, x):
         """A number as the rule gets it. NumPy takes 0-d arrays faster than Python floats, and in their dtype."""

@@ -6,11 +6,14 @@ launch kernels, copy and fill; everything above them is one code path.
 
 import ctypes
 import weakref
+from contextlib import ExitStack
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from .compile import HELP, compile_source
+from .graphs import no_reading
 
 __all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
 
@@ -49,6 +52,7 @@ class Machine:
     ndarray: type
     arch = "90"
     form = "cubin"
+    capture: Any = None                                    # what is being written down instead of run: see `graphs`
 
     def __init__(self, kind, index):
         self.kind, self.index, self.cupy = kind, index, import_cupy()
@@ -86,6 +90,22 @@ class Machine:
 
     def synchronize(self):
         """Wait until all that was asked for is done."""
+        raise NotImplementedError
+
+    def begin_capture(self, capture):
+        """From here on write down launches instead of running them."""
+        raise NotImplementedError
+
+    def end_capture(self):
+        """Stop that; returns what `run_captured` runs."""
+        raise NotImplementedError
+
+    def run_captured(self, recorded):
+        """Run what was written down, in order."""
+        raise NotImplementedError
+
+    def outside_capture(self, function):
+        """Call a function whose work is not to be written down."""
         raise NotImplementedError
 
 
@@ -132,6 +152,8 @@ class Real(Machine):
             function(grid, block, values, shared_mem=shared)
 
     def from_host(self, target, array, non_blocking=False):
+        if self.capture is not None:                       # values that Python brings along: the same in every run
+            return self.outside_capture(lambda: self.from_host(target, array))
         with self.device:
             stream = self.stream()
             target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
@@ -139,6 +161,7 @@ class Real(Machine):
                 stream.synchronize()
 
     def to_host(self, source):
+        no_reading(self)
         out = np.empty(source.shape, source.dtype)
         if out.nbytes:
             with self.device:
@@ -167,6 +190,38 @@ class Real(Machine):
 
     def synchronize(self):
         self.device.synchronize()
+
+    def begin_capture(self, capture, pool=None, stream=None):
+        self.pool = pool or self.cupy.cuda.MemoryPool()
+        self.contexts = ExitStack()
+        self.contexts.enter_context(self.device)
+        self.device.synchronize()
+        queue = stream or self.cupy.cuda.Stream(non_blocking=True)
+        self.contexts.enter_context(queue)
+        self.contexts.enter_context(self.cupy.cuda.using_allocator(self.pool.malloc))
+        queue.begin_capture()
+        self.capture = capture
+
+    def end_capture(self):
+        self.capture = None
+        with self.contexts:
+            graph = self.stream().end_capture()
+        return graph, self.pool                            # the memory that the graph writes
+
+    def run_captured(self, recorded):
+        with self.device:
+            recorded[0].launch(self.stream())
+
+    def outside_capture(self, function):
+        capture, self.capture = self.capture, None
+        side = self.cupy.cuda.Stream(non_blocking=True)
+        try:
+            with self.device, side:
+                result = function()
+                side.synchronize()
+        finally:
+            self.capture = capture
+        return result
 
 
 def pinned_copy(array):
@@ -205,6 +260,8 @@ class Simulated(Machine):
 
     def allocate(self, nbytes):
         block = Block(self, nbytes)
+        if self.capture is not None:
+            self.recorded.append(block)                    # the memory stays, and is no other array's
         return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(block.pointer, nbytes, block, 0), 0)
 
     def load(self, source, macros, arch, entry):
@@ -214,22 +271,50 @@ class Simulated(Machine):
 
     def launch(self, function, grid, block, values, shared):
         module, entry = function
-        module.launch(entry, triple(grid), triple(block), [as_bytes(x) for x in values], shared)
+        arguments = [as_bytes(x) for x in values]
+        self.do(lambda: module.launch(entry, triple(grid), triple(block), arguments, shared))
 
     def from_host(self, target, array, non_blocking=False):
-        self.view(target)[...] = array
+        self.view(target)[...] = array                     # in a capture too: the same values in every run
 
     def to_host(self, source):
+        no_reading(self)
         return self.view(source).copy()
 
     def from_device(self, target, source):
-        self.view(target)[...] = self.view(source)
+        self.do(lambda: np.copyto(self.view(target), self.view(source)))
 
     def fill_bytes(self, array, value):
-        self.view(array).reshape(-1).view("u1")[...] = value
+        self.do(lambda: self.view(array).reshape(-1).view("u1").fill(value))
 
     def synchronize(self):
         """Nothing: each launch has ended when it returns."""
+
+    def do(self, action):
+        """Do something now, or write it down for a captured graph."""
+        if self.capture is None:
+            action()
+        else:
+            self.recorded.append(action)
+
+    def begin_capture(self, capture):
+        self.capture, self.recorded = capture, []
+
+    def end_capture(self):
+        self.capture = None
+        return self.recorded
+
+    def run_captured(self, recorded):
+        for action in recorded:
+            if not isinstance(action, Block):
+                action()
+
+    def outside_capture(self, function):
+        capture, self.capture = self.capture, None
+        try:
+            return function()
+        finally:
+            self.capture = capture
 
     def view(self, array):
         """A NumPy array over the memory of one of this machine's arrays, with any strides."""

@@ -59,8 +59,11 @@ class Step:
     def __init__(self, F, rule, lists):
         self.F, self.rule, self.lists = F, RULES[rule], lists
 
-    def __call__(self, grads, c, shrink, decay, maximize):
-        """Update from the gradients with the rule's numbers `c`: p <- shrink p, g <- decay p + g (or - g) before."""
+    def __call__(self, grads, c, shrink, decay, maximize, of_rule=None):
+        """Update from the gradients with the rule's numbers `c`: p <- shrink p, g <- decay p + g (or - g) before.
+
+        `of_rule`: for a captured graph, an array of the device with `c`, `shrink` and `decay` at 0, 5 and 6.
+        """
         F, (params, *states) = self.F, self.lists
         numbers = np.zeros((), NUMBERS)
         numbers["shrink"], numbers["decay"], numbers["sign"] = shrink, decay, -1 if maximize else 1
@@ -72,7 +75,7 @@ class Step:
                    [dense(F, grads[i].astype(dtype, copy=False)) for i in members],
                    *[[column[i] for i in members] for column in states]]
             for chunks, addresses, n in launches(F, own):
-                STEP(F.machine, len(chunks), BLOCK, chunks, addresses, n, numbers, None, T=dtype, RULE=self.rule,
+                STEP(F.machine, len(chunks), BLOCK, chunks, addresses, n, numbers, of_rule, T=dtype, RULE=self.rule,
                      LISTS=len(own))
 
 

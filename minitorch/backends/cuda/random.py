@@ -44,6 +44,8 @@ def fill(F, array, sampler, generator, args):
         return False
     what, words, *numbers = found
     out = array if array.flags.c_contiguous and array.data.ptr % 16 == 0 else F.empty(array.shape, array.dtype)
+    if F.machine.capture is not None:
+        F.machine.capture.follow(generator)
     place, per_thread = generator.take(), 4 // words
     blocks = -(-out.size // (BLOCK * per_thread))
     FILL(F.machine, blocks, BLOCK, out, out.size, place.seed, place.offset, place.state, *numbers, WHAT=what,

@@ -90,8 +90,8 @@ optimiser_step(const i64* __restrict__ chunks, const __grid_constant__ Addresses
         step.states[k] = (T*)addresses.at[(2 + k) * tensors + chunk.tensor] + chunk.first;
         all |= (u64)step.states[k];
     }
-    step.shrink = numbers.shrink;
-    step.decay = numbers.decay;
+    step.shrink = of_rule ? of_rule[5] : numbers.shrink;   // of a captured graph: found anew before each run
+    step.decay = of_rule ? of_rule[6] : numbers.decay;
     step.sign = numbers.sign;
 #pragma unroll
     for (int k = 0; k < 5; k++) step.c[k] = of_rule ? of_rule[k] : numbers.of_rule[k];
