@@ -7,7 +7,7 @@ from .stepper import script_for, style_for
 
 __all__ = ["Kernel", "kernel"]
 
-STEPS, BLOCKS, THREADS, MEMORY = 120, 4, 256, 24           # what is drawn at most; MEMORY in lines of 128 bytes
+STEPS, BLOCKS, THREADS, MEMORY = 120, 3, 256, 16           # what is drawn at most; MEMORY in lines of 128 bytes
 
 
 def kernel(records, source=None, title="kernel"):
@@ -119,17 +119,18 @@ class Kernel(Picture):
         used = {w: a.array for a in here for w in words_of(a)}
         names = list(dict.fromkeys(a.array for a in here))
         rows = sorted({w // BANKS for w in used})
+        shown = some_of_each(rows, used)
         title = "global memory" if space == "global" else f"shared memory of block {block}"
         what = "lines of 128 bytes" if space == "global" else "32 banks from left to right"
         parts, y = [text(10, top + 8, f"{title}: {what}", 12, "start", font_weight="bold")], top + 14
-        for row in rows[:MEMORY]:
+        for row in shown:
             words = {w: used[w] for w in range(row * BANKS, (row + 1) * BANKS) if w in used}
             parts.append(text(60, y + 12, clipped(next(iter(words.values())) or f"{row * LINE:#x}"[-8:], 8), 9, "end",
                               FAINT))
             parts.append(draw_row(words, y, names, racing, lambda w: cell_key(space, here[0].block, w)))
             y += CELL + 2
-        if len(rows) > MEMORY:
-            parts.append(text(66, y + 10, f"and {len(rows) - MEMORY} more lines", 10, "start", FAINT))
+        if len(rows) > len(shown):
+            parts.append(text(66, y + 10, f"and {len(rows) - len(shown)} more lines", 10, "start", FAINT))
             y += 14
         return "".join(parts), y + 20
 
@@ -173,11 +174,22 @@ def draw_row(words, y, names, racing, key):
         cells = []
         for w in [w for w, owner in words.items() if owner == name]:
             x, race = 66 + CELL * (w % BANKS), w in racing
-            rim = dict(stroke=COLOURS[1], stroke_width=3) if race else {}
-            mark = text(x + size / 2, y + 13, "!", 11, font_weight="bold", stroke="none") if race else ""
-            cells.append(element("g", square(x, y, **rim), mark, data_k=key(w)))
+            mark = text(x + size / 2, y + 13, "!", 11, font_weight="bold", stroke="none")
+            cells.append(element("g", square(x, y, stroke=COLOURS[1], stroke_width=3), mark, data_k=key(w)) if race
+                         else square(x, y, data_k=key(w)))
         parts.append(element("g", *cells, fill=TINTS[names.index(name) % len(TINTS)], stroke=INK))
     return "".join(parts)
+
+
+def some_of_each(rows, used):
+    """The lines of memory to draw: at most MEMORY, the first ones of each array."""
+    if len(rows) <= MEMORY:
+        return rows
+    by_array = {}
+    for row in rows:
+        name = next(used[w] for w in range(row * BANKS, (row + 1) * BANKS) if w in used)
+        by_array.setdefault(name, []).append(row)
+    return sorted(row for found in by_array.values() for row in found[:max(MEMORY // len(by_array), 1)])
 
 
 class Costs:
