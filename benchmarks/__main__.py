@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 
 from .footprint import import_times, sizes
-from .measure import MODES, Contestant, duel, peaks
+from .measure import MODES, Contestant, duel, lever_ratios, peaks
 from .report import line_of, markdown, put_between_markers
 from .rows import load_rows
 
@@ -41,6 +41,7 @@ def options():
     parser.add_argument("--report", action="store_true", help="only write the tables of the figures in --json")
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PATH",
                         help="the interpreter to run a contestant with, where it is not this one")
+    parser.add_argument("--levers", action="store_true", help="only measure what each lever of the CPU brings")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     return parser.parse_args()
 
@@ -96,7 +97,11 @@ def main():
         return print("\n".join(names + others))
     found = json.loads(args.json.read_text()) if args.json and args.json.exists() else {}
     python = dict(x.split("=", 1) for x in args.python)
-    if not args.report:
+    if args.levers:
+        found["machine"] = machine()
+        found["levers"] = found.get("levers", {}) | lever_ratios(0.4 if args.quick else args.seconds, args.only)
+        save(args, found)
+    elif not args.report:
         found["machine"] = machine()
         libraries = ["minitorch", *args.vs.split(",")]
         for mode in ["one"] if args.quick else args.modes.split(","):

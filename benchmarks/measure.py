@@ -7,6 +7,7 @@ slows all. Processor time with one thread is disturbed least; elapsed time with 
 
 import json
 import os
+import re
 import subprocess
 import sys
 from statistics import median
@@ -32,15 +33,18 @@ class Contestant:
     """A worker process for one library in one mode."""
 
     def __init__(self, library, mode, python=sys.executable):
+        name = library
         how = dict(MODES[mode])
         threads, only = how.pop("threads"), how.pop("only", library)
         env = dict(os.environ, PYTHONWARNINGS="ignore", **(how if only == library else {}))
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            env[name] = str(threads)
+        if library == "minitorch without allocator settings":
+            library, env["MINITORCH_MALLOC"] = "minitorch", "0"
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            env[variable] = str(threads)
         if library == "jax":
             env["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}"
             env["NPROC"] = str(threads)
-        self.library = library
+        self.library = name
         self.process = subprocess.Popen([python, "-m", "benchmarks.worker", library, str(threads)], text=True, env=env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
                                         if library == "jax" else None)
@@ -62,8 +66,8 @@ class Contestant:
         self.process.wait()
 
 
-def duel(contestants, name, seconds, turn=0.03, least=5):
-    """Times of one row: library -> {"cpu", "wall"}: medians in seconds, and those of ratios to PyTorch's.
+def duel(contestants, name, seconds, turn=0.03, least=5, other="torch"):
+    """Times of one row: library -> {"cpu", "wall"}: medians in seconds, and those of ratios to the `other` one's.
 
     About `seconds` of turns of about `turn` seconds each, at least `least` for everyone. The first of the
     `contestants` sets the number of rounds; those that lack the row sit out.
@@ -81,16 +85,48 @@ def duel(contestants, name, seconds, turn=0.03, least=5):
     for i in range(rounds):
         for c in players if i % 2 else reversed(players):
             times[c.library].append(c.ask(do="turn", calls=calls[c.library]))
-    return {c.library: summary(times[c.library], times.get("torch")) for c in players} | errors
+    return {c.library: summary(times[c.library], times.get(other)) for c in players} | errors
 
 
 def summary(mine, theirs):
-    """Medians in seconds, and of the ratios to the turns of PyTorch, if it took part."""
+    """Medians in seconds, and of the ratios to the turns of another, if it took part."""
     out = {what: median([t[what] for t in mine]) for what in ("cpu", "wall")}
     if theirs:
         for what in ("cpu", "wall"):
             out[what + "_ratio"] = median([a[what] / max(b[what], 1e-9) for a, b in zip(mine, theirs)])
     return out
+
+
+# What each lever of `minitorch.testing.levers` is good for, and one that only the environment can move.
+LEVER_ROWS = {
+    "allocator settings": ["gelu/1e6/both", "x*y+z/1e6/both", "lenet"],
+    "blocks": ["gelu/1e6/forward", "gelu/1e6/both", "softmax/1e6/forward", "layer_norm/1e6/forward"],
+    "one thread": ["gelu/1e7/forward", "softmax/1e7/forward", "layer_norm/1e7/both"],
+    "rows without buffers": ["softmax/1e6/both", "layer_norm/1e6/forward", "layer_norm/1e6/both"],
+    "lean forward passes": ["gelu/1e6/forward", "layer_norm/1e6/forward"],
+    "one shift for a block": ["softmax/1e6/forward", "gpt"],
+    "sums as products": ["mlp", "gpt", "softmax/1e6/forward"],
+    "gradients added in place": ["article", "mlp", "gpt"],
+    "rows added by rank": ["embedding/50000x256", "embedding/5000x64"],
+    "kernels": ["gpt"],
+    "optimiser in blocks": ["Adam/1x10000000", "SGD/1x10000000"],
+    "small parameters side by side": ["Adam/148x1000", "article"],
+}
+
+
+def lever_ratios(seconds, pattern=""):
+    """Lever -> row -> times with and without it, and the ratio of the two, interleaved."""
+    found: dict = {}
+    for lever, names in LEVER_ROWS.items():
+        if re.search(pattern, lever):
+            mode = "two" if lever == "one thread" else "one"
+            players = [Contestant("minitorch", mode), Contestant(f"minitorch without {lever}", mode)]
+            for name in names:
+                took = duel(players, name, seconds, other=players[1].library)
+                found.setdefault(lever, {})[name] = {"with": took["minitorch"], "without": took[players[1].library]}
+            for player in players:
+                player.close()
+    return found
 
 
 def peaks(libraries, names, python):

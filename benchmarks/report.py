@@ -19,6 +19,8 @@ def markdown(found, rows):
         parts.append(memory_table(found["memory"], rows))
     if "import" in found or "size" in found:
         parts.append(footprint_table(found))
+    if "levers" in found:
+        parts.append("**Levers**, each alone switched off\n\n" + lever_table(found["levers"], rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -85,6 +87,18 @@ def memory_table(memory, rows):
             out.append([rows[name].title, f"{ours['growth']:.1f}", f"{theirs['growth']:.1f}",
                         f"{ours['growth'] / max(theirs['growth'], 0.1):.2f}", f"{ours['total']:.0f}",
                         f"{theirs['total']:.0f}"])
+    return table(out)
+
+
+def lever_table(levers, rows):
+    """What each lever brings: times with it and without it."""
+    out = [["lever", "row", "ms without", "ms with", "ratio"], ["---", "---"] + ["---:"] * 3]
+    for lever, by in levers.items():
+        what = "wall" if lever == "one thread" else "cpu"  # the time that several threads are to save
+        for name, took in by.items():
+            out.append([lever if lever != "one thread" else "two threads, wall time", rows[name].title,
+                        short(took["without"][what] * 1e3), short(took["with"][what] * 1e3),
+                        f"{took['with'][what + '_ratio']:.2f}"])
     return table(out)
 
 

@@ -41,6 +41,9 @@ def flattened(arrays):
     return arrays
 
 
+BUFFERED = 256, 8192       # the widths of rows (from, to) that NumPy would copy into buffers and had better not
+
+
 def in_row_blocks(F, n, width, body):
     """``body(part)`` for slices of `n` rows of `width` elements, some 65,536 elements each.
 
@@ -51,7 +54,7 @@ def in_row_blocks(F, n, width, body):
     if F.block is None or n * width <= F.block:
         return body(slice(0, n))
     step = max(1, 2 * F.block // max(width, 1))
-    small = F.xp is np and 256 <= width < 8192
+    small = F.xp is np and BUFFERED[0] <= width < BUFFERED[1]
 
     def block(start):
         old = np.setbufsize(16) if small else None

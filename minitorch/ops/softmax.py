@@ -23,6 +23,9 @@ def are_rows(F, dim, *arrays):
             and all([x.flags.c_contiguous for x in arrays]))
 
 
+LEVEL = 512, 2048          # widths up to which one shift for a block is tried: always, or if the first rows allow it
+
+
 def exponentials(F, x, dim, divide=False):
     """``exp(x - shift)``, its sums over `dim`, and the shift that keeps it from overflow: the maximum over `dim`.
 
@@ -38,8 +41,9 @@ def exponentials(F, x, dim, divide=False):
         return xp.divide(e, sums, out=e) if divide else e, sums, shift
     d = x.shape[-1]
     rows, e = x.reshape(-1, d), xp.empty(x.shape, x.dtype)
-    out, sums, shift = e.reshape(-1, d), *(xp.empty((len(rows), 1), x.dtype) for _ in range(2))
-    common = len(rows) > 16 and (d <= 512 or d <= 2048 and are_level(xp, rows[:64]))
+    sums, shift = (xp.empty((len(rows), 1), x.dtype) for _ in range(2))
+    out = e.reshape(-1, d)
+    common = len(rows) > 16 and (d <= LEVEL[0] or d <= LEVEL[1] and are_level(xp, rows[:64]))
 
     def block(part):
         e = out[part]
