@@ -28,7 +28,8 @@ def test_a_run_of_elementwise_calls_is_one_kernel():
     assert compiled.source.count("Fused(F") == 1 and "np.exp" not in compiled.source
 
 
-def test_training_step():
+@pytest.mark.parametrize("mode", [None, "reduce-overhead"])
+def test_training_step(mode):
     def run(device, wrap):
         torch.manual_seed(0)
         net = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 3)).to(device)
@@ -42,10 +43,11 @@ def test_training_step():
             opt.step()
             return loss
         step = wrap(step)
-        return [step(x, y).item() for _ in range(5)], step
+        return [step(x * (1 + i % 2), y).item() for i in range(6)], step
     expected, _ = run("cpu", lambda f: f)
-    found, step = run("sim", torch.compile)
-    assert not any("eagerly" in note for note in step.notes), step.notes
+    found, step = run("sim", torch.compile(mode=mode))
+    assert not any("eagerly" in note or "no captured" in note for note in step.notes), step.notes
+    assert (step._last.graph is not None and step._last.graph.arrays is not None) is (mode is not None)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 

@@ -31,8 +31,9 @@ __all__ = ["Compiled", "compile"]
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
     """A function, or a module's `forward`, as a compiled one; usable as a decorator.
 
-    `fullgraph`: RuntimeError, with the reason, where a function has to run eagerly. `disable`: leave it as it is. The
-    other arguments of PyTorch's `compile` choose among its compilers; here they are accepted and make no difference.
+    `fullgraph`: RuntimeError, with the reason, where a function has to run eagerly. `disable`: leave it as it is.
+    `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run writes anew.
+    The other arguments of PyTorch's `compile` choose among its compilers; here they make no difference.
 
     >>> import minitorch as torch
     >>> f = torch.compile(lambda x: (x * x + 1).sum())
@@ -40,7 +41,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     (tensor(6.), tensor(6.))
     """
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, mode=mode, disable=disable)
     if disable:
         return model
     if not callable(model):
@@ -49,7 +50,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     if isinstance(model, Module):
         from .module import CompiledModule
         return CompiledModule(model, fullgraph)
-    return Compiled(model, fullgraph)
+    return Compiled(model, fullgraph, graphs=mode in ("reduce-overhead", "max-autotune"))
 
 
 class Compiled:
@@ -58,9 +59,9 @@ class Compiled:
     ``source`` is that of the program used last, ``notes`` say what was done or why a function runs eagerly.
     """
 
-    def __init__(self, function, fullgraph=False, modules=None):
+    def __init__(self, function, fullgraph=False, modules=None, graphs=False):
         functools.update_wrapper(self, function)
-        self.function, self.fullgraph = function, fullgraph
+        self.function, self.fullgraph, self.graphs = function, fullgraph, graphs
         self.modules = watched_modules(function) if modules is None else modules
         self.plans, self.notes, self._last = {}, [], None
         try:
@@ -91,6 +92,8 @@ class Compiled:
             plans.append(plan)
             self._last = plan
             self.notes += plan.program.notes
+            if self.graphs:
+                self.make_graph(plan)
         else:
             plans.append(None)
             note = f"{getattr(self.function, '__name__', 'function')} runs eagerly: {plan.reason}"
@@ -98,6 +101,14 @@ class Compiled:
             if self.fullgraph:
                 raise RuntimeError(note)
         return result
+
+    def make_graph(self, plan):
+        from .graphed import Graph, why_not
+        reason = why_not(plan)
+        if reason is None:
+            plan.graph = Graph(plan)
+        else:
+            self.notes.append(f"no captured graph: {reason}")
 
     @property
     def source(self):

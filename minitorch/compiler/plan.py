@@ -30,6 +30,7 @@ class Plan:
 
     reason: str | None = None
     backward: Any = None
+    graph: Any = None                                      # a captured graph in place of the function
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
@@ -147,7 +148,7 @@ class Plan:
         """Run the program on the arrays of `tensors` and on those that it uses from outside."""
         arrays = [t.array for t in tensors]
         arrays += [t.array for t in self.tensors]
-        results = self.function(*arrays)
+        results = self.function(*arrays) if self.graph is None else self.graph.run(arrays)
         if self.targets:
             rest = iter(results[len(results) - sum(self.made):])
             for t, made in zip(self.targets, self.made):

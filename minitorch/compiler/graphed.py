@@ -1,0 +1,57 @@
+"""A program of a device as one captured graph: ``compile(mode="reduce-overhead")``.
+
+The first run after the trace is an ordinary one, the second is captured, the others copy their arguments into the
+captured ones and run the graph. Results lie in the graph's memory: the next run writes them anew, as in PyTorch.
+"""
+
+from ..backends.cuda.graphs import Capture
+
+__all__ = ["Graph", "why_not"]
+
+
+def why_not(plan):
+    """Why a plan cannot be a graph; None if it can."""
+    if not hasattr(plan.base, "machine"):
+        return "only devices 'cuda' and 'sim' have graphs"
+    if plan.backward is not None:
+        return "its result is differentiated outside"
+    effects = [i for i in plan.program.instructions if i.kind == "effect"]
+    if any(not i.args[1] for i in effects):
+        return "a schedule steps inside"
+    return None
+
+
+class Graph:
+    """The graph of one plan; ``run(arrays)`` returns what the plan's function does."""
+
+    def __init__(self, plan):
+        self.plan, self.warm, self.arrays = plan, False, None
+
+    def run(self, arrays):
+        """Run the plan's function: by the graph, if it was captured with these arrays of tensors from outside."""
+        n, xp = len(self.plan.inputs), self.plan.base.xp
+        outside = arrays[n:]
+        if not self.warm or (self.arrays is not None and any(a is not b for a, b in zip(outside, self.arrays[n:]))):
+            self.warm, self.arrays = True, None            # kernels are compiled, states made
+            return self.plan.function(*arrays)
+        if self.arrays is None:
+            self.capture([xp.array(a) for a in arrays[:n]] + outside)
+        for mine, a in zip(self.arrays[:n], arrays):
+            xp.copyto(mine, a)
+        self.graph.run()
+        for p, grad in self.left:
+            p._grad = grad
+        return self.results
+
+    def capture(self, arrays):
+        graph = Capture(self.plan.base)
+        graph.begin()
+        try:
+            self.results = self.plan.function(*arrays)
+        except BaseException:
+            graph.abandon()
+            raise
+        graph.end()
+        steps = [i for i in self.plan.program.instructions if i.kind == "effect"]
+        self.graph, self.arrays = graph, arrays
+        self.left = [(p, p._grad) for i in steps for p, _ in i.args[1]]
