@@ -8,6 +8,8 @@ import warnings
 
 import numpy as np
 
+from .. import dtypes
+from ..backends.base import is_half
 from ..op import Other, composite, op
 from ..op import recorded as R
 from ..tensor import wrap
@@ -17,6 +19,8 @@ from .join import cat
 from .linear import linear
 from .pad import pad
 from .softmax import exponentials
+
+BOOLS = (np.dtype(bool), dtypes.bool)                      # of arrays and of tensors
 
 
 # ---- attention weights -------------------------------------------------------------------------------------
@@ -56,6 +60,82 @@ def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0
     return xp.where(lost, scores.dtype.type(0), weights) if lost.any() else weights
 
 
+# ---- without keeping the weights ---------------------------------------------------------------------------
+def attention_grads(F, g, needs, query, key, value, mask, out, logs, scale, causal):
+    return (*F.attention_backward(g, query, key, value, mask, out, logs, scale=scale, causal=causal), None)
+
+
+def sample_attention(d):
+    mask = d.choice([None, d.array((2, 3)), np.array([[True, False, True], [True, True, False]])])
+    return [d.array((2, 2, 3)), d.array((2, 3, 3)), d.array((2, 3, 3)), mask], dict(scale=0.6, causal=d.bool())
+
+
+@op(promotion="floating", namespace=None, node_name="ScaledDotProductFlashAttentionBackward0", keeps=("logs",),
+    joint=attention_grads, sample=sample_attention)
+def attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=False):
+    """``attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one op.
+
+    For devices with a kernel that never writes the weights down. What it keeps, "logs", is that kernel's own business.
+    """
+    return F.xp.matmul(weights_of(F, query, key, mask, scale, causal), value), None
+
+
+def weights_of(F, query, key, mask, scale, causal):
+    """`attention_weights` for one mask of either kind."""
+    bias, mask = (None, mask) if mask is None or mask.dtype in BOOLS else (mask, None)
+    return F.attention_weights(query, key, bias, mask, scale=scale, causal=causal)
+
+
+def attention_backward_grads(F, g, needs, grad, query, key, value, mask, scale, causal):
+    """With W the weights, J the (symmetric) Jacobian of softmax, D = grad @ value.T and M = d(scores) of the cotangents
+    of the first two results, the sum of results times cotangents is ``<J D, M> + <W, grad @ c.T>``."""
+    a, b, c = g
+    weights = weights_of(F, query, key, mask, scale, causal)
+    slopes = F.matmul(grad, turned(F, value))
+    back = F.softmax_backward(slopes, weights, dim=-1) * scale
+    by_grad = by_value = by_query = by_key = None
+    by_weights = None if c is None else F.matmul(grad, turned(F, c))
+    if c is not None:
+        by_grad = F.matmul(weights, c)
+    if a is not None or b is not None:
+        m = added(None if a is None else F.matmul(a, turned(F, key)),
+                  None if b is None else F.matmul(query, turned(F, b))) * scale
+        u = F.softmax_backward(m, weights, dim=-1)
+        by_grad = added(by_grad, F.matmul(u, value))
+        by_value = F.matmul(turned(F, u), grad)
+        by_query = None if b is None else F.matmul(back, b)
+        by_key = None if a is None else F.matmul(turned(F, back), a)
+        of_slopes = F.sum(weights * slopes, dim=-1, keepdim=True)
+        of_m = F.sum(weights * m, dim=-1, keepdim=True)
+        by_weights = added(by_weights, m * slopes - m * of_slopes - slopes * of_m)
+    scores = F.softmax_backward(by_weights, weights, dim=-1) * scale
+    by_query, by_key = added(by_query, F.matmul(scores, key)), added(by_key, F.matmul(turned(F, scores), query))
+    return by_grad, by_query, by_key, by_value, None, None, None
+
+
+def turned(F, x):
+    return F.transpose(x, dim0=-1, dim1=-2)
+
+
+def added(a, b):
+    return b if a is None else a if b is None else a + b
+
+
+def sample_attention_backward(d):
+    arrays, attrs = sample_attention(d)
+    return [d.array((2, 2, 3)), *arrays, None, None], attrs
+
+
+@op(promotion="floating", namespace=None, outputs=(True, True, True), joint=attention_backward_grads,
+    sample=sample_attention_backward)
+def attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None, logs: Other = None, *,
+                       scale=1.0, causal=False):
+    """The gradients of `attention` in `query`, `key` and `value`, given its `result` and the logs that it kept."""
+    weights = weights_of(F, query, key, mask, scale, causal)
+    scores = F.softmax_backward(F.matmul(grad, turned(F, value)), weights, dim=-1) * scale
+    return F.matmul(scores, key), F.matmul(turned(F, scores), query), F.matmul(turned(F, weights), grad)
+
+
 @composite(namespace="nn.functional")
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
@@ -71,6 +151,10 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
+    if not dropout_p and "attention" in query.backend.kernels and is_half(query.array.dtype) and not (
+            attn_mask is not None and attn_mask.needs_grad):
+        out = attention(query, key, value, attn_mask, scale, is_causal)
+        return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
     if attn_mask is not None:
         mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)
     weights = attention_weights(query, key, bias, mask, scale, is_causal)

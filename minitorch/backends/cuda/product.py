@@ -27,7 +27,7 @@ BATCH_DIMS = 3                                             # as in product.cuh
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}
 SHORTEST_PIECE = 256                                       # depth that is worth a block of its own
 
-OPERAND = np.dtype([("row", "i8"), ("column", "i8"), ("batch", "i8", BATCH_DIMS)])
+OPERAND = np.dtype([("row", "i8"), ("column", "i8"), ("batch", "i8", BATCH_DIMS)], align=True)
 PRODUCT = np.dtype([("a", OPERAND), ("b", OPERAND), ("addend", OPERAND), ("out", OPERAND), ("split_stride", "i8"),
                     ("alpha", "f8"), ("beta", "f8"), ("rows", "i4"), ("columns", "i4"), ("depth", "i4"),
                     ("chunk", "i4"), ("batch", "i4", BATCH_DIMS), ("splits", "i4")], align=True)

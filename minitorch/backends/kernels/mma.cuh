@@ -116,8 +116,8 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
     }
 
     // Begins to copy the tile at `first` and `k0` of a matrix with `places` and `k_end`; what lies outside becomes 0.
-    // ALIGNED: memory is contiguous along lines, and every line begins at a multiple of 16 bytes.
-    template <bool ALIGNED, int THREADS>
+    // BY_CHUNKS: memory is contiguous along lines, and every line begins at a multiple of 16 bytes.
+    template <bool BY_CHUNKS, int THREADS>
     static __device__ __forceinline__ void copy(X* tile, const X* data, i64 place_stride, i64 k_stride, int first,
                                                 int places, int k0, int k_end) {
         enum { PASS = THREADS / CHUNKS };                  // lines that the threads copy at a time
@@ -134,7 +134,7 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
             const int inside = p < places && q < k_end ? min(ALONG_K ? k_end - q : places - p, (int)PER_CHUNK) : 0;
             X* to = to_line + i * PASS * CHUNKS * PER_CHUNK;
             const X* from = inside ? from_line + i * PASS * line_stride : data;     // `inside` elements of the chunk
-            if constexpr (ALIGNED) {
+            if constexpr (BY_CHUNKS) {
                 copy_async<16>(to, from, inside * sizeof(X));
             } else if constexpr (sizeof(X) == 4) {
                 #pragma unroll

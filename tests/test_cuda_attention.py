@@ -1,0 +1,148 @@
+"""The CUDA kernels of attention against the reference in float64: masks, sizes, layouts, gradients, barriers."""
+
+import numpy as np
+import pytest
+from kernel_checks import DEVICE, DTYPES, close, device, launches, put, reference, rounding, same_in_every_order, unit
+
+import minitorch
+import minitorch.nn.functional as F
+from minitorch.backends.cuda import attention
+from minitorch.backends.cuda import compile as compiler
+from minitorch.backends.cuda.kernel import Kernel
+
+f16, bf16, f32, f64 = DTYPES.values()
+FORWARD, BACKWARD = ["attention_forward"], ["attention_delta", "attention_query_grad", "attention_key_grad"]
+
+
+def numbers(rng, *shape, dtype):
+    return rng.normal(size=shape).astype(dtype)
+
+
+def inputs(dtype, query, key, mask, seed=0):
+    """The gradient of the result, queries, keys, values, and a mask of 0 and 1, of numbers, or None."""
+    rng = np.random.default_rng(seed)
+    g, q, k, v = [numbers(rng, *s, dtype=dtype) for s in (query, query, key, key)]
+    if mask == "bools":
+        mask = rng.random((query[-2], key[-2])) > 0.4
+        mask[3] = False                                    # a query that sees no key
+    elif mask == "numbers":
+        mask = numbers(rng, query[0], *[1] * (len(query) - 2), key[-2], dtype=dtype)
+    return g, q, k, v, mask
+
+
+def run(arrays, layout="dense", **attrs):
+    """Result and gradients by the kernels, and what was launched."""
+    g, q, k, v = [put(x, layout) for x in arrays[:4]]
+    mask = put(arrays[4])
+    with launches() as names:
+        out, logs = attention.attention(device, q, k, v, mask, **attrs)
+        grads = attention.attention_backward(device, g, q, k, v, mask, out, logs, **attrs)
+    return [device.to_host(x) for x in (out, *grads)], names
+
+
+def exact(arrays, attrs):
+    g, q, k, v, mask = arrays
+    return [*reference("attention", [q, k, v, mask], attrs),
+            *reference("attention_backward", [g, q, k, v, mask, None, None], attrs)]
+
+
+def bounds(arrays, out, scale, causal):
+    """How far the results may be from the exact ones, to first order.
+
+    A score is wrong by `e`, from a sum of E products and a few roundings, and so a weight by 2 e of itself. Weights and
+    slopes are rounded to 16 bits before they are multiplied; delta is made of the rounded result.
+    """
+    g, q, k, v, mask = arrays
+    weights = reference("attention_weights", [q, k, None if mask is None or mask.dtype == bool else mask,
+                                              mask if mask is not None and mask.dtype == bool else None],
+                        dict(scale=scale, causal=causal))[0]
+    r, u, (g, q, k, v) = rounding(g.dtype), 2 * unit(f32), [abs(x.astype("f8")) for x in (g, q, k, v)]
+    n = q.shape[-1] + k.shape[-2] + 8
+    e = u * n * (scale * (q @ k.swapaxes(-1, -2)).max() + (0 if mask is None else abs(mask.astype("f8")).max()) + 4)
+    size = g @ v.swapaxes(-1, -2) + (g * abs(out)).sum(-1, keepdims=True)
+    slopes = weights * size
+    slope_error = slopes * (2 * e + 2 * r + n * u)
+    return [(2 * e + r) * weights @ v + r * abs(out), scale * slope_error @ k, scale * slope_error.swapaxes(-1, -2) @ q,
+            (2 * e + r) * weights.swapaxes(-1, -2) @ g]
+
+
+def check(arrays, layout="dense", **attrs):
+    got, names = run(arrays, layout, **attrs)
+    wanted = exact(arrays, attrs)
+    for a, b, allowed in zip(got, wanted, bounds(arrays, wanted[0], **attrs)):
+        assert a.dtype == arrays[0].dtype
+        close(a, b, allowed + rounding(a.dtype) * abs(b) + 1e-7)
+    return got, names
+
+
+@pytest.mark.parametrize(("dtype", "query", "key", "mask", "layout", "causal"), [
+    (f16, (2, 70, 24), (2, 75, 24), "bools", "dense", False),
+    (bf16, (1, 2, 2, 70, 32), (1, 2, 1, 70, 32), None, "dense", True),
+    (f16, (2, 3, 20, 20), (2, 3, 67, 20), "numbers", "gaps", False)], ids=str)
+def test_attention(dtype, query, key, mask, layout, causal):
+    arrays = inputs(dtype, query, key, mask)
+    got, names = check(arrays, layout, scale=0.3, causal=causal)
+    assert names == FORWARD + BACKWARD
+    same_in_every_order(lambda: run(arrays, layout, scale=0.3, causal=causal)[0], got)
+    if mask == "bools":
+        assert (got[0][:, 3] == 0).all() and (got[1][:, 3] == 0).all()
+
+
+def test_large_scores_and_few_keys():
+    """Weights of 0 and 1; one key and one query; fewer queries than keys under a causal mask."""
+    g, q, k, v, _ = inputs(bf16, (2, 3, 32), (2, 67, 32), None)
+    check((g, q, k, v, None), scale=30.0, causal=True)
+    check(inputs(bf16, (1, 1, 8), (1, 1, 8), None), scale=1.0, causal=True)
+
+
+@pytest.mark.parametrize(("dtype", "head"), [(f32, 8), (f16, 136)])
+def test_what_is_left_to_the_reference(dtype, head):
+    arrays = inputs(dtype, (1, 4, head), (1, 5, head), None)
+    got = device.to_host(attention.attention(device, *map(put, arrays[1:4]), scale=0.1)[0])
+    wanted = exact(arrays, dict(scale=0.1, causal=False))[0]
+    assert got.dtype == dtype
+    close(got, wanted, 400 * unit(f32) * abs(arrays[3].astype("f8")).max() + rounding(dtype) * abs(wanted))
+
+
+def test_through_autograd():
+    rng = np.random.default_rng(0)
+    q, k, v, g = [minitorch.tensor(rng.normal(size=s)).bfloat16() for s in ((2, 4, 9, 32), (2, 2, 9, 32), (2, 2, 9, 32),
+                                                                            (2, 4, 9, 32))]
+    found = []
+    for where, dtype in (("cpu", minitorch.float64), (device.device, minitorch.bfloat16)):
+        xs = [x.to(device=where, dtype=dtype).requires_grad_() for x in (q, k, v)]
+        with launches() as names:
+            out = F.scaled_dot_product_attention(*xs, is_causal=True, enable_gqa=True)
+            out.backward(g.to(device=where, dtype=dtype))
+        found.append([x.detach().cpu().double().numpy() for x in (out, *[x.grad for x in xs])])
+    assert [x for x in names if x.startswith("attention")] == FORWARD + BACKWARD
+    for a, b in zip(*found):                               # a few roundings of 2^-8 of sums of a few such terms
+        assert abs(a - b).max() < 8 * 2.0**-8 * abs(a).max()
+
+
+# ---- barriers and resources ----------------------------------------------------------------------------------
+@pytest.mark.skipif(DEVICE != "sim", reason="a race may go unnoticed on a GPU")
+@pytest.mark.parametrize("line", ["wait_copies<0>();", "__syncthreads();"])
+def test_every_barrier_is_needed(monkeypatch, line):
+    """Each of the three kernels has one of each kind; a source without all of one kind is compiled but once."""
+    from minitorch.backends.sim import SimulatorError
+    source = compiler.from_file("attention.cu")
+    assert source.text.count(line) == 3
+    source = source._replace(text=source.text.replace(line, ""))
+    arrays = inputs(bf16, (1, 70, 32), (1, 100, 32), None)
+    for name in ("FORWARD", "QUERY_GRAD", "KEY_GRAD"):
+        kernel = getattr(attention, name)
+        with monkeypatch.context() as patch, pytest.raises((SimulatorError, AssertionError)):
+            patch.setattr(attention, name, Kernel(source, kernel.entry, attention.SIGNATURES[name]))
+            check(arrays, scale=0.2, causal=True)
+
+
+@pytest.mark.parametrize(("dtype", "arch", "head", "mask"), [(f16, "80", 128, 2), (bf16, "90", 64, 0)], ids=str)
+def test_resources(dtype, arch, head, mask):
+    constants = dict(HEAD=head, MASK=mask, CAUSAL=1, ALIGNED=1)
+    kernel = attention.FORWARD
+    found = compiler.resources(kernel.source, kernel.macros({"T": dtype, "V": dtype}, constants), arch)
+    for entry in FORWARD + BACKWARD:
+        assert found[entry].spills == found[entry].stack == 0, (entry, found[entry])
+        assert found[entry].registers * attention.THREADS <= 65536
+    assert 5 * attention.TILE * head * 2 <= 99 * 1024      # what a block may have on 8.6 and 8.9
