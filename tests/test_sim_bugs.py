@@ -7,23 +7,24 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-
 from sim.harness import compile_module, empty, launch, sim, to_device, values
 
 N = 256
 
 SOURCE = (Path(__file__).parent / "sim" / "bugs.cu").read_text()
-KERNEL = re.compile(r'^// (\w+): grid (\d+), block (\d+), shared (\d+)\nextern "C" __global__ void (\w+)\((?s:.*?)^}', re.M)
+KERNEL = re.compile(
+    r'^// (\w+): grid (\d+), block (\d+), shared (\d+)\nextern "C" __global__ void (\w+)\((?s:.*?)^}', re.M
+)
 
 
 class Launch(NamedTuple):
     """How a kernel of bugs.cu is launched, and what must come of it."""
 
-    expected: str                  # the class of the error, or "Correct"
+    expected: str  # the class of the error, or "Correct"
     grid: int
     block: int
     shared: int
-    line: int                      # which the error must name, or 0
+    line: int  # which the error must name, or 0
 
     @classmethod
     def of(cls, found):
@@ -86,12 +87,16 @@ def test_no_false_alarm(module, name, order):
     with sim.settings(order=order, seed=3):
         got = run(module, name)
     want = np.asarray(CORRECT[name](np.arange(N, dtype="f4")))
-    np.testing.assert_array_equal(got[:want.size], want)
+    np.testing.assert_array_equal(got[: want.size], want)
 
 
 def test_launch_limits():
-    module = compile_module('extern "C" __global__ void __launch_bounds__(128) k(float* x, int n) { __shared__ float s[1000]; s[threadIdx.x] = n; '
-                            'x[threadIdx.x] = s[threadIdx.x]; }\nextern "C" __global__ void empty_one(float* x) { }', "limits.cu")
+    module = compile_module(
+        'extern "C" __global__ void __launch_bounds__(128) k(float* x, int n) { __shared__ float s[1000]; '
+        's[threadIdx.x] = n; '
+        'x[threadIdx.x] = s[threadIdx.x]; }\nextern "C" __global__ void empty_one(float* x) { }',
+        "limits.cu",
+    )
     x = to_device(np.zeros(128, "f4"))
     launch(module, "k", 1, 128, x, np.int32(3))
     np.testing.assert_array_equal(values(x), 3)
@@ -99,6 +104,7 @@ def test_launch_limits():
     def refused(match, entry, grid, block, *arguments, **options):
         with pytest.raises(sim.BadLaunch, match=match):
             launch(module, entry, grid, block, *arguments, **options)
+
     refused("__launch_bounds__ allows 128", "k", 1, 256, x, np.int32(1))
     refused("1 to 1024 threads", "empty_one", 1, 2048, x)
     refused("1 to 1024 threads", "empty_one", 1, (2, 2, 128), x)
@@ -133,13 +139,18 @@ def test_checks_can_be_chosen(module):
 
 
 def test_printf(module, capsys):
-    module = compile_module('extern "C" __global__ void hello(float* x) { printf("%d of %s: %.2f %llx %5.1e|%c%%\\n", threadIdx.x, "two", x[threadIdx.x], 1ull << 40, 1.5, 65); }', "hello.cu")
+    module = compile_module(
+        'extern "C" __global__ void hello(float* x) { printf("%d of %s: %.2f %llx %5.1e|%c%%\\n", threadIdx.x, '
+        '"two", x[threadIdx.x], 1ull << 40, 1.5, 65); }',
+        "hello.cu",
+    )
     launch(module, "hello", 1, 2, to_device(np.array([0.5, 2], "f4")))
     assert capsys.readouterr().out == "0 of two: 0.50 10000000000 1.5e+00|A%\n1 of two: 2.00 10000000000 1.5e+00|A%\n"
 
 
 def test_unsupported_says_what_and_where():
-    source = ('extern "C" __global__ void k(float* x) {\n unsigned r;\n asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));\n x[0] = r; }')
+    source = ('extern "C" __global__ void k(float* x) {\n unsigned r;\n asm volatile("mov.u32 %0, '
+        '%%cluster_ctarank;" : "=r"(r));\n x[0] = r; }')
     with pytest.raises(sim.Unsupported, match=r"k: special register %cluster_ctarank, made for .*cluster.cu:3"):
         compile_module(source, "cluster.cu")
     with pytest.raises(sim.Unsupported, match="clusters"):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from sim import conformance, conformance_floats, conformance_integers, conformance_kernels, harness
 
 FILES = {"integers": conformance_integers, "floats": conformance_floats, "kernels": conformance_kernels}
@@ -16,8 +15,16 @@ def test_conformance(file):
     for case in cases:
         out = harness.empty(case.expected.shape, case.expected.dtype)
         try:
-            harness.launch(module, case.name, case.grid, case.block, *map(harness.to_device, case.inputs), out,
-                           np.int32(case.expected.size), shared=case.shared)
+            harness.launch(
+                module,
+                case.name,
+                case.grid,
+                case.block,
+                *map(harness.to_device, case.inputs),
+                out,
+                np.int32(case.expected.size),
+                shared=case.shared,
+            )
             case.check(harness.values(out, case.expected.dtype, case.expected.shape))
         except (AssertionError, harness.sim.SimulatorError) as error:
             failures.append(f"{case.name}: {error}")

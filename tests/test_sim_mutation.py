@@ -9,13 +9,19 @@ from sim.conformance import of_bf16, to_bf16
 from sim.harness import compile_module, empty, launch, sim, to_device, values
 
 TEXT = (Path(__file__).parent / "sim" / "mutation.cu").read_text()
-NEEDED = re.compile(r"^ +(?:if \(.*\) )?(__syncthreads\(\);|wait_copies<1>\(\);|wait\((?:full|empty) .*\);|asm volatile\(\"wgmma.wait_group.*;)", re.M)
+NEEDED = re.compile(
+    r"^ +(?:if \(.*\) )?"
+    r"(__syncthreads\(\);|wait_copies<1>\(\);|wait\((?:full|empty) .*\);|asm volatile\(\"wgmma.wait_group.*;)",
+    re.M,
+)
 PARTS = TEXT.split("// ----")
 
 
 def kernel_text(name):
     """The source with the part that holds a kernel, at the lines where it stands."""
-    return "// ----".join(part if i == 0 or f" {name}(" in part else "\n" * part.count("\n") for i, part in enumerate(PARTS))
+    return "// ----".join(
+        part if i == 0 or f" {name}(" in part else "\n" * part.count("\n") for i, part in enumerate(PARTS)
+    )
 
 
 def run_softmax(module):
@@ -40,7 +46,10 @@ def run_pipelined(module):
 def run_hopper(module):
     a, b = (to_bf16(x) for x in np.split(np.random.default_rng(3).standard_normal((144, 320)).astype("f4"), [128]))
     device_a, device_b, c = to_device(a), to_device(b), empty((128, 16))
-    maps = [sim.tensor_map(m.pointer, 2, (320, rows), (640,), (64, box)) for m, rows, box in ((device_a, 128, 64), (device_b, 16, 8))]
+    maps = [
+        sim.tensor_map(m.pointer, 2, (320, rows), (640,), (64, box))
+        for m, rows, box in ((device_a, 128, 64), (device_b, 16, 8))
+    ]
     launch(module, "hopper", (2, 2), 160, *maps, c, np.int32(16), np.int32(320), shared=2 * (64 + 8) * 128 + 32)
     np.testing.assert_allclose(values(c, "f4", (128, 16)), of_bf16(a) @ of_bf16(b).T, rtol=1e-4, atol=1e-3)
 
@@ -65,9 +74,9 @@ def mutants():
     for name in RUNS:
         text = kernel_text(name)
         for found in NEEDED.finditer(text):
-            line = text[:found.start(1)].count("\n") + 1
+            line = text[: found.start(1)].count("\n") + 1
             if f" {name}(" in text:
-                yield pytest.param(name, text[:found.start(1)] + ";" + text[found.end(1):], id=f"{name}-{line}")
+                yield pytest.param(name, text[: found.start(1)] + ";" + text[found.end(1) :], id=f"{name}-{line}")
 
 
 MUTANTS = list(mutants())

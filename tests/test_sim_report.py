@@ -74,7 +74,13 @@ def test_trace():
         launch(module, "transpose", (2, 2), (32, 32), x, y, np.int32(64))
     assert len(trace) == 5 * 1024
     load, store, barrier, load_shared, store_global = trace.of((3, 2, 0), (1, 0, 0))
-    assert [e.kind for e in (load, store, barrier, load_shared, store_global)] == ["load", "store", "barrier", "load", "store"]
+    assert [e.kind for e in (load, store, barrier, load_shared, store_global)] == [
+        "load",
+        "store",
+        "barrier",
+        "load",
+        "store",
+    ]
     assert (load.line, load.space, load.bytes, load.array, load.offset) == (4, "global", 4, x.label, 4 * (2 * 64 + 35))
     assert (store.space, store.address) == ("shared", 4 * (2 * 33 + 3)) and barrier.line == 5
     assert load_shared.offset == 4 * (3 * 33 + 2) and store_global.offset == 4 * ((32 + 2) * 64 + 3)
@@ -117,8 +123,11 @@ def test_memory():
 
 def test_memory_owns_cupy_arrays():
     import cupy
+
     memory = sim.allocate(400)
-    array = cupy.ndarray((10, 10), "f4", cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(memory.pointer, 400, memory, 0), 0))
+    array = cupy.ndarray(
+        (10, 10), "f4", cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(memory.pointer, 400, memory, 0), 0)
+    )
     pointer = memory.pointer
     del memory
     gc.collect()
@@ -131,9 +140,15 @@ def test_memory_owns_cupy_arrays():
 def test_tensor_map_refuses_what_the_driver_refuses():
     good = dict(pointer=4096, itemsize=2, shape=(64, 8), strides=(128,), box=(64, 8))
     assert len(sim.tensor_map(**good)) == 128
-    for change, match in ((dict(pointer=4100), "multiple of 16"), (dict(strides=(100,)), "strides"), (dict(box=(64, 300)), "1 to 256"),
-                          (dict(box=(65, 8)), "multiple of 16 bytes"), (dict(box=(128, 8)), "fit the swizzle"), (dict(shape=(64,)), "as many"),
-                          (dict(swizzle=100), "swizzle is")):
+    for change, match in (
+        (dict(pointer=4100), "multiple of 16"),
+        (dict(strides=(100,)), "strides"),
+        (dict(box=(64, 300)), "1 to 256"),
+        (dict(box=(65, 8)), "multiple of 16 bytes"),
+        (dict(box=(128, 8)), "fit the swizzle"),
+        (dict(shape=(64,)), "as many"),
+        (dict(swizzle=100), "swizzle is"),
+    ):
         with pytest.raises(sim.BadLaunch, match=match):
             sim.tensor_map(**{**good, **change})
 
@@ -152,8 +167,10 @@ def test_processes_may_build_at_once(tmp_path):
     code = CHILD.format(tests=os.path.dirname(__file__), source=KERNEL % 5)
     environment = {**os.environ, "MINITORCH_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     (tmp_path / "cache" / "sim").mkdir(parents=True)
-    shutil.copy(build.runtime_library(), tmp_path / "cache" / "sim")     # it takes seconds to build
-    running = [subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE) for _ in range(3)]
+    shutil.copy(build.runtime_library(), tmp_path / "cache" / "sim")  # it takes seconds to build
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE) for _ in range(3)
+    ]
     assert [p.communicate()[1].decode() for p in running] == ["", "", ""]
     left = sorted(p.name for p in (tmp_path / "cache" / "sim").iterdir())
     assert not any(name.startswith("build-") for name in left) and sum(name.endswith(".json") for name in left) == 1
@@ -173,8 +190,17 @@ def test_missing_compiler_is_named(monkeypatch):
 def test_ptx_without_lines():
     module = compile_module(KERNEL % 1, "lines.cu")
     assert module.entries["k"].max_threads == 0
-    ptx = """.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 p)\n{\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];
-st.global.u32 [%rd1+64], 5;\nret;\n}"""
+    ptx = """
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry f(.param .u64 p)
+        {
+            .reg .b64 %rd<2>;
+            ld.param.u64 %rd1, [p];
+            st.global.u32 [%rd1+64], 5;
+            ret;
+        }"""
     bare = sim.load(ptx)
     x = sim.allocate(64)
     with pytest.raises(sim.OutOfBounds, match=r"the PTX instruction `st.global.u32 \[%rd1\+64\], 5`"):

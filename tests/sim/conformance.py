@@ -1,8 +1,8 @@
 """A micro-kernel for each instruction family, its inputs and what NumPy says the result is.
 
-`cases_of(module)` and `program(cases)` are all one needs to run the same on a GPU: compile the program, for each case copy
-its `inputs` there, launch ``case.name<<<case.grid, case.block, case.shared>>>(inputs..., out, n)``, where `out` is as
-large as `case.expected` and n the number of its elements, and compare by `case.check(out)`. The modules are
+`cases_of(module)` and `program(cases)` are all one needs to run the same on a GPU: compile the program, for each case
+copy its `inputs` there, launch ``case.name<<<case.grid, case.block, case.shared>>>(inputs..., out, n)``, where `out`
+is as large as `case.expected` and n the number of its elements, and compare by `case.check(out)`. The modules are
 conformance_integers, conformance_floats and conformance_kernels.
 """
 
@@ -15,17 +15,51 @@ from typing import NamedTuple
 import numpy as np
 
 N = 192
-C_NAMES = {"f16": "u16", "bf16": "u16", "f32": "float", "f64": "double", "s8": "signed char", "u8": "unsigned char", "s16": "short",
-           "u16": "unsigned short", "s32": "int", "u32": "unsigned", "s64": "long long", "u64": "unsigned long long"}
-C_NAMES["f16"] = C_NAMES["bf16"] = C_NAMES["u16"]
-DTYPES = {"f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8", "s8": "i1", "u8": "u1", "s16": "i2", "u16": "u2", "s32": "i4", "u32": "u4",
-          "s64": "i8", "u64": "u8"}
-CONSTRAINTS = {"f16": "h", "bf16": "h", "s16": "h", "u16": "h", "s32": "r", "u32": "r", "s64": "l", "u64": "l", "f32": "f", "f64": "d"}
+C_NAMES = {
+    "f16": "unsigned short",
+    "bf16": "unsigned short",
+    "f32": "float",
+    "f64": "double",
+    "s8": "signed char",
+    "u8": "unsigned char",
+    "s16": "short",
+    "u16": "unsigned short",
+    "s32": "int",
+    "u32": "unsigned",
+    "s64": "long long",
+    "u64": "unsigned long long",
+}
+DTYPES = {
+    "f16": "f2",
+    "bf16": "u2",
+    "f32": "f4",
+    "f64": "f8",
+    "s8": "i1",
+    "u8": "u1",
+    "s16": "i2",
+    "u16": "u2",
+    "s32": "i4",
+    "u32": "u4",
+    "s64": "i8",
+    "u64": "u8",
+}
+CONSTRAINTS = {
+    "f16": "h",
+    "bf16": "h",
+    "s16": "h",
+    "u16": "h",
+    "s32": "r",
+    "u32": "r",
+    "s64": "l",
+    "u64": "l",
+    "f32": "f",
+    "f64": "d",
+}
 HEAD = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
 
 
 class Case(NamedTuple):
-    """One kernel and what it must compute. `ulps`: how many units in the last place it may be off; `atol`: or this much."""
+    """One kernel and what it must compute: off by `ulps` units in the last place plus `atol` at most."""
 
     name: str
     source: str
@@ -52,8 +86,13 @@ class Case(NamedTuple):
             wrong = got != want
         if wrong.any():
             at = np.flatnonzero(wrong.ravel())[:5]
-            shown = [(i, [x.ravel()[i] for x in self.inputs if x.size == got.size], got.ravel()[i], want.ravel()[i]) for i in at]
-            raise AssertionError(f"{self.name}: {wrong.sum()} of {wrong.size} wrong, (index, inputs, got, expected): {shown}")
+            shown = [
+                (i, [x.ravel()[i] for x in self.inputs if x.size == got.size], got.ravel()[i], want.ravel()[i])
+                for i in at
+            ]
+            raise AssertionError(
+                f"{self.name}: {wrong.sum()} of {wrong.size} wrong, (index, inputs, got, expected): {shown}"
+            )
 
 
 CASES: list[Case] = []
@@ -72,7 +111,7 @@ def cases_of(module):
     return list(CASES)
 
 
-# ---- inputs -----------------------------------------------------------------------------------------------------------
+# ---- inputs --------------------------------------------------------------------------------------------------------
 
 FLOAT_SPECIALS = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5, 1.5, 2.5, -2.5, 127.5, 3e9, -3e9, 65504.0, 65520.0]
 
@@ -85,8 +124,8 @@ def draw(type, seed, kind="all"):
         reach = {"f16": 4, "bf16": 20, "f32": 20, "f64": 60}[type] if kind != "small" else 2
         x = rng.standard_normal(N) * 10.0 ** rng.uniform(-reach, reach, N)
         if kind == "all":
-            x[:len(FLOAT_SPECIALS)] = rng.permutation(FLOAT_SPECIALS)
-            tiny = {"f16": 2.0 ** -20, "bf16": 1e-39, "f32": 1e-40, "f64": 1e-310}[type]
+            x[: len(FLOAT_SPECIALS)] = rng.permutation(FLOAT_SPECIALS)
+            tiny = {"f16": 2.0**-20, "bf16": 1e-39, "f32": 1e-40, "f64": 1e-310}[type]
             x[20:24] = [tiny, -tiny, 3 * tiny, 1.1754943508222875e-38]
         if kind == "positive":
             x = np.abs(x) + 1e-30
@@ -115,10 +154,14 @@ def of_bf16(bits):
     return (np.asarray(bits).astype("u4") << 16).view("f4")
 
 
-# ---- exact arithmetic --------------------------------------------------------------------------------------------------
+# ---- exact arithmetic ----------------------------------------------------------------------------------------------
 
-FORMATS = {"f16": (11, -24, 65504.0), "bf16": (8, -133, 3.3895313892515355e38), "f32": (24, -149, 3.4028234663852886e38),
-           "f64": (53, -1074, 1.7976931348623157e308)}
+FORMATS = {
+    "f16": (11, -24, 65504.0),
+    "bf16": (8, -133, 3.3895313892515355e38),
+    "f32": (24, -149, 3.4028234663852886e38),
+    "f64": (53, -1074, 1.7976931348623157e308),
+}
 
 
 def rounded(x, type, mode="rn"):
@@ -126,15 +169,19 @@ def rounded(x, type, mode="rn"):
     bits, lowest, largest = FORMATS[type]
     if x == 0:
         return 0.0
-    exponent = frexp(float(x))[1] if abs(x) > Fraction(1, 2 ** 1000) else -1000
+    exponent = frexp(float(x))[1] if abs(x) > Fraction(1, 2**1000) else -1000
     while abs(x) >= Fraction(2) ** exponent:
         exponent += 1
     while abs(x) < Fraction(2) ** (exponent - 1):
         exponent -= 1
     unit = Fraction(2) ** max(exponent - bits, lowest)
     floor, rest = divmod(x, unit)
-    up = {"rm": False, "rp": rest > 0, "rz": rest > 0 and x < 0,
-          "rn": rest * 2 > unit or rest * 2 == unit and floor % 2 == 1}[mode]
+    up = {
+        "rm": False,
+        "rp": rest > 0,
+        "rz": rest > 0 and x < 0,
+        "rn": rest * 2 > unit or rest * 2 == unit and floor % 2 == 1,
+    }[mode]
     n = int(floor) + up
     value = n * unit
     if abs(value) > Fraction(largest):
@@ -147,10 +194,14 @@ def rounded(x, type, mode="rn"):
 
 def exactly(function, type, mode="rn"):
     """A reference that computes with Fractions and rounds once; inputs must be finite."""
+
     def reference(*arrays):
         arrays = [of_bf16(a) if type == "bf16" else a for a in arrays]
-        out = np.array([rounded(Fraction(function(*(Fraction(float(x)) for x in xs))), type, mode) for xs in zip(*arrays)])
+        out = np.array(
+            [rounded(Fraction(function(*(Fraction(float(x)) for x in xs))), type, mode) for xs in zip(*arrays)]
+        )
         return to_bf16(out.astype("f4")) if type == "bf16" else out.astype(DTYPES[type])
+
     return reference
 
 
@@ -168,13 +219,14 @@ def wrap(values, type):
 
 def flushed(x):
     """Subnormal float32 as zeros."""
-    return np.where((np.abs(x) < 2.0 ** -126) & (x != 0), np.copysign(np.float32(0), x), x).astype("f4")
+    return np.where((np.abs(x) < 2.0**-126) & (x != 0), np.copysign(np.float32(0), x), x).astype("f4")
 
 
-# ---- making cases ----------------------------------------------------------------------------------------------------------
+# ---- making cases --------------------------------------------------------------------------------------------------
+
 
 def elementwise(name, signature, expression, reference, kind="all", ulps=0, atol=0):
-    """``out[i] = expression`` of a[i], b[i], c[i]; signature is like "f32 f32 -> f32", kind one for all or one for each."""
+    """``out[i] = expression`` of a[i], b[i], c[i], of a signature like "f32 f32 -> f32"; kind: one for all or each."""
     types, out = signature.split("->")
     types, out = types.split(), out.strip()
     kinds = kind.split() if " " in kind else [kind] * len(types)
@@ -185,8 +237,11 @@ def elementwise(name, signature, expression, reference, kind="all", ulps=0, atol
     parameters = "".join(f"const {C_NAMES[t]}* A{i}, " for i, t in enumerate(types))
     loads = " ".join(f"{C_NAMES[t]} {'abcd'[i]} = A{i}[i];" for i, t in enumerate(types))
     body = expression if "r =" in expression else f"r = {expression};"
-    source = (f'extern "C" __global__ void {name}({parameters}{C_NAMES[out]}* out, int n) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; '
-              f"if (i >= n) return; {loads} {C_NAMES[out]} r; {body} out[i] = r; }}")
+    source = (
+        f'extern "C" __global__ void {name}({parameters}{C_NAMES[out]}* out, int n) {{ int i = blockIdx.x * '
+        f'blockDim.x + threadIdx.x; '
+        f"if (i >= n) return; {loads} {C_NAMES[out]} r; {body} out[i] = r; }}"
+    )
     CASES.append(Case(name, source, inputs, want, ulps, atol))
 
 
@@ -211,10 +266,13 @@ def predicate(opcode, signature, reference, kind="all"):
     types = signature.split()
     operands = ", ".join(f"%{i + 1}" for i in range(len(types)))
     inputs = ", ".join(f'"{CONSTRAINTS[t]}"({"abcd"[i]})' for i, t in enumerate(types))
-    code = (f'asm volatile("{{ .reg .pred p, q; setp.ne.u32 q, 0, 1; {opcode} p, {operands}; selp.u32 %0, 1, 0, p; }}" : "=r"(r) : {inputs}); r = r;')
+    code = (f'asm volatile("{{ .reg .pred p, q; setp.ne.u32 q, 0, 1; {opcode} p, {operands}; selp.u32 %0, 1, 0, '
+        f'p; }}" : "=r"(r) : {inputs}); r = r;')
     elementwise(identifier(opcode), f"{signature} -> u32", code, reference, kind)
 
 
 def custom(name, source, inputs, expected, **attributes):
     """A kernel written out: parameters are the inputs, the output and its size."""
-    CASES.append(Case(name, source, tuple(np.ascontiguousarray(x) for x in inputs), np.ascontiguousarray(expected), **attributes))
+    CASES.append(
+        Case(name, source, tuple(np.ascontiguousarray(x) for x in inputs), np.ascontiguousarray(expected), **attributes)
+    )

@@ -57,6 +57,7 @@ def arithmetic():
     instruction("mad24.lo.u32", "u32 u32 u32 -> u32", each(lambda a, b, c: (a & 0xFFFFFF) * (b & 0xFFFFFF) + c))
     for x in "us":
         for y in "us":
+
             def dot(a, b, c, x=x, y=y):
                 part = lambda v, k, s: signed(v >> 8 * k, 8) if s == "s" else v >> 8 * k & 255
                 return sum(part(a, k, x) * part(b, k, y) for k in range(4)) + c
@@ -65,6 +66,7 @@ def arithmetic():
                 wide = lambda v, k: signed(v >> 16 * k, 16) if x == "s" else v >> 16 * k & 65535
                 byte = lambda v, k: signed(v >> 8 * k, 8) if y == "s" else v >> 8 * k & 255
                 return sum(wide(a, k) * byte(b, k + 2 * high) for k in range(2)) + c
+
             instruction(f"dp4a.{x}32.{y}32", "u32 u32 u32 -> u32", each(dot))
             instruction(f"dp2a.lo.{x}32.{y}32", "u32 u32 u32 -> u32", each(dot2))
             instruction(f"dp2a.hi.{x}32.{y}32", "u32 u32 u32 -> u32", each(lambda a, b, c, f=dot2: f(a, b, c, high=1)))
@@ -99,25 +101,39 @@ def bits():
         def find(a, n=n):
             a = ~a if a < 0 else a
             return a.bit_length() - 1 if a else -1
+
         instruction(f"bfe.{t}", f"{t} u32 u32 -> {t}", each(extract), "all shift shift")
         instruction(f"bfind.{t}", f"{t} -> u32", each(find))
-        instruction(f"bfind.shiftamt.{t}", f"{t} -> u32", each(lambda a, f=find, n=n: n - 1 - f(a) if f(a) >= 0 else -1))
+        instruction(
+            f"bfind.shiftamt.{t}", f"{t} -> u32", each(lambda a, f=find, n=n: n - 1 - f(a) if f(a) >= 0 else -1)
+        )
     for n in (32, 64):
+
         def insert(a, b, at, count, n=n):
             mask = sum(1 << at + k for k in range(count) if at + k < n)
             return b & ~mask | a << at & mask
-        elementwise(f"bfi_b{n}", f"u{n} u{n} u32 u32 -> u{n}",
-                    f'asm("bfi.b{n} %0, %1, %2, %3, %4;" : "={"r" if n == 32 else "l"}"(r) : "{"r" if n == 32 else "l"}"(a), '
-                    f'"{"r" if n == 32 else "l"}"(b), "r"(c), "r"(d)); r = r;', each(insert), "all all shift shift")
+
+        elementwise(
+            f"bfi_b{n}",
+            f"u{n} u{n} u32 u32 -> u{n}",
+            f'asm("bfi.b{n} %0, %1, %2, %3, %4;" : "={"r" if n == 32 else "l"}"(r) : "{"r" if n == 32 else "l"}"(a), '
+            f'"{"r" if n == 32 else "l"}"(b), "r"(c), "r"(d)); r = r;',
+            each(insert),
+            "all all shift shift",
+        )
     for d in "lr":
         for mode in ("wrap", "clamp"):
+
             def funnel(a, b, s, d=d, mode=mode):
                 s, both = s & 31 if mode == "wrap" else min(s, 32), b << 32 | a
                 return (both << s) >> 32 if d == "l" else both >> s
+
             instruction(f"shf.{d}.{mode}.b32", "u32 u32 u32 -> u32", each(funnel), "all all shift")
     for table in (0x00, 0x96, 0xE8, 0xCA, 0x3C, 0x80, 0xFE, 0x1B):
+
         def logic(a, b, c, table=table):
             return sum((table >> ((a >> k & 1) << 2 | (b >> k & 1) << 1 | c >> k & 1) & 1) << k for k in range(32))
+
         instruction("lop3.b32", "u32 u32 u32 -> u32", each(logic), tail=f", {table}")
 
     def permute(a, b, selector):
@@ -127,23 +143,43 @@ def bits():
             s = selector >> 4 * k & 15
             out |= (data[s & 7] if s < 8 else 255 * (data[s & 7] >> 7)) << 8 * k
         return out
+
     instruction("prmt.b32", "u32 u32 u32 -> u32", each(permute))
-    modes = {"f4e": (0x3210, 0x4321, 0x5432, 0x6543), "b4e": (0x5670, 0x6701, 0x7012, 0x0123), "rc8": (0, 0x1111, 0x2222, 0x3333),
-             "ecl": (0x3210, 0x3211, 0x3222, 0x3333), "ecr": (0, 0x1110, 0x2210, 0x3210), "rc16": (0x1010, 0x3232, 0x1010, 0x3232)}
+    modes = {
+        "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
+        "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+        "rc8": (0, 0x1111, 0x2222, 0x3333),
+        "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+        "ecr": (0, 0x1110, 0x2210, 0x3210),
+        "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+    }
     for mode, rows in modes.items():
-        instruction(f"prmt.b32.{mode}", "u32 u32 u32 -> u32", each(lambda a, b, c, rows=rows: permute(a, b, rows[c & 3])))
+        instruction(
+            f"prmt.b32.{mode}", "u32 u32 u32 -> u32", each(lambda a, b, c, rows=rows: permute(a, b, rows[c & 3]))
+        )
     instruction("szext.wrap.s32", "s32 u32 -> s32", each(lambda a, n: signed(a, n & 31) if n & 31 else 0), "all shift")
-    instruction("bmsk.clamp.b32", "u32 u32 -> u32",
-                each(lambda a, n: sum(1 << a + k for k in range(n) if a + k < 32)), "shift")
-    elementwise("brev_ffs", "u32 -> u32", "__brev(a) + __ffs(a)",
-                each(lambda a: int(f"{a:032b}"[::-1], 2) + ((a & -a).bit_length() if a else 0)))
+    instruction(
+        "bmsk.clamp.b32", "u32 u32 -> u32", each(lambda a, n: sum(1 << a + k for k in range(n) if a + k < 32)), "shift"
+    )
+    elementwise(
+        "brev_ffs",
+        "u32 -> u32",
+        "__brev(a) + __ffs(a)",
+        each(lambda a: int(f"{a:032b}"[::-1], 2) + ((a & -a).bit_length() if a else 0)),
+    )
     elementwise("byte_perm", "u32 u32 -> u32", "__byte_perm(a, b, 0x5140)", each(lambda a, b: permute(a, b, 0x5140)))
     for t in ("u32", "s64", "u16"):
         instruction(f"slct.{t}.s32", f"{t} {t} s32 -> {t}", each(lambda a, b, c: a if c >= 0 else b))
 
 
-COMPARE = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-           "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+COMPARE = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
 
 
 def comparisons():
@@ -160,27 +196,58 @@ def comparisons():
         predicate(f"setp.nan.{t}", f"{t} {t}", lambda a, b: np.isnan(a) | np.isnan(b))
         predicate(f"setp.num.{t}", f"{t} {t}", lambda a, b: ~(np.isnan(a) | np.isnan(b)))
     for combine, f in (("and", np.logical_and), ("or", np.logical_or), ("xor", np.logical_xor)):
-        code = (f'asm("{{ .reg .pred p, q; setp.ne.s32 q, %3, 0; setp.lt.{combine}.s32 p, %1, %2, q; selp.u32 %0, 1, 0, p; }}" : "=r"(r) '
-                ': "r"(a), "r"(b), "r"(c)); r = r;')
-        elementwise(f"setp_{combine}", "s32 s32 s32 -> u32", code, lambda a, b, c, f=f: f(a < b, c != 0), "all all shift")
-        code = (f'asm("{{ .reg .pred p, q, s; setp.ne.s32 q, %3, 0; setp.lt.{combine}.s32 p|s, %1, %2, !q; selp.u32 %0, 2, 0, s; '
-                '@p add.u32 %0, %0, 1; }" : "=r"(r) : "r"(a), "r"(b), "r"(c)); r = r;')
-        elementwise(f"setp_{combine}_two", "s32 s32 s32 -> u32", code,
-                    lambda a, b, c, f=f: f(a < b, c == 0) + 2 * f(~(a < b), c == 0), "all all shift")
+        code = (
+            f'asm("{{ .reg .pred p, q; setp.ne.s32 q, %3, 0; setp.lt.{combine}.s32 p, %1, %2, q; selp.u32 %0, '
+            f'1, 0, p; }}" : "=r"(r) '
+            ': "r"(a), "r"(b), "r"(c)); r = r;'
+        )
+        elementwise(
+            f"setp_{combine}", "s32 s32 s32 -> u32", code, lambda a, b, c, f=f: f(a < b, c != 0), "all all shift"
+        )
+        code = (
+            f'asm("{{ .reg .pred p, q, s; setp.ne.s32 q, %3, 0; setp.lt.{combine}.s32 p|s, %1, %2, !q; selp.u32 '
+            f'%0, 2, 0, s; '
+            '@p add.u32 %0, %0, 1; }" : "=r"(r) : "r"(a), "r"(b), "r"(c)); r = r;'
+        )
+        elementwise(
+            f"setp_{combine}_two",
+            "s32 s32 s32 -> u32",
+            code,
+            lambda a, b, c, f=f: f(a < b, c == 0) + 2 * f(~(a < b), c == 0),
+            "all all shift",
+        )
     instruction("set.gt.u32.s32", "s32 s32 -> u32", lambda a, b: np.where(a > b, np.uint32(0xFFFFFFFF), 0))
     instruction("set.le.f32.f32", "f32 f32 -> f32", lambda a, b: (a <= b).astype("f4"))
-    instruction("set.neu.u32.f32", "f32 f32 -> u32",
-                lambda a, b: np.where((a != b) | np.isnan(a) | np.isnan(b), np.uint32(0xFFFFFFFF), 0))
+    instruction(
+        "set.neu.u32.f32",
+        "f32 f32 -> u32",
+        lambda a, b: np.where((a != b) | np.isnan(a) | np.isnan(b), np.uint32(0xFFFFFFFF), 0),
+    )
 
 
 def carries():
     """Numbers of 64 and 96 bits in pieces of 32, through the carry flag."""
-    elementwise("add_cc", "u64 u64 -> u64",
-                'unsigned x = a, y = a >> 32, u = b, v = b >> 32; asm("add.cc.u32 %0, %0, %2; addc.u32 %1, %1, %3;" : "+r"(x), "+r"(y) : "r"(u), "r"(v)); '
-                "r = (unsigned long long)y << 32 | x;", each(lambda a, b: a + b))
-    elementwise("sub_cc", "u64 u64 -> u64",
-                'unsigned x = a, y = a >> 32, u = b, v = b >> 32; asm("sub.cc.u32 %0, %0, %2; subc.u32 %1, %1, %3;" : "+r"(x), "+r"(y) : "r"(u), "r"(v)); '
-                "r = (unsigned long long)y << 32 | x;", each(lambda a, b: a - b))
-    elementwise("mad_cc", "u32 u32 u64 -> u64",
-                'unsigned x = c, y = c >> 32; asm("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.u32 %1, %2, %3, %1;" : "+r"(x), "+r"(y) : "r"(a), "r"(b)); '
-                "r = (unsigned long long)y << 32 | x;", each(lambda a, b, c: a * b + c))
+    elementwise(
+        "add_cc",
+        "u64 u64 -> u64",
+        'unsigned x = a, y = a >> 32, u = b, v = b >> 32; asm("add.cc.u32 %0, %0, %2; addc.u32 %1, %1, %3;" : '
+        '"+r"(x), "+r"(y) : "r"(u), "r"(v)); '
+        "r = (unsigned long long)y << 32 | x;",
+        each(lambda a, b: a + b),
+    )
+    elementwise(
+        "sub_cc",
+        "u64 u64 -> u64",
+        'unsigned x = a, y = a >> 32, u = b, v = b >> 32; asm("sub.cc.u32 %0, %0, %2; subc.u32 %1, %1, %3;" : '
+        '"+r"(x), "+r"(y) : "r"(u), "r"(v)); '
+        "r = (unsigned long long)y << 32 | x;",
+        each(lambda a, b: a - b),
+    )
+    elementwise(
+        "mad_cc",
+        "u32 u32 u64 -> u64",
+        'unsigned x = c, y = c >> 32; asm("mad.lo.cc.u32 %0, %2, %3, %0; madc.hi.u32 %1, %2, %3, %1;" : '
+        '"+r"(x), "+r"(y) : "r"(a), "r"(b)); '
+        "r = (unsigned long long)y << 32 | x;",
+        each(lambda a, b, c: a * b + c),
+    )

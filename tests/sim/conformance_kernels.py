@@ -43,10 +43,20 @@ def memory(rng):
     t = np.arange(64)
     in_file("constants", (), (2.0 ** (t & 7) + np.array([3, 1, 2, 0])[t & 3]).astype("f4"), block=64)
     in_file("local_array", (x[:16],), local_array(x[:16]), block=32, ulps=40, atol=1e-3)
-    in_file("shared_static_and_dynamic", (t.astype("i4"),), ((t + 1) % 64 + 2 * (63 - t) + t % 3).astype("i4"), block=64,
-            shared=256)
-    in_file("special_registers", (), np.array([b * 1000 + t + 300000 for b in range(6) for t in range(60)], "u4"),
-            grid=(2, 3), block=(5, 4, 3))
+    in_file(
+        "shared_static_and_dynamic",
+        (t.astype("i4"),),
+        ((t + 1) % 64 + 2 * (63 - t) + t % 3).astype("i4"),
+        block=64,
+        shared=256,
+    )
+    in_file(
+        "special_registers",
+        (),
+        np.array([b * 1000 + t + 300000 for b in range(6) for t in range(60)], "u4"),
+        grid=(2, 3),
+        block=(5, 4, 3),
+    )
 
 
 def local_array(x):
@@ -75,9 +85,14 @@ def collatz(n):
     return steps
 
 
-ATOMICS = {"add": ("atomicAdd", np.add.reduce), "min": ("atomicMin", np.min), "max": ("atomicMax", np.max),
-           "and": ("atomicAnd", np.bitwise_and.reduce), "or": ("atomicOr", np.bitwise_or.reduce),
-           "xor": ("atomicXor", np.bitwise_xor.reduce)}
+ATOMICS = {
+    "add": ("atomicAdd", np.add.reduce),
+    "min": ("atomicMin", np.min),
+    "max": ("atomicMax", np.max),
+    "and": ("atomicAnd", np.bitwise_and.reduce),
+    "or": ("atomicOr", np.bitwise_or.reduce),
+    "xor": ("atomicXor", np.bitwise_xor.reduce),
+}
 INTEGERS = {"int": "i4", "unsigned": "u4", "long long": "i8", "unsigned long long": "u8"}
 
 
@@ -85,25 +100,37 @@ def atomics(rng):
     for c_type, dtype in INTEGERS.items():
         x = rng.integers(0 if dtype[0] == "u" else -1000, 1000, 256).astype(dtype)
         for name, (function, f) in ATOMICS.items():
-            if (c_type, name) == ("long long", "add"):     # CUDA has none
+            if (c_type, name) == ("long long", "add"):  # CUDA has none
                 continue
             start = {"min": 2000, "and": -1}.get(name, 0)
-            body = (f"__shared__ {c_type} s; if (t == 0) s = out[0] = ({c_type}){start}; __syncthreads(); "
-                    f"{function}(&s, x[t]); {function}(out, x[t]); __syncthreads(); if (t == 0) out[1] = s;")
+            body = (
+                f"__shared__ {c_type} s; if (t == 0) s = out[0] = ({c_type}){start}; __syncthreads(); "
+                f"{function}(&s, x[t]); {function}(out, x[t]); __syncthreads(); if (t == 0) out[1] = s;"
+            )
             label = f"atomic_{name}_{dtype}"
             result = f(np.append(x, np.array([start]).astype(dtype)))
-            custom(label, kernel(label, f"const {c_type}* x, {c_type}* out", body), (x,), np.full(2, result, dtype), block=256)
+            custom(
+                label,
+                kernel(label, f"const {c_type}* x, {c_type}* out", body),
+                (x,),
+                np.full(2, result, dtype),
+                block=256,
+            )
     for c_type, dtype in (("float", "f4"), ("double", "f8")):
         x = rng.integers(-50, 50, 256).astype(dtype)
         label = f"atomic_add_{dtype}"
         body = "if (t == 0) out[0] = 0; __syncthreads(); atomicAdd(out, x[t]);"
         custom(label, kernel(label, f"const {c_type}* x, {c_type}* out", body), (x,), x.sum(keepdims=True), block=256)
     sums = np.array([64, 96], "f4")
-    for c_type, pair, make, want in (("__half", "__half2", "__float2half", sums.astype("f2")),
-                                     ("__nv_bfloat16", "__nv_bfloat162", "__float2bfloat16", to_bf16(sums))):
-        body = (f"if (t == 0) out[0] = out[1] = {make}(0.f); __syncthreads(); "
-                f"atomicAdd(({pair}*)out, {pair}({make}(1.f), {make}(2.f))); atomicAdd(out, {make}(1.f)); __syncthreads(); "
-                f"atomicAdd(out + 1, {make}(1.f));")
+    for c_type, pair, make, want in (
+        ("__half", "__half2", "__float2half", sums.astype("f2")),
+        ("__nv_bfloat16", "__nv_bfloat162", "__float2bfloat16", to_bf16(sums)),
+    ):
+        body = (
+            f"if (t == 0) out[0] = out[1] = {make}(0.f); __syncthreads(); "
+            f"atomicAdd(({pair}*)out, {pair}({make}(1.f), {make}(2.f))); atomicAdd(out, {make}(1.f)); __syncthreads(); "
+            f"atomicAdd(out + 1, {make}(1.f));"
+        )
         label = f"atomic_add_{c_type.strip('_')}"
         custom(label, kernel(label, f"{c_type}* out", body), (), want, block=32)
     in_file("atomic_exchange", (), np.array([5, 7, 9, 11, 11, 12], "i4"), block=32)
@@ -135,11 +162,16 @@ def warps(rng):
     ballot = np.array(sum(1 << i for i in range(32) if x[i] > 0), "u4").view("i4")
     in_file("votes", (x,), np.full(32, ballot ^ 2), block=32)
     alike = [sum(1 << int(j) for j in LANE if x[j] & 3 == x[i] & 3) for i in LANE]
-    in_file("match", (x,), np.array(alike, "u4"), block=32)     # and a match of all: 2**32 - 1, and 1
+    in_file("match", (x,), np.array(alike, "u4"), block=32)  # and a match of all: 2**32 - 1, and 1
     for name, f in (("add", np.add.reduce), ("min", np.min), ("max", np.max)):
         label = f"reduce_{name}"
-        custom(label, kernel(label, "const int* x, int* out", f"out[t] = __reduce_{name}_sync(~0u, x[t]);"), (x,),
-               np.full(32, f(x), "i4"), block=32)
+        custom(
+            label,
+            kernel(label, "const int* x, int* out", f"out[t] = __reduce_{name}_sync(~0u, x[t]);"),
+            (x,),
+            np.full(32, f(x), "i4"),
+            block=32,
+        )
     bits = [int(f.reduce(u)) for f in (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.maximum)]
     total = (3 * bits[0] + 5 * bits[1] + 7 * bits[2] + bits[3]) & 0xFFFFFFFF
     in_file("reduce_bits", (u,), np.full(32, total, "u4"), block=32)
@@ -157,11 +189,24 @@ def blocks(rng):
 
 
 # (element, k, result in f16)
-PRODUCTS = {"f16": ("f16", 16, False), "f16_k8": ("f16", 8, False), "bf16": ("bf16", 16, False), "bf16_k8": ("bf16", 8, False),
-            "tf32": ("tf32", 8, False), "tf32_k4": ("tf32", 4, False), "f16_f16": ("f16", 16, True), "s8": ("s8", 32, False),
-            "u8_k16": ("u8", 16, False)}
-STORE = {"f16": lambda v: v.astype("f2"), "bf16": lambda v: to_bf16(v.astype("f4")), "tf32": lambda v: v.astype("f4"),
-         "s8": lambda v: v.astype("i1"), "u8": lambda v: v.astype("u1")}
+PRODUCTS = {
+    "f16": ("f16", 16, False),
+    "f16_k8": ("f16", 8, False),
+    "bf16": ("bf16", 16, False),
+    "bf16_k8": ("bf16", 8, False),
+    "tf32": ("tf32", 8, False),
+    "tf32_k4": ("tf32", 4, False),
+    "f16_f16": ("f16", 16, True),
+    "s8": ("s8", 32, False),
+    "u8_k16": ("u8", 16, False),
+}
+STORE = {
+    "f16": lambda v: v.astype("f2"),
+    "bf16": lambda v: to_bf16(v.astype("f4")),
+    "tf32": lambda v: v.astype("f4"),
+    "s8": lambda v: v.astype("i1"),
+    "u8": lambda v: v.astype("u1"),
+}
 
 
 def matrices(rng):
@@ -189,40 +234,63 @@ def product(rng, name, element, k, half_result):
     integer, low = element in ("s8", "u8"), 0 if element == "u8" else -4
     a, b, c = rng.integers(low, 5, (16, k)), rng.integers(low, 5, (k, 8)), rng.integers(-9, 9, (16, 8))
     result, code = ("i4", "s32") if integer else ("f2", "f16") if half_result else ("f4", "f32")
-    words = k * STORE[element](a).itemsize // 4            # of a row of A, or a column of B
+    words = k * STORE[element](a).itemsize // 4  # of a row of A, or a column of B
     n_a, n_b, n_c = words // 2, words // 4, 2 if half_result else 4
     place = "(g + 8 * r) * 4 + t" if half_result else "(g + 8 * (r >> 1)) * 8 + 2 * t + (r & 1)"
     opcode = f"mma.sync.aligned.m16n8k{k}.row.col.{code}.{element}.{element}.{code}"
-    text = (f"{opcode} {registers(0, n_c)}, {registers(n_c, n_a)}, {registers(n_c + n_a, n_b)}, "
-            f"{registers(n_c + n_a + n_b, n_c)};")
+    text = (
+        f"{opcode} {registers(0, n_c)}, {registers(n_c, n_a)}, {registers(n_c + n_a, n_b)}, "
+        f"{registers(n_c + n_a + n_b, n_c)};"
+    )
     inputs = ", ".join((operands("r", "a", n_a), operands("r", "b", n_b), operands("r", "c", n_c)))
-    body = (f"int g = t >> 2; t &= 3; unsigned a[4], b[2], c[4], d[4]; "
-            f"for (int r = 0; r < {n_a}; r++) a[r] = x[(g + 8 * (r & 1)) * {words} + t + 4 * (r >> 1)]; "
-            f"for (int r = 0; r < {n_b}; r++) b[r] = y[g * {words} + t + 4 * r]; "
-            f"for (int r = 0; r < {n_c}; r++) c[r] = z[{place}]; "
-            f'asm volatile("{text}" : {operands("=r", "d", n_c)} : {inputs}); '
-            f"for (int r = 0; r < {n_c}; r++) out[{place}] = d[r];")
+    body = (
+        f"int g = t >> 2; t &= 3; unsigned a[4], b[2], c[4], d[4]; "
+        f"for (int r = 0; r < {n_a}; r++) a[r] = x[(g + 8 * (r & 1)) * {words} + t + 4 * (r >> 1)]; "
+        f"for (int r = 0; r < {n_b}; r++) b[r] = y[g * {words} + t + 4 * r]; "
+        f"for (int r = 0; r < {n_c}; r++) c[r] = z[{place}]; "
+        f'asm volatile("{text}" : {operands("=r", "d", n_c)} : {inputs}); '
+        f"for (int r = 0; r < {n_c}; r++) out[{place}] = d[r];"
+    )
     parameters = "const unsigned* x, const unsigned* y, const unsigned* z, unsigned* out"
-    custom(name, kernel(name, parameters, body), (STORE[element](a), STORE[element](b.T.copy()), c.astype(result)),
-           (a @ b + c).astype(result), block=32)
+    custom(
+        name,
+        kernel(name, parameters, body),
+        (STORE[element](a), STORE[element](b.T.copy()), c.astype(result)),
+        (a @ b + c).astype(result),
+        block=32,
+    )
 
 
 def ldmatrix(tiles, turned, count, transposed):
     name = f"ldmatrix_x{count}{transposed.replace('.', '_')}"
     text = f"ldmatrix.sync.aligned.m8n8.x{count}{transposed}.shared.b16 {registers(0, count)}, [%{count}];"
-    body = ("__shared__ uint4 s[32]; s[t] = x[t]; __syncwarp(); unsigned v[4]; "
-            f'asm volatile("{text}" : {operands("=r", "v", count)} : "r"((unsigned)__cvta_generic_to_shared(s + t)) : "memory"); '
-            f"for (int m = 0; m < {count}; m++) out[m * 32 + t] = v[m];")
-    custom(name, kernel(name, "const uint4* x, unsigned* out", body), (tiles,), turned[:count].view("u4").ravel(), block=32)
+    body = (
+        "__shared__ uint4 s[32]; s[t] = x[t]; __syncwarp(); unsigned v[4]; "
+        f'asm volatile("{text}" : {operands("=r", "v", count)} : "r"((unsigned)__cvta_generic_to_shared(s + t)) '
+        f': "memory"); '
+        f"for (int m = 0; m < {count}; m++) out[m * 32 + t] = v[m];"
+    )
+    custom(
+        name, kernel(name, "const uint4* x, unsigned* out", body), (tiles,), turned[:count].view("u4").ravel(), block=32
+    )
 
 
 def stmatrix(tiles, turned, transposed):
     name = f"stmatrix{transposed.replace('.', '_')}"
     text = f"stmatrix.sync.aligned.m8n8.x4{transposed}.shared.b16 [%0], {registers(1, 4)};"
-    body = ("__shared__ __align__(16) unsigned s[128]; unsigned v[4]; for (int m = 0; m < 4; m++) v[m] = x[m * 32 + t]; "
-            f'asm volatile("{text}" :: "r"((unsigned)__cvta_generic_to_shared(s + t * 4)), {operands("r", "v", 4)} : "memory"); '
-            "__syncwarp(); for (int m = 0; m < 4; m++) out[m * 32 + t] = s[m * 32 + t];")
-    custom(name, kernel(name, "const unsigned* x, unsigned* out", body), (tiles.view("u4"),), turned.view("u4").ravel(), block=32)
+    body = (
+        "__shared__ __align__(16) unsigned s[128]; unsigned v[4]; for (int m = 0; m < 4; m++) v[m] = x[m * 32 + t]; "
+        f'asm volatile("{text}" :: "r"((unsigned)__cvta_generic_to_shared(s + t * 4)), {operands("r", "v", 4)} '
+        f': "memory"); '
+        "__syncwarp(); for (int m = 0; m < 4; m++) out[m * 32 + t] = s[m * 32 + t];"
+    )
+    custom(
+        name,
+        kernel(name, "const unsigned* x, unsigned* out", body),
+        (tiles.view("u4"),),
+        turned.view("u4").ravel(),
+        block=32,
+    )
 
 
 def copies(rng):
@@ -230,12 +298,19 @@ def copies(rng):
     for size, kind in ((4, "ca"), (8, "ca"), (16, "cg")):
         each, name = size // 4, f"cp_async_{size}"
         text = f"cp.async.{kind}.shared.global [%0], [%1], {size}, %2;"
-        body = (f"__shared__ __align__(16) float s[{64 * each}]; unsigned a = __cvta_generic_to_shared(s + t * {each}); "
-                f'asm volatile("{text}" :: "r"(a), "l"(x + t * {each}), "r"(t & 1 ? {size} : {size // 2}) : "memory"); '
-                'asm volatile("cp.async.commit_group;" ::: "memory"); asm volatile("cp.async.wait_group 0;" ::: "memory"); '
-                f"__syncthreads(); for (int k = 0; k < {each}; k++) out[k * 64 + t] = s[k * 64 + t];")
-        custom(name, kernel(name, "const float* x, float* out", body), (x[:64 * each],), zero_filled(x[:64 * each], each),
-               block=64)
+        body = (
+            f"__shared__ __align__(16) float s[{64 * each}]; unsigned a = __cvta_generic_to_shared(s + t * {each}); "
+            f'asm volatile("{text}" :: "r"(a), "l"(x + t * {each}), "r"(t & 1 ? {size} : {size // 2}) : "memory"); '
+            'asm volatile("cp.async.commit_group;" ::: "memory"); asm volatile("cp.async.wait_group 0;" ::: "memory"); '
+            f"__syncthreads(); for (int k = 0; k < {each}; k++) out[k * 64 + t] = s[k * 64 + t];"
+        )
+        custom(
+            name,
+            kernel(name, "const float* x, float* out", body),
+            (x[: 64 * each],),
+            zero_filled(x[: 64 * each], each),
+            block=64,
+        )
     in_file("mbarrier", (x,), x[::-1], block=256)
     in_file("bulk_store", (), np.arange(64, dtype="f4"), block=64)
 
@@ -243,5 +318,5 @@ def copies(rng):
 def zero_filled(x, each):
     """cp.async that takes half of what it writes where t is even: the rest is zeros."""
     pieces = x.reshape(64, each).copy().view("u1").reshape(64, 4 * each)
-    pieces[::2, 2 * each:] = 0
+    pieces[::2, 2 * each :] = 0
     return pieces.view("f4").ravel()

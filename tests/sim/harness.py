@@ -5,14 +5,20 @@ import shutil
 import numpy as np
 import pytest
 
-pytest.importorskip("cupy", reason="the simulator's tests compile CUDA by CuPy's NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc")
+pytest.importorskip(
+    "cupy", reason="the simulator's tests compile CUDA by CuPy's NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
+)
 if shutil.which("g++") is None:
     pytest.skip("the simulator needs g++", allow_module_level=True)
 try:
     from cupy.cuda import nvrtc
+
     nvrtc.getVersion()
 except Exception as error:
-    pytest.skip(f"the simulator's tests need NVRTC ({error}): pip install nvidia-cuda-nvrtc nvidia-cuda-runtime", allow_module_level=True)
+    pytest.skip(
+        f"the simulator's tests need NVRTC ({error}): pip install nvidia-cuda-nvrtc nvidia-cuda-runtime",
+        allow_module_level=True,
+    )
 
 from minitorch.backends import sim  # noqa: E402
 from minitorch.backends.cuda.compile import compile_source, with_includes  # noqa: E402
