@@ -3,6 +3,7 @@
 Tests of kernels use the simulator (device "sim"); ``pytest --device cuda`` runs the same ones on a GPU.
 """
 
+import json
 import os
 
 import pytest
@@ -16,6 +17,23 @@ def pytest_configure(config):
     given = config.getoption("--device")
     if given:                                              # read by tests/kernel_checks.py, in workers too
         os.environ["MINITORCH_TEST_DEVICE"] = given
+    if os.environ.get("MINITORCH_KERNEL_LOG"):
+        log_kernels(os.environ["MINITORCH_KERNEL_LOG"])
+
+
+def log_kernels(folder):
+    """Write down each specialisation of a kernel that a test compiles, for docs/build_kernels.py."""
+    from minitorch.backends.cuda.kernel import Kernel
+    prepare = Kernel.prepare
+
+    def logged(self, machine, dtypes, constants, arguments):
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").split("::")[0].split("/")[-1]
+        row = (self.source.name, self.entry, [d and d.name for d in dtypes],
+               sorted((k, getattr(v, "name", v)) for k, v in constants.items()), test)
+        with open(os.path.join(folder, f"{os.getpid()}.jsonl"), "a") as file:
+            file.write(json.dumps(row, default=int) + "\n")
+        return prepare(self, machine, dtypes, constants, arguments)
+    Kernel.prepare = logged
 
 
 @pytest.fixture(scope="session")
