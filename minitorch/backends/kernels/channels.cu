@@ -72,8 +72,9 @@ sum_planes(Wide* __restrict__ parts, const T* __restrict__ input, const T* __res
     Wide mean, inverse;
     statistics(mean, inverse, means, deviations, channel);
     State state = nothing();
-    for (u32 i = blockIdx.y * THREADS + threadIdx.x; i < packs; i += gridDim.y * THREADS) {
-        u32 sample = i / packs_inner, rest = i - sample * packs_inner;
+#pragma unroll 4
+    for (i64 i = blockIdx.y * THREADS + threadIdx.x; i < packs; i += gridDim.y * THREADS) {
+        u32 sample = u32(i) / packs_inner, rest = u32(i) - sample * packs_inner;
         i64 at = ((sample * channels + channel) * (i64)packs_inner + rest) * VECTOR;
         Wide x[VECTOR], g[VECTOR];
         load_pack(x, input + at);

@@ -29,6 +29,7 @@ entropy_rows(Wide* __restrict__ losses, Wide* __restrict__ counts, Wide* __restr
     if (sample >= rows) return;
     input += sample * classes;
     Exponentials row = of_nothing();
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < classes; i += THREADS * VECTOR) {
         Wide x[VECTOR];
         load_pack(x, input + i);
@@ -135,6 +136,7 @@ entropy_rows_backward(T* __restrict__ out, const T* __restrict__ grad, const T* 
     Wide normaliser = normalisers[sample];
     input += sample * classes;
     out += sample * classes;
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < classes; i += THREADS * VECTOR) {
         Wide x[VECTOR];
         load_pack(x, input + i);

@@ -139,6 +139,7 @@ normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restr
     input += row * columns;
     out += row * columns;
     Moments moments = no_moments();
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         Wide x[VECTOR];
         load_pack(x, input + i);
@@ -148,6 +149,7 @@ normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restr
     Wide mean = CENTRED ? moments.mean : Wide(0), square = moments.squares / columns;
     Wide inverse = 1 / sqrt((CENTRED ? square : square + moments.mean * moments.mean) + Wide(eps));
     store_statistics(means, deviations, row, mean, inverse);
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         Wide x[VECTOR], scale[VECTOR], shift[VECTOR];
         load_pack(x, input + i);
@@ -166,6 +168,7 @@ normalise_long_rows_backward(T* __restrict__ result, const T* __restrict__ grad,
     Wide mean = CENTRED ? means[blockIdx.x] : Wide(0), inverse = deviations[blockIdx.x];
     Wide x[VECTOR], g[VECTOR], scale[VECTOR], shift[VECTOR];
     Sums sums = {0, 0};
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         load_pack(x, input + start + i);
         load_pack(g, grad + start + i);
@@ -178,6 +181,7 @@ normalise_long_rows_backward(T* __restrict__ result, const T* __restrict__ grad,
     }
     sums = over_row(sums, AddSums(), 0);
     Wide mean_grad = CENTRED ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         load_pack(x, input + start + i);
         load_pack(g, grad + start + i);

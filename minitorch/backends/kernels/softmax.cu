@@ -82,6 +82,7 @@ softmax_forward_long(T* __restrict__ out, const T* __restrict__ input, i64 colum
     input += blockIdx.x * columns;
     out += blockIdx.x * columns;
     Exponentials row = of_nothing();
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         Wide x[VECTOR];
         load_pack(x, input + i);
@@ -89,6 +90,7 @@ softmax_forward_long(T* __restrict__ out, const T* __restrict__ input, i64 colum
     }
     row = over_row(row, Merge(), 0);
     Wide scale = scale_of(row.sum);
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         Wide x[VECTOR];
         load_pack(x, input + i);
@@ -105,6 +107,7 @@ softmax_backward_long(T* __restrict__ result, const T* __restrict__ grad, const 
     out += blockIdx.x * columns;
     result += blockIdx.x * columns;
     Wide g[VECTOR], y[VECTOR], total = 0;
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         load_pack(g, grad + i);
         load_pack(y, out + i);
@@ -112,6 +115,7 @@ softmax_backward_long(T* __restrict__ result, const T* __restrict__ grad, const 
         for (int v = 0; v < VECTOR; v++) total += term(g[v], y[v]);
     }
     total = over_row(total, Add(), 0);
+#pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         load_pack(g, grad + i);
         load_pack(y, out + i);
