@@ -54,7 +54,7 @@ class Exercise:
     rtol, atol: how exactly results must agree. tries: how many examples are drawn.
     """
 
-    def __init__(self, name, task, hints=(), *, tensors=True, rtol=1e-4, atol=1e-7, tries=60):
+    def __init__(self, name, task, hints=(), *, tensors=True, rtol=1e-4, atol=1e-7, tries=40):
         self.name, self.task, self.hints = name, task, tuple(hints)
         self.tensors, self.rtol, self.atol, self.tries = tensors, rtol, atol, tries
         self.mistakes = {}
@@ -329,13 +329,17 @@ def equal(a, b, rtol, atol):
         return len(a) == len(b) and all(equal(x, y, rtol, atol) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(equal(a[k], b[k], rtol, atol) for k in a)
+    if type(a) in (int, float) and type(b) in (int, float):             # the common cases come first: they are many
+        return a == b or abs(a - b) <= atol + rtol * abs(b) or (a != a and b != b)
     numbers = (int, float, complex, np.ndarray, np.generic)
     if isinstance(a, numbers) and isinstance(b, numbers):
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool):
             return False
+        if (a == b).all():
+            return True
         if a.dtype == bool or a.dtype.kind in "OU" or b.dtype.kind in "OU":
-            return bool((a == b).all())
+            return False
         return bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
     return type(a) is type(b) and a == b
 

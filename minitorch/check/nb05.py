@@ -286,7 +286,8 @@ train = Exercise(
     "nb05.train", "Mean squared error of model(x) (N, 1) against y (N,), `steps` times: forward, backward, update.",
     ("What is the shape of model(x) - y? And what does `backward` do to gradients that are there already?",
      "Three calls have an order: zero_grad, backward, step. Shapes must be equal before you subtract.",
-     "loss = ((model(x).squeeze(1) - y) ** 2).mean(); optimizer.zero_grad(); loss.backward(); optimizer.step()"))
+     "loss = ((model(x).squeeze(1) - y) ** 2).mean(); optimizer.zero_grad(); loss.backward(); optimizer.step()"),
+    tries=20)
 
 
 @train.draw
@@ -347,7 +348,7 @@ evaluate = Exercise(
     "nb05.evaluate", "The fraction of samples whose largest output is the right class, as a float; model as before.",
     ("Some layers behave differently when a model is used, not trained. Which call tells them?",
      "model.eval() before, model.train() after if it was training before; no gradients are needed in between.",
-     "(model(x).argmax(1) == y).float().mean().item(), under torch.no_grad(), between eval() and train()."))
+     "(model(x).argmax(1) == y).float().mean().item(), under torch.no_grad(), between eval() and train()."), tries=20)
 
 
 @evaluate.draw
