@@ -394,13 +394,16 @@ def test_flow_statistics():
 
 
 def test_flow_of_many_layers_and_steps_stays_small():
-    net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(30)])
-    with viz.flow(net) as f:
-        for _ in range(125):
-            net(torch.randn(4, 3)).sum().backward()
-    check(f)
-    check(f.histograms())
-    assert "and 18 more layers" in f.histograms().svg()
+    for depth, steps in ((30, 20), (5, 130)):
+        net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(depth)])
+        with viz.flow(net) as f:
+            for _ in range(steps):
+                net(torch.randn(4, 3)).sum().backward()
+        check(f)
+        check(f.histograms())
+        assert ("and 18 more layers" in f.histograms().svg()) is (depth == 30)
+        assert ("53 more not drawn" in f.svg()) is (depth == 30)
+    assert f.histograms().table("0").shape == (24, 120)                       # 130 steps, averaged in 120 groups
 
 
 def test_flow_that_has_seen_nothing():
@@ -513,3 +516,69 @@ def test_views_are_shown_twice_without_sharing_ids():
     view = viz.replay(y)
     check(type("Pair", (), {"_repr_html_": lambda self: view._repr_html_() + view._repr_html_(),
                             "__str__": lambda self: "pair", "__repr__": lambda self: "pair"})(), svg=False)
+
+
+# ------------------------------------------------------------------ by matplotlib
+def test_plots():
+    matplotlib = pytest.importorskip("matplotlib", reason="these pictures are drawn by matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    lines = viz.curves({"train": [torch.tensor(1.0 / (i + 1)) for i in range(30)], "test": np.ones(30)}, smooth=5,
+                       log=True)
+    assert [line.get_label() for line in lines.get_lines() if not line.get_label().startswith("_")] == ["train", "test"]
+    smooth = lines.get_lines()[1]
+    np.testing.assert_allclose(smooth.get_ydata()[0], np.mean([1 / (i + 1) for i in range(5)]))
+    assert smooth.get_xdata()[0] == 4
+    axes = viz.feature_maps(torch.randn(2, 10, 4, 4))
+    assert axes.shape == (2, 8) and sum(bool(ax.images) for ax in axes.ravel()) == 10
+    ax = viz.attention_map(torch.eye(3), list("abc"), list("xyz"))
+    assert [t.get_text() for t in ax.get_xticklabels()] == list("xyz")
+    surface = viz.loss_surface(lambda x, y: x ** 2 + y ** 2, path=torch.ones(4, 2), points=10)
+    assert len(surface.get_lines()) == 3
+    net = nn.Sequential(nn.Linear(2, 4), nn.Dropout(), nn.Linear(4, 3)).train()
+    viz.decision_boundary(net, torch.randn(20, 2), torch.arange(20) % 3, steps=12)
+    assert net.training                                                       # put back
+    viz.decision_boundary(lambda p: p[:, 0], torch.randn(9, 2), torch.arange(9) % 2, steps=12)
+    for call in (lambda: viz.feature_maps(torch.ones(3)), lambda: viz.attention_map(torch.ones(2, 2, 2))):
+        with pytest.raises(ValueError, match="draws"):
+            call()
+    plt.close("all")
+
+
+def test_plots_without_matplotlib(monkeypatch):
+    import sys
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        viz.curves([1, 2])
+
+
+# ------------------------------------------------------------------ all of them
+def test_contact_sheet(tmp_path, monkeypatch, capsys):
+    from minitorch.viz import __main__ as command
+    from minitorch.viz import contact_sheet
+    taken = []
+    monkeypatch.setattr(contact_sheet, "screenshot", lambda path, target: taken.append(path))
+    assert command.main(["contact-sheet", str(tmp_path / "sheet")]) == 0
+    pages = list((tmp_path / "sheet").glob("*.html"))
+    assert len(taken) == len(pages) - 1 >= 20 and str(tmp_path / "sheet" / "index.html") in capsys.readouterr().out
+    for path in pages:
+        source = path.read_text()
+        parser = Balance()
+        parser.feed(source)
+        assert not OUTSIDE.search(source), path.name
+        assert path.name == "index.html" or len(source) < MOST
+
+
+def test_screenshots_need_a_browser(monkeypatch, tmp_path):
+    from minitorch.viz import contact_sheet
+    monkeypatch.setattr(contact_sheet.shutil, "which", lambda name: None)
+    assert contact_sheet.screenshot(tmp_path / "a.html", tmp_path / "a.png") is False
+
+
+def test_gradients_are_counted_by_powers_of_ten():
+    net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Identity())
+    with viz.flow(net) as f:
+        (net(torch.ones(2, 3)) * 2e-4).sum().backward()
+    counts = f.gradients["1"][0].counts
+    assert counts.sum() == 6 and counts[12] == 6                              # 1e-4 is halfway from 1e-10 to 100
+    assert "1e-10 at the bottom" in f.histograms("gradients").svg()

@@ -19,13 +19,15 @@ from .drawing import COLOURS, FAINT, INK, Picture, element, number, text
 __all__ = ["Flow", "flow", "Stats"]
 
 BINS, STEPS, LINES = 24, 120, 7                            # of the histograms; drawn along a curve; curves in a panel
+POWERS = (-10, 2)                                          # of ten: where the histograms of gradients begin and end
 
 
 @dataclass
 class Stats:
     """Of one array: its mean, standard deviation, 2-norm, share of zeros, and a histogram of magnitudes.
 
-    The histogram has BINS bins from 0 to `top`; what is larger counts in the last, what is not finite nowhere.
+    The histogram has BINS bins between `low` and `high`, or with `powers` between these powers of ten; what is smaller
+    counts in the first, what is larger in the last, what is not finite nowhere.
     """
 
     mean: float
@@ -35,15 +37,16 @@ class Stats:
     counts: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(BINS, int))
 
     @classmethod
-    def of(cls, array, top):
+    def of(cls, array, low, high, powers=False):
         """The statistics of a NumPy array, computed in float64."""
         x = array.astype(np.float64).ravel()
         if not x.size:
             return cls(0.0, 0.0, 0.0, 0.0)
         with np.errstate(all="ignore"):
             size = np.abs(x)
-            finite = np.minimum(size[np.isfinite(size)], top)
-            counts = np.histogram(finite, BINS, (0.0, top))[0]
+            size = np.clip(np.log10(size) if powers else size, low, high)
+            bins = np.minimum((size[np.isfinite(x)] - low) * (BINS / (high - low)), BINS - 1).astype(int)
+            counts = np.bincount(bins, minlength=BINS)
             return cls(float(x.mean()), float(x.std()), float(np.sqrt((x * x).sum())), float((x == 0).mean()), counts)
 
 
@@ -52,7 +55,8 @@ def flow(model, top=4.0):
 
     Every forward call of the model begins a step. For each layer (a module without children) `f.activations[name]` and
     `f.gradients[name]` are lists of `Stats`, one a step (None where there was none); `f.updates[name]` has, for each
-    parameter, the ratio of the norm of its change during a step to its norm. `top` is where histograms end.
+    parameter, the ratio of the norm of its change during a step to its norm. `top` is where the histograms of
+    activations end; those of gradients are over powers of ten.
     """
     return Flow(model, top)
 
@@ -109,13 +113,9 @@ class Flow(Picture):
         if not isinstance(out, Tensor) or not out.is_floating_point() or not self.steps:
             return
         name, step = self.names[module], self.steps - 1
-        self.activations[name][step] = self.stats(out)
+        self.activations[name][step] = Stats.of(array_of(out), 0.0, self.top)
         if out.requires_grad:
-            out.register_hook(lambda g: self.gradients[name].__setitem__(step, self.stats(g)))
-
-    def stats(self, tensor):
-        array = tensor.detach().cpu().float().numpy() if tensor.itemsize == 2 else tensor.detach().cpu().numpy()
-        return Stats.of(array, self.top)
+            out.register_hook(lambda g: self.gradients[name].__setitem__(step, Stats.of(array_of(g), *POWERS, True)))
 
     # -- pictures ------------------------------------------------------------------------------------------------
     def text(self):
@@ -163,6 +163,12 @@ class Flow(Picture):
     def histograms(self, of="activations"):
         """The "colour dim": for each layer a picture of how magnitudes are spread, from 0 up, over the steps."""
         return Histograms(self, of)
+
+
+def array_of(tensor):
+    """A tensor as a NumPy array of a type that NumPy computes with."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.itemsize == 2 else tensor).numpy()
 
 
 def last_of(found):
@@ -258,12 +264,19 @@ class Histograms(Picture):
 
     def text(self):
         """For each layer the share of magnitudes in the lowest bin at the last step."""
-        lines = [f"{self.of}: magnitudes from 0 to {number(self.flow.top)} over {self.flow.steps} steps"]
+        ends, first = self.ends()
+        lines = [f"{self.of}: magnitudes from {ends[0]} to {ends[1]} over {self.flow.steps} steps"]
         for name in self.flow.layers:
             shares = self.table(name)
             if shares.shape[1]:
-                lines.append(f"  {name}: {100 * shares[0, -1]:.0f} % below {number(self.flow.top / BINS)}")
+                lines.append(f"  {name}: {100 * shares[0, -1]:.0f} % below {first}")
         return "\n".join(lines)
+
+    def ends(self):
+        """Words for where the histograms begin and end, and where their first bin ends."""
+        if self.of == "activations":
+            return ("0", number(self.flow.top)), number(self.flow.top / BINS)
+        return tuple(f"1e{p}" for p in POWERS), number(10 ** (POWERS[0] + (POWERS[1] - POWERS[0]) / BINS))
 
     def svg(self):
         """The strips."""
@@ -278,8 +291,9 @@ class Histograms(Picture):
         if len(self.flow.layers) > len(shown):
             parts.append(text(10, y + 10, f"and {len(self.flow.layers) - len(shown)} more layers", 11, "start", FAINT))
             y += 18
-        parts.append(text(150, y + 8, f"steps from left to right; 0 at the bottom, {number(self.flow.top)} or more on "
-                          f"top; dark: many", 10, "start", FAINT))
+        (low, high), _ = self.ends()
+        words = f"steps from left to right; {low} at the bottom, {high} or more on top; dark: many"
+        parts.append(text(150, y + 8, words, 10, "start", FAINT))
         return drawing.svg_root(width, y + 16, f"Magnitudes of {self.of}", self.text(), *parts)
 
     _repr_svg_ = svg

@@ -2,7 +2,7 @@
 
 from . import drawing
 from .accesses import BANKS, LINE, WARP, as_accesses, races_of, steps_of
-from .drawing import COLOURS, FAINT, INK, PAPER, TINTS, Picture, clipped, element, text
+from .drawing import COLOURS, FAINT, INK, PAPER, TINTS, Picture, element, text
 from .stepper import script_for, style_for
 
 __all__ = ["Kernel", "kernel"]
@@ -125,8 +125,8 @@ class Kernel(Picture):
         parts, y = [text(10, top + 8, f"{title}: {what}", 12, "start", font_weight="bold")], top + 14
         for row in shown:
             words = {w: used[w] for w in range(row * BANKS, (row + 1) * BANKS) if w in used}
-            parts.append(text(60, y + 12, clipped(next(iter(words.values())) or f"{row * LINE:#x}"[-8:], 8), 9, "end",
-                              FAINT))
+            name = next(iter(words.values())) or f"{row * LINE:#x}"
+            parts.append(text(60, y + 12, name if len(name) < 10 else "\u2026" + name[-8:], 9, "end", FAINT))
             parts.append(draw_row(words, y, names, racing, lambda w: cell_key(space, here[0].block, w)))
             y += CELL + 2
         if len(rows) > len(shown):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..autograd.graph import Selected
-from ..formula import rule_text
+from ..formula import helper_lines, rule_text
 from ..op import Op
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element
@@ -226,7 +226,7 @@ class Replay(Picture):
         for i, step in enumerate(steps):
             lit = [step.vertex.key, f"row-{i}" if name == ORDERS[0] else ""]
             lit += [f"{a.vertex.key}-{step.vertex.key}" for a in step.arrivals]
-            words = "\n".join(self.lines_of_step(i, step))
+            words = "\n".join([*self.lines_of_step(i, step), *meaning(step)])
             made.append({"on": lit, "was": [step.vertex.key], "say": words, "set": texts_of(step)})
             room -= len(words) + 80 * len(step.arrivals) + 60
             if room < 0:
@@ -299,6 +299,13 @@ def show(g):
     if isinstance(g, list):
         return ", ".join("none" if x is None else brief(x) for x in g)
     return brief(g)
+
+
+def meaning(step):
+    """What the functions that a step's rules call do, a line each."""
+    op = step.vertex.place.op
+    lines = helper_lines(op, [a.rule for a in step.arrivals])[1:] if isinstance(op, Op) else []
+    return [clipped(line, 150) for line in lines[:3]]
 
 
 def texts_of(step):

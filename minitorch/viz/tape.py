@@ -186,16 +186,17 @@ def input_name(place, i):
 
 
 def note_of(place):
-    """The attributes of a call that the tape knows, in a few words: ``dim=1``."""
+    """The attributes of a call that the tape knows, and its inputs without gradient: ``dim=1``, ``input constant``."""
     op = place.op
-    if not isinstance(op, Op) or not place.saved:
+    if not isinstance(op, Op):
         return ""
-    attrs, inputs = dict(op.attrs), [x.name for x in op.inputs]
-    words = []
-    for name, value in zip(op.saved_fields, place.saved):
-        number = name in inputs and isinstance(value, (int, float))
-        if number or (name in attrs and value is not attrs[name] and isinstance(value, (int, float, str, tuple))):
-            words.append(f"{name}={value}")
+    attrs, known = dict(op.attrs), dict(zip(op.saved_fields, place.saved or ()))
+    numbers = {x.name: known[x.name] for x in op.inputs if isinstance(known.get(x.name), (int, float))}
+    words = [f"{name}={value}" for name, value in numbers.items()]
+    words += [f"{name}={value}" for name, value in known.items() if name in attrs and value is not attrs[name]
+              and isinstance(value, (int, float, str, tuple))]
+    words += [f"{x.name} constant" for x, parent in zip(op.inputs, place.parents) if parent is None
+              and x.name not in numbers and not x.optional and x.kind in ("tensor", "number")]
     return ", ".join(words)
 
 
