@@ -1,4 +1,4 @@
-"""Every row of the op table on the device, forward and backward, against the CPU, in float64."""
+"""Every row of the op table on the device, forward and backward, against the CPU, in float32."""
 
 import random
 
@@ -26,9 +26,10 @@ def each(function, x):
 def run(row, backend, seed):
     """The outputs of one sample of a row, and the gradients of their sum where there are any, as NumPy arrays."""
     arrays, attrs = Draw(random.Random(seed)).op_sample(row)
-    there = lambda v: backend.from_host(v) if isinstance(v, np.ndarray) else v
-    tensors = [wrap(each(there, x), backend).requires_grad_(x.dtype == np.float64)
-               if isinstance(x, np.ndarray) else x for x in arrays]
+    narrow = lambda v: v.astype("float32") if isinstance(v, np.ndarray) and v.dtype == "float64" else v
+    there = lambda v: backend.from_host(narrow(v)) if isinstance(v, np.ndarray) else v
+    tensors = [wrap(there(x), backend).requires_grad_(x.dtype == np.float64) if isinstance(x, np.ndarray) else x
+               for x in arrays]
     attrs = {k: each(there, v) if k in ("index", "edges") else v for k, v in attrs.items()}
     out = row.call(tensors, **attrs) if row.inputs[0].kind == "variadic" else row.call(*tensors, **attrs)
     outputs = [t for t in (out if isinstance(out, tuple) else [out]) if isinstance(t, Tensor)]
@@ -37,7 +38,7 @@ def run(row, backend, seed):
     live = [t for t in outputs if t.needs_grad]
     if live:
         wanted = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
-        seeds = [wrap(backend.from_host(np.ones(t.shape)), backend) for t in live]
+        seeds = [wrap(backend.from_host(np.ones(t.shape, t.array.dtype)), backend) for t in live]
         try:
             grads = engine.grad(live, wanted, seeds, allow_unused=True)
         except NotImplementedError:                        # a derivative that nobody knows
@@ -52,4 +53,5 @@ def test_row_agrees_with_the_cpu(row, device):
     assert len(found) == len(expected)
     for theirs, ours in zip(expected, found):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+        scale = np.abs(np.nan_to_num(theirs, posinf=0, neginf=0)).max(initial=1)
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-5 * scale)

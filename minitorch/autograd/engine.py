@@ -74,7 +74,7 @@ def send(place, parents, pulled, g, grads, owned, uses, create_graph):
         gp = pulled[i]
         if gp is None:
             continue
-        if gp.__class__ is not backend.ndarray and not create_graph:
+        if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray and not create_graph:
             gp = backend.asarray(gp)                       # a NumPy scalar, from arithmetic on 0-d arrays
         is_leaf = not parent.parents
         shape = parent.array.shape if is_leaf else parent.shape

@@ -99,7 +99,7 @@ def analytic_jacobians(func, inputs, live, k, check_dtypes):
     for r in range(out.array.size):
         seed = np.zeros(out.array.size)
         seed[r] = 1.0
-        seed = wrap(seed.reshape(out.array.shape).astype(out.array.dtype), out.backend)
+        seed = wrap(out.backend.from_host(seed.reshape(out.array.shape).astype(out.array.dtype)), out.backend)
         grads = engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
         for row, g, i in zip(rows, grads, live):
             if g is None:
@@ -109,14 +109,14 @@ def analytic_jacobians(func, inputs, live, k, check_dtypes):
                                      f"{list(inputs[i].shape)}")
             if check_dtypes and g.array.dtype != inputs[i].array.dtype:
                 raise GradcheckError(f"Analytical gradient has incorrect type: {g.dtype} for {inputs[i].dtype}")
-            row[r] = g.array.ravel()
+            row[r] = g.backend.to_host(g.array).ravel()
     return rows
 
 
 def numerical_jacobian(func, inputs, i, k, eps=1e-6):
     """Central differences of output `k` with respect to input `i`: an array (elements of out, elements of input)."""
-    base = inputs[i].array
-    columns = []
+    backend = inputs[i].backend
+    base, columns = backend.to_host(inputs[i].array), []
     with no_grad():
         for place in np.ndindex(base.shape):
             ends = []
@@ -124,8 +124,9 @@ def numerical_jacobian(func, inputs, i, k, eps=1e-6):
                 moved = base.copy()
                 moved[place] += step
                 trial = list(inputs)
-                trial[i] = wrap(moved, inputs[i].backend)
-                ends.append(as_outputs(func(*trial))[k].array.astype(float).ravel())
+                trial[i] = wrap(backend.from_host(moved), backend)
+                out = as_outputs(func(*trial))[k]
+                ends.append(out.backend.to_host(out.array).astype(float).ravel())
             columns.append((ends[0] - ends[1]) / (2 * eps))
         size = as_outputs(func(*inputs))[k].array.size
     return np.stack(columns, 1) if columns else np.zeros((size, 0))
@@ -148,7 +149,7 @@ def check_undefined_grads(func, inputs, live):
     if len(outputs) < 2:
         return
     for out in outputs:
-        seed = wrap(np.ones_like(out.array), out.backend)
+        seed = wrap(out.backend.from_host(np.ones(out.array.shape, out.array.dtype)), out.backend)
         engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
 
 

@@ -293,8 +293,7 @@ class Ufunc:
             raise TypeError(f"Cannot cast ufunc '{self.__name__}' output from {result!r} to {out.dtype!r} with "
                             f"casting rule '{casting}'")
         for x in arrays:
-            if x.__class__ is F.ndarray and x.data.ptr != out.data.ptr | (x.strides != out.strides) and \
-                    share_memory(x, out):
+            if x.__class__ is F.ndarray and not same_places(x, out) and share_memory(x, out):
                 F.xp.copyto(out, launch(F, self.functor, arrays, result, T), casting="unsafe")
                 return out
         if kind_of(out.dtype) is None:
@@ -420,11 +419,16 @@ def copyto(F, dst, src, casting="same_kind", where=True):
         copy_array(F, dst, src)
 
 
+def same_places(x, y):
+    """Whether the elements of two arrays of one size lie in the same places."""
+    return x.data.ptr == y.data.ptr and x.shape == y.shape and x.strides == y.strides and x.itemsize == y.itemsize
+
+
 def copy_array(F, dst, src):
     """Elements of one array into another, cast; through a new one where the two overlap."""
     from .copy import copy_elements
     same = dst.dtype == src.dtype
-    if same and dst.data.ptr == src.data.ptr and dst.strides == src.strides:
+    if same and same_places(dst, src):
         return
     if share_memory(dst, src):
         src = src.copy()

@@ -180,7 +180,7 @@ class Kernel:
         `dtypes` are NumPy dtypes for T, U and V, in this order, of those that the signature has.
         """
         letters = sorted({letter for letter, _ in self.generic} | {k for k in constants if k in ("T", "U", "V")})
-        types = {letter: np.dtype(d) for letter, d in zip(letters, dtypes)}
+        types = {k: np.dtype(d) for k, d in [*zip(letters, dtypes), *constants.items()] if k in letters}
         found = compiler.resources(self.source, self.macros(types, constants), self.arch or arch)
         return found[self.entry]
 

@@ -248,7 +248,7 @@ def size(nbytes):
 class Simulated(Machine):
     """The processor. Kernels run in the simulator (`minitorch/backends/sim`), which checks every access.
 
-    Arrays are CuPy's over memory of the host, which is filled with ones (NaN in floats) when it is new.
+    Arrays are CuPy's over memory of the host, which holds NaNs when it is new, so that a read of what nobody wrote is found.
     """
 
     form = "ptx"
@@ -328,24 +328,17 @@ class Simulated(Machine):
 
 
 class Block:
-    """Memory of the host that stands for one allocation on a device; known to the simulator while it lives."""
-
-    ALIGNMENT = 256                                        # bytes, as cudaMalloc's
+    """Memory of the simulator that stands for one allocation on a device, counted while it lives."""
 
     def __init__(self, machine, nbytes):
-        room = np.empty(nbytes + self.ALIGNMENT, np.uint8)
-        start = -room.ctypes.data % self.ALIGNMENT
-        room[start:start + nbytes] = 0xFF
-        self.room, self.pointer = room, room.ctypes.data + start
-        if nbytes:
-            machine.simulator.register(self.pointer, nbytes, "an array")
-            machine.allocated += nbytes
-            machine.most_allocated = max(machine.most_allocated, machine.allocated)
-            weakref.finalize(self, release, machine, self.pointer, nbytes).atexit = False
+        self.memory = machine.simulator.allocate(nbytes, "an array")
+        self.pointer = self.memory.pointer
+        machine.allocated += nbytes
+        machine.most_allocated = max(machine.most_allocated, machine.allocated)
+        weakref.finalize(self, release, machine, nbytes).atexit = False
 
 
-def release(machine, pointer, nbytes):
-    machine.simulator.unregister(pointer)
+def release(machine, nbytes):
     machine.allocated -= nbytes
 
 

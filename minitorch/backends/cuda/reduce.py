@@ -20,9 +20,10 @@ from .namespace import ours
 __all__ = ["KERNELS", "REDUCTIONS", "reduce"]
 
 THREADS, LANES = 256, 32                                   # as in reduce.cu
-SIGNATURE = "any* results, const any* elements, i64 {}, i64 {}, i64 segment, f64 n, Layout kept, Layout reduced"
-ROWS = Kernel("reduce.cu", "reduce_rows", SIGNATURE.format("rows", "columns"))
-COLUMNS = Kernel("reduce.cu", "reduce_columns", SIGNATURE.format("inner", "length"))
+ROWS = Kernel("reduce.cu", "reduce_rows", "any* results, const any* elements, i64 rows, i64 columns, i64 segment, "
+                                          "u32 group, f64 n, Layout kept, Layout reduced")
+COLUMNS = Kernel("reduce.cu", "reduce_columns", "any* results, const any* elements, i64 inner, i64 length, "
+                                                "i64 segment, f64 n, Layout kept, Layout reduced")
 
 ENOUGH_BLOCKS = 1024                                       # of which a GPU's multiprocessors run several each
 SEGMENT = 4096                                             # elements that a block reduces at least
@@ -92,27 +93,30 @@ def run(F, op, x, axes, U, n=1.0):
 def reduce_rows(F, op, x, out, kept, kept_steps, reduced, reduced_steps, dense, n):
     """One result for each row; in two passes where few rows are long."""
     rows, columns = math.prod(kept), math.prod(reduced)
-    width = THREADS if columns > 1024 else min(LANES, max(1, 1 << (columns - 1).bit_length()))
+    width = width_for(columns)
     blocks = -(-rows // (THREADS // width))
     segments = min(-(-columns // SEGMENT), -(-ENOUGH_BLOCKS // blocks)) if blocks < ENOUGH_BLOCKS // 2 else 1
-    segment = columns if segments == 1 else -(-columns // segments // 16) * 16 + 16 * (columns // segments % 16 == 0)
+    segment = columns if segments == 1 else -(-columns // segments // 16) * 16
     segments = -(-columns // segment)
-    vector = 16 // x.itemsize
-    aligned = dense and not x.data.ptr % 16 and not any([s % vector for s in kept_steps]) and columns >= vector
     layouts = make_layout(kept, [kept_steps]), make_layout([1] if dense else reduced, [[0] if dense else reduced_steps])
     types = dict(OP=op, ROWS=1, T=x.dtype, U=out.dtype)
-    options = dict(DENSE=dense, VECTOR=vector if aligned else 1, **types)
+    options = dict(DENSE=dense, VECTOR=16 // x.itemsize if dense else 1, BLOCK=width == THREADS, **types)
     if segments == 1:
-        ROWS(F.machine, (blocks, 1), THREADS, out, x, rows, columns, columns, n, *layouts, WIDTH=width, FIRST=1, LAST=1,
+        ROWS(F.machine, (blocks, 1), THREADS, out, x, rows, columns, columns, width, n, *layouts, FIRST=1, LAST=1,
              **options)
         return
     parts = F.empty((rows * segments * accumulator_size(op, x.dtype, out.dtype),), np.dtype("u1"))
-    ROWS(F.machine, (blocks, segments), THREADS, parts, x, rows, columns, segment, n, *layouts, WIDTH=width, FIRST=1,
-         LAST=0, **options)
+    ROWS(F.machine, (blocks, segments), THREADS, parts, x, rows, columns, segment, width, n, *layouts, FIRST=1, LAST=0,
+         **options)
     layouts = make_layout([rows], [[segments]]), make_layout([1], [[0]])
-    width = min(LANES, 1 << (segments - 1).bit_length())
-    ROWS(F.machine, (-(-rows // (THREADS // width)), 1), THREADS, out, parts, rows, segments, segments, n, *layouts,
-         WIDTH=width, FIRST=0, LAST=1, DENSE=1, VECTOR=1, **types)
+    width = width_for(segments)
+    ROWS(F.machine, (-(-rows // (THREADS // width)), 1), THREADS, out, parts, rows, segments, segments, width, n,
+         *layouts, FIRST=0, LAST=1, DENSE=1, VECTOR=1, BLOCK=width == THREADS, **types)
+
+
+def width_for(columns):
+    """How many threads reduce a row: a part of a warp for short rows, a block for long ones."""
+    return THREADS if columns > 1024 else min(LANES, max(1, 1 << (columns - 1).bit_length()))
 
 
 def reduce_columns(F, op, x, out, kept, kept_steps, reduced, reduced_steps, n):

@@ -40,41 +40,46 @@ __device__ __forceinline__ i64 offset_of(const Layout& layout, u32 index) {
 }
 
 #ifdef ROWS
-// Each of `rows` results is the work of WIDTH threads: a part of a warp, or with 256 a block. DENSE: the elements of a
-// row lie one behind the other, and are loaded VECTOR at a time.
+// Each of `rows` results is the work of `width` threads: a part of a warp, or with BLOCK all of a block. DENSE: the
+// elements of a row lie one behind the other; they are loaded VECTOR at a time from the first aligned address on.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    reduce_rows(void* results, const void* elements, i64 rows, i64 columns, i64 segment, double n,
+    reduce_rows(void* results, const void* elements, i64 rows, i64 columns, i64 segment, u32 group, double n,
                 const __grid_constant__ Layout kept, const __grid_constant__ Layout reduced) {
-  i64 row = static_cast<i64>(blockIdx.x) * (THREADS / WIDTH) + threadIdx.x / WIDTH;
+  u32 width = BLOCK ? THREADS : group;
+  i64 row = static_cast<i64>(blockIdx.x) * (THREADS / width) + threadIdx.x / width;
   i64 begin = blockIdx.y * segment, end = begin + segment < columns ? begin + segment : columns;
-  int lane = threadIdx.x % WIDTH;
+  u32 lane = threadIdx.x % width;
   A found[VECTOR];
 #pragma unroll
   for (int j = 0; j < VECTOR; j++) found[j] = Op::empty();
   if (row < rows) {
     const In* first = static_cast<const In*>(elements) + offset_of(kept, row);
 #if DENSE
-    i64 whole = begin + (end - begin) / VECTOR * VECTOR;
+    i64 head = begin + (VECTOR - reinterpret_cast<u64>(first + begin) / sizeof(In) % VECTOR) % VECTOR;
+    head = head < end ? head : end;
+    i64 whole = head + (end - head) / VECTOR * VECTOR;
+    for (i64 i = begin + lane; i < head; i += width) found[0] = Op::merge(found[0], taken(first[i], i));
 #pragma unroll 4
-    for (i64 i = begin + lane * VECTOR; i < whole; i += WIDTH * VECTOR) {
+    for (i64 i = head + lane * VECTOR; i < whole; i += width * VECTOR) {
       Vector<In, VECTOR> v = load_vector<In, VECTOR>(first + i);
 #pragma unroll
       for (int j = 0; j < VECTOR; j++) found[j] = Op::merge(found[j], taken(v.at[j], i + j));
     }
-    for (i64 i = whole + lane; i < end; i += WIDTH) found[0] = Op::merge(found[0], taken(first[i], i));
+    for (i64 i = whole + lane; i < end; i += width) found[0] = Op::merge(found[0], taken(first[i], i));
 #else
 #pragma unroll 4
-    for (i64 i = begin + lane; i < end; i += WIDTH)
+    for (i64 i = begin + lane; i < end; i += width)
       found[0] = Op::merge(found[0], taken(first[offset_of(reduced, i)], i));
 #endif
 #pragma unroll
     for (int j = 1; j < VECTOR; j++) found[0] = Op::merge(found[0], found[j]);
   }
-#if WIDTH <= 32
-  A result = warp_reduce<WIDTH>(found[0], Merge());
-#else
+#if BLOCK
   __shared__ alignas(16) char room[sizeof(A) * WARP];
   A result = block_reduce(found[0], Merge(), Op::empty(), reinterpret_cast<A*>(room));
+#else
+  A result = found[0];
+  for (int step = width / 2; step; step /= 2) result = Op::merge(result, shuffle_xor(result, step));
 #endif
   if (lane == 0 && row < rows) static_cast<Out*>(results)[row * gridDim.y + blockIdx.y] = finished(result, n);
 }
