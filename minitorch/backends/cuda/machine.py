@@ -69,7 +69,7 @@ class Machine:
         raise NotImplementedError
 
     def launch(self, function, grid, block, values, shared):
-        """Run a loaded kernel; `values` are arrays, NumPy scalars and records, None for a null pointer."""
+        """Run a loaded kernel; `values` are arrays, NumPy scalars and records."""
         raise NotImplementedError
 
     def from_host(self, target, array, non_blocking=False):
@@ -118,6 +118,7 @@ class Real(Machine):
         self.current = self.cupy.cuda.runtime.getDevice
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
+        self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory, where above 48 KiB
 
     def allocate(self, nbytes):
         try:
@@ -143,8 +144,8 @@ class Real(Machine):
         return raw
 
     def launch(self, function, grid, block, values, shared):
-        if shared > function.max_dynamic_shared_size_bytes:
-            function.max_dynamic_shared_size_bytes = shared
+        if shared > self.opted_in.get(function, 48 << 10): # asking the driver each time would take longer than a launch
+            self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
         if self.current() != self.index:
             with self.device:
                 function(grid, block, values, shared_mem=shared)
@@ -157,7 +158,7 @@ class Real(Machine):
         with self.device:
             stream = self.stream()
             target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
-            if not non_blocking:                           # of pinned memory the copy may still be under way
+            if not non_blocking and is_pinned(array):      # other memory has been read when the call returns
                 stream.synchronize()
 
     def to_host(self, source):
@@ -348,8 +349,6 @@ def triple(n):
 
 def as_bytes(value):
     """A kernel argument as the bytes that lie in the parameter's place."""
-    if value is None:
-        return bytes(8)
     pointer = getattr(value, "data", None)
     if hasattr(pointer, "ptr"):
         return pointer.ptr.to_bytes(8, "little")
