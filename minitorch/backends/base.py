@@ -17,6 +17,7 @@ class Backend:
     the array module's own function. The choice is made once for each name and kept as an instance attribute.
     """
 
+    on_host = False            # whether Python can look at values without waiting for a device
     block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
 
     def __init__(self, device, xp, kernels=None):

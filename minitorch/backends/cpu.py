@@ -20,6 +20,7 @@ def make_cpu(index):
 class CPU(Backend):
     """NumPy arrays."""
 
+    on_host = True
     block = 1 << 15
 
     def strided(self, array, shape, strides):

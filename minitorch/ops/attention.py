@@ -57,7 +57,9 @@ def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0
         return scores
     weights, _, top = exponentials(F, scores, -1, divide=True)
     lost = top == -xp.inf                                  # rows without keys: exp(-inf - -inf)
-    return xp.where(lost, scores.dtype.type(0), weights) if lost.any() else weights
+    if F.on_host and not lost.any():                       # elsewhere looking would mean waiting
+        return weights
+    return xp.where(lost, scores.dtype.type(0), weights)
 
 
 # ---- without keeping the weights ---------------------------------------------------------------------------
