@@ -4,6 +4,7 @@
     python -m benchmarks --only 'gpt|softmax' --quick      some rows, roughly
     python -m benchmarks --vs torch,jax --python jax=~/jax/bin/python
     python -m benchmarks --json benchmarks/results/cpu.json --markdown docs/performance.md
+    python -m benchmarks --levers --json benchmarks/results/cpu.json --markdown docs/performance.md
 
 Figures are ratios to PyTorch eager, below 1: faster. The file of ``--json`` keeps the rows of earlier runs that this
 one does not measure; ``--report`` measures nothing and writes the tables from that file. The file of ``--markdown``
@@ -33,8 +34,9 @@ def options():
     parser.add_argument("--only", default="", help="a regular expression: rows whose name it is found in; also the "
                         "names memory, import and size")
     parser.add_argument("--vs", default="torch", help="whom to run beside this library, such as torch,jax")
-    parser.add_argument("--modes", default="one,two,haswell", help=f"of {', '.join(MODES)} (default: one,two,haswell)")
-    parser.add_argument("--seconds", type=float, default=2.0, help="time for each row in each mode (default: 2)")
+    parser.add_argument("--modes", default="one,two,haswell,malloc",
+                        help=f"of {', '.join(MODES)} (default: all but avx2)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time for each row in each mode (default: 1)")
     parser.add_argument("--quick", action="store_true", help="one thread only, 0.4 seconds a row, smaller sizes only")
     parser.add_argument("--json", type=Path, help="file of figures, updated by this run")
     parser.add_argument("--markdown", type=Path, help="file to write the tables into")

@@ -79,17 +79,19 @@ def cross_entropy(n, classes, targets):
 def article():
     p, g, (w1, b1, w2, b2), (dw1, db1, dw2, db2) = flat([10, 10, 10, 1])
     rate, two, one = number(0.1), number(2), number(1)
-    s, h, out, d, step = empty(10), empty(10), empty(1), empty(1), empty(p.size)
+    s, h, out, d, step, total = empty(10), empty(10), empty(1), empty(1), empty(p.size), empty(1)
     xs = np.linspace(-1, 1, 51, dtype=F32).reshape(51, 1)
     pairs = list(zip(xs, np.sin(3 * xs)))
 
     def epoch():
+        total.fill(0)
         for x, y in pairs:
             mul(w1, x, s), add(s, b1, s), np.negative(s, s), np.exp(s, s), add(s, one, s), np.reciprocal(s, s)
-            add(dot(w2, s), b2, out), sub(out, y, d), mul(d, two, db2)
+            add(dot(w2, s), b2, out), sub(out, y, d), mul(d, two, db2), mul(d, d, out)
+            add(total, out, total)
             mul(s, db2, dw2), mul(w2, db2, db1), mul(db1, s, db1), sub(one, s, h), mul(db1, h, db1), mul(db1, x, dw1)
             mul(g, rate, step), sub(p, step, p)
-        return d
+        return total
     return epoch
 
 
@@ -106,7 +108,7 @@ def multilayer(sizes, batch):
             matmul(hs[i], ws[i].T, out=hs[i + 1])
             add(hs[i + 1], bs[i], hs[i + 1])
             if i < layers - 1:
-                np.maximum(hs[i + 1], zeros[i + 1], hs[i + 1])
+                np.maximum(hs[i + 1], zeros[i + 1], out=hs[i + 1])
         d = hs[-1]
         value = loss(d)
         for i in reversed(range(layers)):
@@ -207,6 +209,8 @@ def gpt():
         shapes += [d, d, d, d, (3 * d, d), 3 * d, (d, d), d, (4 * d, d), 4 * d, (d, 4 * d), d]
     p, g, params, grads = flat([*shapes, d, d, (VOCABULARY, d)])
     update, rng = adam(p, g, decay=0.01), np.random.default_rng(1)
+    for i in (*range(2, 2 + 12 * LAYERS, 12), *range(4, 4 + 12 * LAYERS, 12), -3):
+        params[i].fill(1)                                  # the weights of the norms
     blocks = [Block(params[i:i + 12], grads[i:i + 12]) for i in range(2, 2 + 12 * LAYERS, 12)]
     norm, head, dhead = LayerNorm(n, d, *params[-3:-1], *grads[-3:-1]), params[-1], grads[-1]
     ids, targets = rng.integers(0, VOCABULARY, n), rng.integers(0, VOCABULARY, n)

@@ -17,6 +17,7 @@ MODES = {
     "one": {"threads": 1},
     "two": {"threads": 2},
     "haswell": {"threads": 1, "only": "minitorch", "OPENBLAS_CORETYPE": "Haswell"},
+    "malloc": {"threads": 1, "only": "torch", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)},
     "avx2": {"threads": 1, "OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES":
              "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL",
              "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
@@ -25,6 +26,7 @@ MODE_TEXTS = {
     "one": "one thread on each side",
     "two": "two threads on each side",
     "haswell": "one thread, this library's BLAS held to AVX2 (OPENBLAS_CORETYPE=Haswell)",
+    "malloc": "one thread, PyTorch with the allocator settings that this library makes (backends/cpu.py)",
     "avx2": "one thread, all libraries on both sides held to AVX2: a processor without AVX-512",
 }
 
