@@ -86,12 +86,12 @@ def conformance(device):
     from sim import conformance, conformance_floats, conformance_integers, conformance_kernels
 
     import minitorch
-    from minitorch.backends.cuda.compile import Source
+    from minitorch.backends.cuda.compile import with_includes
     backend = minitorch.backends.get(device)
     stored, failures, count = {}, [], 0
     for module in (conformance_integers, conformance_floats, conformance_kernels):
         cases = conformance.cases_of(module)
-        source = Source(f"{module.__name__}.cu", conformance.program(cases))
+        source = with_includes(f"{module.__name__}.cu", conformance.program(cases))
         for case in cases:
             out = backend.xp.zeros(case.expected.shape, case.expected.dtype)
             arguments = [*map(backend.from_host, case.inputs), out, np.int32(case.expected.size)]
