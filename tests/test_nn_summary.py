@@ -93,7 +93,7 @@ def test_ops_are_told_of_only_while_somebody_watches():
     x = torch.ones(3, requires_grad=True)
     (x * 2).sum()
     before, cls = dict(cpu.__dict__), type(cpu)
-    with watching(lambda name, arrays, attrs: seen.append(name), lambda token, result: None):
+    with watching(lambda name, arrays, attrs, backend: seen.append(name), lambda token, result: None):
         y = (x * 2).exp().sum()
         with pytest.raises(RuntimeError, match="already"), watching(None, None):
             pass
@@ -102,3 +102,19 @@ def test_ops_are_told_of_only_while_somebody_watches():
     y.backward()                                          # a graph that has outlived it
     assert seen == ["mul", "exp", "sum"]
     np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(2.0), rtol=1e-6)
+
+
+def test_a_backend_that_is_made_meanwhile_is_watched(monkeypatch):
+    from minitorch import backends
+    from minitorch.device import TYPES
+    seen = []
+    monkeypatch.setattr(backends, "_makers", dict(backends._makers))
+    monkeypatch.setattr("minitorch.backends._made", made := dict(backends._made))
+    monkeypatch.setattr("minitorch.backends.watched._made", made)
+    backends.register("late", lambda index: backends.Backend(torch.device("late"), np))
+    with watching(lambda name, arrays, attrs, backend: seen.append((name, backend.device.type)), lambda *end: None):
+        late = backends.get("late")
+        late.exp(np.ones(2))
+    late.exp(np.ones(2))
+    TYPES.remove("late")
+    assert seen == [("exp", "late")] and type(late) is backends.Backend

@@ -26,6 +26,11 @@ def register(type, maker):
         TYPES.append(type)
 
 
+def made():
+    """The (type, index) of the devices that are in use."""
+    return list(_made)
+
+
 def get(where=None):
     """The backend of a device, a string, an index or a backend; the default one for None."""
     if where is None:
@@ -40,6 +45,9 @@ def get(where=None):
         if where.type not in _makers:
             raise RuntimeError(f"device '{where}' has no backend here: known are {', '.join(_makers)}")
         _made[key] = _makers[where.type](key[1])
+        from .watched import watching
+        if watching.current is not None:                   # a profile is running
+            watching.current.watch(_made[key])
     return _made[key]
 
 

@@ -13,8 +13,9 @@ __all__ = ["watching"]
 
 
 class watching:
-    """Within the block, ``begin(name, arrays, attrs)`` is called before each op on raw arrays, ``end(token, result)``
-    after it, where `token` is what `begin` returned and `result` None if the op raised. Blocks may not be nested.
+    """Within the block, ``begin(name, arrays, attrs, backend)`` is called before each op on raw arrays,
+    ``end(token, result)`` after it, where `token` is what `begin` returned and `result` None if the op raised. Blocks
+    may not be nested.
     """
 
     current = None                                         # who watches; functions that outlive a block ask for it
@@ -27,9 +28,13 @@ class watching:
             raise RuntimeError("ops are being watched already: end the other profile (or summary) first")
         watching.current = self
         for backend in dict.fromkeys(_made.values()):
-            self.kept[backend] = type(backend), forget_ops(backend)
-            backend.__class__ = watched_class(type(backend))
+            self.watch(backend)
         return self
+
+    def watch(self, backend):
+        """Watch one more backend, which has just been made."""
+        self.kept[backend] = type(backend), forget_ops(backend)
+        backend.__class__ = watched_class(type(backend))
 
     def __exit__(self, *exc):
         watching.current = None
@@ -54,22 +59,22 @@ def watched_class(cls):
         from ..op import OPS
         found = cls.__getattr__(self, name)
         if name.removeprefix("full_") in OPS:
-            found = told(name.removeprefix("full_"), found)
+            found = told(name.removeprefix("full_"), found, self)
             setattr(self, name, found)
         return found
 
     return type(cls.__name__, (cls,), {"__getattr__": find, "__module__": cls.__module__})
 
 
-def told(name, function):
-    """`function`, which tells who watches of each call."""
+def told(name, function, backend):
+    """`function`, an op of `backend`, which tells who watches of each call."""
 
     @functools.wraps(function, updated=())
     def call(*arrays, **attrs):
         watcher = watching.current
         if watcher is None:                                # kept by a graph that has outlived the block
             return function(*arrays, **attrs)
-        token, result = watcher.begin(name, arrays, attrs), None
+        token, result = watcher.begin(name, arrays, attrs, backend), None
         try:
             result = function(*arrays, **attrs)
             return result

@@ -87,7 +87,7 @@ class Summary:
         row = self.open.pop()
         row.output = shapes_of(output)
 
-    def begin(self, name, arrays, attrs):
+    def begin(self, name, arrays, attrs, backend):
         """An op begins; what it calls itself counts as its own."""
         self.inside += 1
         return name, arrays

@@ -17,7 +17,7 @@ class EventAverage:
         self.count += 1
         self.cpu_time_total += event.duration
         self.self_cpu_time_total += event.self_cpu_time_total
-        if event.device == "cuda":
+        if event.device != "cpu":
             self.device_time_total += event.duration
             self.self_device_time_total += event.self_cpu_time_total
         self.cpu_memory_usage += event.memory

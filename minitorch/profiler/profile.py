@@ -117,7 +117,7 @@ class profile:
             self._events, self.began = EventList(sorted(recording.events, key=lambda e: (e.start, e.depth))), \
                 recording.began
             self._events.has_memory = self.options["memory"]
-            self._events.has_device = any(e.device == "cuda" for e in self._events)
+            self._events.has_device = any(e.device != "cpu" for e in self._events)
 
     # -- what was recorded ---------------------------------------------------------------------------------------
     def events(self):

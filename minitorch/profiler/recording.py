@@ -112,10 +112,9 @@ class Recording:
             stack[-1].inner_memory += event.memory
         self.events.append(event)
 
-    def begin_op(self, name, arrays, attrs):
+    def begin_op(self, name, arrays, attrs, backend):
         shapes = tuple(tuple(getattr(x, "shape", ())) for x in arrays) if self.shapes else ()
-        first = next((x for x in arrays if hasattr(x, "shape")), None)
-        return self.begin(name, "op", shapes, "cpu" if first is None or hasattr(first, "ctypes") else "cuda")
+        return self.begin(name, "op", shapes, backend.device.type)
 
     def end_op(self, event, result):
         if self.wait and event.device == "cuda":

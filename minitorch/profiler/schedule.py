@@ -51,8 +51,11 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     return plan
 
 
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """A function for `on_trace_ready` that writes a Chrome trace into the folder `dir_name`, one file a round."""
+def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False, use_python_export=False):
+    """A function for `on_trace_ready` that writes a Chrome trace into the folder `dir_name`, one file a round.
+
+    `use_python_export` is accepted: Python writes it anyway.
+    """
     numbers = itertools.count(1)
 
     def handler(prof):

@@ -25,10 +25,11 @@ def views():
     x, b = minitorch.tensor(2.0, requires_grad=True), minitorch.tensor(-1.0, requires_grad=True)
     h = x * b + 3
     y = (h * h).tanh() + h.exp()
-    made["graph before backward"] = y.graph()
-    made["replay of a number"] = viz.replay(y)
+    names = {"x": x, "b": b, "h": h, "y": y}
+    made["graph before backward"] = y.graph(params=names)
+    made["replay of a number"] = viz.replay(y, params=names)
     y.backward()
-    made["graph after backward"] = y.graph()
+    made["graph after backward"] = y.graph(params=names)
     made.update(network_views())
     made.update(memory_views())
     made.update(kernel_views())

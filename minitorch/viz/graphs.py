@@ -124,7 +124,8 @@ def lines_of(v, state):
     if v.value is not None:
         lines.append((clipped(brief(v.value), LONG), False))
     elif v.kind == "op" and not isinstance(v.place, Selected):
-        lines.append((clipped(f"{list(v.shape)}, value not kept".removeprefix("[], "), LONG), False))
+        where = "freed" if v.freed else "not kept"
+        lines.append((clipped(f"{list(v.shape)}, value {where}".removeprefix("[], "), LONG), False))
     if v.grad is not None:
         lines.append((clipped(f"grad {brief(v.grad)}", LONG), False))
     elif state is not None and v.kind == "leaf":
