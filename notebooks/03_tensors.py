@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 3. A tensor is a buffer and a story about it
 #
-# Transpose a photograph of a million numbers. How many numbers are moved? None. This notebook is about the reason,
-# about the three lines of arithmetic behind it, and about the two bugs that come from not knowing it.
+# Transpose a photograph of a quarter of a million numbers. How many numbers are moved? None. This notebook is about
+# the reason, about the three lines of arithmetic behind it, and about the two bugs that come from not knowing it.
 #
 # **You will be able to**
 # * compute strides, and make views that copy nothing: diagonals, sliding windows;
@@ -72,7 +72,7 @@ check.nb03.strides(strides)
 # %% [markdown]
 # ## A photograph, retold
 #
-# Everything in the next picture is the same memory: crops, mirrors of axes, every eighth pixel.
+# Everything in the next picture is the same memory: the transpose, a crop, every eighth pixel.
 
 # %%
 try:

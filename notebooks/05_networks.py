@@ -345,12 +345,16 @@ plt.show()
 #
 # ## Where do the gradients go?
 #
-# `viz.flow` watches a model while it trains: what each layer puts out, which gradients come back, and how large its
+# `nn.summary` says what a model is: shapes, parameters, arithmetic. `viz.flow` watches a model while it trains: what
+# each layer puts out, which gradients come back, and how large its
 # updates are in comparison with its weights (notebook 6 says what is healthy).
 
 # %%
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+nn.summary(model, images[:64])
+
+# %%
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 with viz.flow(model) as flow:
     for batch in torch.randperm(1442).split(64):

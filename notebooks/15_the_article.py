@@ -171,13 +171,14 @@ for what, here, there in rows:
     print(f"{what:40} {here!s:30} Norch: {there}")
 
 # %% [markdown]
-# 1. and 2. *The visited set.* `backward` marks a node when it is first reached and never returns: every second path is
-#    lost (notebook 2). The article's own first version recursed along all paths instead: right, and exponentially slow.
-# 3. *The summed axis.* Not re-inserted: an error for most shapes and, worse, a silent transpose for square ones.
-# 4. *log(softmax).* Overflows; and 5. its backward *ignores what comes from above*, so that a weighted loss trains as
-# if    it had no weight.
-# 6. *Replaced parameters.* Its SGD makes new tensors and hangs them into the modules; whoever held the old ones
-# (another    optimiser, a tied layer) is left behind.
+# * *The visited set* (lines 1 and 2). `backward` marks a node when it is first reached and never returns: every second
+#   path is lost (notebook 2). The article's own first version recursed along all paths: right, and exponentially slow.
+# * *The summed axis* (line 3). Not re-inserted: an error for most shapes and, worse, a silent transpose for square
+# ones.
+# * *log(softmax)* (line 4) overflows, and its backward *ignores what comes from above* (line 5), so that a weighted
+# loss   trains as if it had no weight.
+# * *Replaced parameters* (line 6). Its SGD makes new tensors and hangs them into the modules; whoever held the old ones
+#   (another optimiser, a tied layer) is left behind.
 #
 # There is one more that no table shows: a wrong shape ends in `exit(1)` inside C. Not an exception: the notebook kernel
 # is gone, with everything in it. An error should say what was expected and let you go on:
@@ -189,7 +190,7 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# ## Exercise: fix the third
+# ## Exercise: fix line 3
 
 
 # %%
@@ -203,7 +204,7 @@ def sum_pull(g, shape, axis):
 check.nb15.sum_pull(sum_pull)
 
 # %% [markdown]
-# ## Exercise: fix the sixth
+# ## Exercise: fix line 6
 #
 # `parameters` is a list of `nn.Parameter`; some have no gradient. After your step the module must hold the very same
 # objects, with new values in them.

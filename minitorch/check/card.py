@@ -1,5 +1,6 @@
 """The HTML of a result: one card, readable without colour, nothing loaded from elsewhere."""
 
+import re
 from html import escape
 
 # Blue, orange and grey are told apart by colour-blind readers too; a sign and the words say the same.
@@ -25,10 +26,10 @@ def value(label, words):
 
 
 def code_spans(words):
-    """Escaped text with `such` pieces as code."""
+    """Escaped text with `such` pieces as code and *such* words in italics."""
     pieces = words.split("`")
-    return "".join(f'<code style="color:#1a1a1a;background:none">{escape(p)}</code>' if i % 2 else escape(p)
-                   for i, p in enumerate(pieces))
+    return "".join(f'<code style="color:#1a1a1a;background:none">{escape(p)}</code>' if i % 2
+                   else re.sub(r"\*(\w[^*]*\w)\*(?!\w)", r"<em>\1</em>", escape(p)) for i, p in enumerate(pieces))
 
 
 def table(results):

@@ -237,7 +237,7 @@ class Result:
         if self.state == "ok":
             return [(f"{name}: right", f"{self.tried} examples agree.")]
         way = f"check.{name}" if name.startswith("nb") else "the result"
-        hint = [("Stuck?", f"{way}.hint(1)")] if HINTS and self.exercise.hints else []
+        hint = [("A hint", f"{way}.hint(1)")] if HINTS and self.exercise.hints else []
         if self.state == "missing":
             return [(f"{name}: still missing", task), *hint]
         found = [("You gave", str(self.found)), ("Expected", str(self.expected))]
@@ -386,7 +386,7 @@ def show(value):
         if value.size == 0:
             return f"an empty tensor of shape {list(value.shape)}"
         text = np.array2string(value, separator=", ", precision=4, threshold=40, edgeitems=3)
-        return text if value.ndim < 2 else f"{text} (shape {list(value.shape)})"
+        return text if value.ndim < 3 and value.size <= 20 else f"{text} (shape {list(value.shape)})"
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple)):
