@@ -321,6 +321,37 @@ extern "C" __global__ void too_many_arrivals(float* x, float* y, int n) {
   asm volatile("{ .reg .b64 s; mbarrier.arrive.noComplete.shared::cta.b64 s, [%0], 4; }" ::"r"(a) : "memory");
 }
 
+// Race: grid 1, block 64, shared 0
+extern "C" __global__ void bulk_store_without_proxy_fence(float* x, float* y, int n) {
+  __shared__ __align__(16) float s[64];
+  int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  if (t == 0) {
+    unsigned from = __cvta_generic_to_shared(s);
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" ::"l"(y), "r"(from) : "memory");  // here
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  }
+}
+
+// Race: grid 1, block 64, shared 0
+extern "C" __global__ void overwrites_what_is_being_stored(float* x, float* y, int n) {
+  __shared__ __align__(16) float s[64];
+  int t = threadIdx.x;
+  s[t] = x[t];
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  if (t == 0) {
+    unsigned from = __cvta_generic_to_shared(s);
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" ::"l"(y), "r"(from) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  }
+  __syncthreads();
+  s[t] = 0;  // here
+  if (t == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 // ---- correct kernels: no alarm ----
 
 // Correct: grid 1, block 256, shared 0

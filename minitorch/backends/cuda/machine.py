@@ -249,7 +249,8 @@ def size(nbytes):
 class Simulated(Machine):
     """The processor. Kernels run in the simulator (`minitorch/backends/sim`), which checks every access.
 
-    Arrays are CuPy's over memory of the host, which holds NaNs when it is new, so that a read of what nobody wrote is found.
+    Arrays are CuPy's over memory of the host, which holds NaNs when it is new, so that reads of what nobody wrote are
+    found.
     """
 
     form = "ptx"

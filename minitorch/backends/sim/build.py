@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def cache_directory():
 @functools.cache
 def compiler():
     """(path, version) of g++, or of what $CXX names. Missing if there is none."""
+    if not sys.platform.startswith("linux"):
+        raise Missing(f"the simulator runs on Linux (x86-64 or AArch64), not on {sys.platform}")
     path = shutil.which(os.environ.get("CXX") or "g++")
     if path is None:
         raise Missing("the simulator needs g++ (12 or newer) to compile kernels: apt install g++ (Fedora: dnf install "

@@ -192,7 +192,9 @@ def createpolicy(w, i):
 
 @emits("membar", "fence")
 def fence(w, i):
-    return "sim_fence();" if "proxy" not in i.opcode and "cta" not in i.parts else ";"
+    if "proxy" in i.parts:
+        return "sim_proxy_fence();" if any(part.startswith("async") for part in i.parts) else ";"
+    return "sim_fence();" if "cta" not in i.parts else ";"
 
 
 @emits("mapa", "getctarank")

@@ -187,6 +187,6 @@ def mbarrier(w, i):
     if kind in ("test_wait", "try_wait"):
         parity = "parity" in i.parts
         phase = w.read(rest[0], "u32" if parity else "u64")
-        wait = call("sim_mbarrier_wait", offset, phase, boolean(parity), boolean(kind == "try_wait"), site)
+        wait = call("sim_mbarrier_wait", offset, phase, boolean(parity), site)
         return w.write(result, "pred", wait)
     raise unsupported(w, i)

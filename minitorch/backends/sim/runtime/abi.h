@@ -53,6 +53,7 @@ void sim_local(const void* address, u32 size, const void* frame, u32 frame_size,
 void sim_tick(u32 site);
 void sim_trap(u32 site, const char* what);
 void sim_fence();
+void sim_proxy_fence();
 u64 sim_clock();
 int sim_printf(const char* format, const void* arguments, u32 site);
 void sim_assert_fail(const char* message, const char* file, u32 line, const char* function, u32 site);
@@ -79,7 +80,7 @@ void sim_mbarrier_init(u32 address, u32 count, u32 site);
 void sim_mbarrier_invalidate(u32 address, u32 site);
 u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected_bytes, bool drop, u32 site);
 void sim_mbarrier_expect(u32 address, s32 bytes, u32 site);
-bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool blocking, u32 site);
+bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, u32 site);
 
 void sim_tensor_load(u32 to, const void* map, u32 mbarrier, u32 rank, const s32* coordinates, u32 site);
 void sim_tensor_store(const void* map, u32 from, u32 rank, const s32* coordinates, bool add, u32 site);

@@ -96,6 +96,7 @@ extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool dr
   order_release(b.arrived);
   if (drop) b.count -= count;
   b.pending -= count;
+  progress++;
   end_phase(b);
   return phase;
 }
@@ -116,7 +117,7 @@ extern "C" void sim_copy_arrive(u32 address, bool increment,
 static bool is_over(const MBarrier& b, u64 phase, bool parity) {
   return parity ? (b.phase & 1) != (phase & 1) : b.phase > phase;
 }
-extern "C" bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool blocking, u32 site) {
+extern "C" bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, u32 site) {
   MBarrier* b = &find_mbarrier(address, site);
   if (!is_over(*b, phase, parity)) {
     Thread& t = *current;
@@ -124,13 +125,11 @@ extern "C" bool sim_mbarrier_wait(u32 address, u64 phase, bool parity, bool bloc
     t.mbarrier = address;
     t.mbarrier_phase = parity ? phase & 1 : phase | 1ull << 63;
     t.state = State::mbarrier;
-    if (!blocking) t.state = State::ready;  // test_wait: let the others run, then look again
     yield();
     b = &find_mbarrier(address, site);
     if (!is_over(*b, phase, parity)) return false;
   }
   order_acquire(b->ready);
-  current->mbarrier_refused = false;
   return true;
 }
 void wake_mbarrier_waiters() {
@@ -142,14 +141,15 @@ void wake_mbarrier_waiters() {
     if (at == mbarriers.end() || is_over(at->second, t.mbarrier_phase & ~(1ull << 63), parity)) t.state = State::ready;
   }
 }
-// Nobody can go on: try_wait may also give up. Each waiting thread is told so once; if that does not help, it is a
-// deadlock.
+// Nobody can go on: try_wait and test_wait may also give up. Each waiting thread is told so once; if nothing comes of
+// it, it is a deadlock.
 bool refuse_mbarrier_waiters() {
   bool any = false;
   for (u32 i = 0; i < thread_count; i++) {
     Thread& t = threads[i];
-    if (t.state != State::mbarrier || t.mbarrier_refused) continue;
-    t.mbarrier_refused = any = true;
+    if (t.state != State::mbarrier || t.refused_at == progress) continue;
+    t.refused_at = progress;
+    any = true;
     t.state = State::ready;
   }
   return any;
@@ -282,12 +282,20 @@ bool async_step() {
   b.bytes -= c.bytes;
   b.arrived.seen[ASYNC] = order_.now++;
   end_phase(b);
-  for (u32 i = 0; i < thread_count; i++) threads[i].mbarrier_refused = false;
+  progress++;
   return true;
 }
 
 // Stores read shared memory when they are waited for, so that one who overwrites it too early is found out.
 static std::vector<BulkStore> last_stores;
+static u32 pending_stores;
+bool bulk_store_reads(u32 begin, u32 end) {
+  if (!pending_stores) return false;
+  for (u32 i = 0; i < thread_count; i++)
+    for (const BulkStore& s : threads[i].stores)
+      if (s.from < end && begin < s.from + s.bytes) return true;
+  return false;
+}
 static void store_element(char* to, const char* from, u32 item, bool add) {
   if (!add) {
     memcpy(to, from, item);
@@ -317,7 +325,7 @@ extern "C" void sim_tensor_store(const void* map, u32 from, u32 rank, const s32*
     stop();
   }
   check_target(from, box_bytes(m), 128, site);
-  check_shared_read(from, box_bytes(m), site);
+  check_copied_from(from, box_bytes(m), site);
   if (sim_watching)
     each_element(m, at, [&](u32, char* to) {
       if (to) sim_access(to, m.item, add ? SIM_STORE | SIM_ATOMIC : SIM_STORE, nullptr, site);
@@ -326,6 +334,7 @@ extern "C" void sim_tensor_store(const void* map, u32 from, u32 rank, const s32*
       {(char*)&m, (char*)&m + sizeof m}, nullptr, from, box_bytes(m), rank, {}, add, current->store_group, site};
   memcpy(s.at, at, rank * sizeof *at);
   current->stores.push_back(s);
+  pending_stores++;
 }
 extern "C" void sim_bulk_store(void* to, u32 from, u32 bytes, u32 site) {
   if (bytes % 16 || (u64)to % 16) {
@@ -333,10 +342,11 @@ extern "C" void sim_bulk_store(void* to, u32 from, u32 bytes, u32 site) {
     stop();
   }
   check_target(from, bytes, 16, site);
-  check_shared_read(from, bytes, site);
+  check_copied_from(from, bytes, site);
   if (sim_watching)
     for (u32 i = 0; i < bytes; i += 16) sim_access((char*)to + i, 16, SIM_STORE, nullptr, site);
   current->stores.push_back(BulkStore{{}, (char*)to, from, bytes, 0, {}, false, current->store_group, site});
+  pending_stores++;
 }
 extern "C" void sim_bulk_commit() { current->store_group++; }
 extern "C" void sim_bulk_wait(u32 groups_left, bool, u32) {
@@ -348,6 +358,7 @@ extern "C" void sim_bulk_wait(u32 groups_left, bool, u32) {
       make_store(s);
     else
       kept.push_back(s);
+  pending_stores -= t.stores.size() - kept.size();
   t.stores.swap(kept);
 }
 bool async_step_stores() {  // at the end of the block: what nobody waited for
@@ -367,12 +378,13 @@ void async_begin_block() {
   mbarriers.clear();
   copies.clear();
   last_stores.clear();
+  pending_stores = 0;
   wgmma_begin_block();
   for (u32 i = 0; i < thread_count; i++) {
     Thread& t = threads[i];
     t.copies.clear();
     t.stores.clear();
     t.copy_group = t.store_group = 0;
-    t.mbarrier_refused = false;
+    t.refused_at = 0;
   }
 }

@@ -289,6 +289,7 @@ static bool release_barrier(u32 id, u32 done) {
   else
     order_group(warps, &barriers[id].clock);
   barriers[id] = Barrier();
+  progress++;
   return true;
 }
 bool release_barriers(u32 done) {

@@ -10,6 +10,7 @@
 Thread threads[MAX_THREADS];
 Thread* current;
 u32 thread_count;
+u64 progress = 1;
 bool failed;
 Launch launch;
 extern "C" {
@@ -57,6 +58,14 @@ std::string name_of(u32 index) {
   return "thread (" + std::to_string(t.tid[0]) + "," + std::to_string(t.tid[1]) + "," + std::to_string(t.tid[2]) + ")";
 }
 
+// Ctrl-C: Python's handler has only made a note of it; asked here, on Python's own stack, it raises KeyboardInterrupt.
+extern "C" int PyErr_CheckSignals() __attribute__((weak));
+static bool look_for_interrupt;
+static void check_interrupt() {
+  look_for_interrupt = false;
+  if (PyErr_CheckSignals && PyErr_CheckSignals()) failed = true;
+}
+
 static double cpu_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -64,7 +73,11 @@ static double cpu_seconds() {
 }
 extern "C" void sim_tick(u32 site) {
   sim_budget = SLICE;
-  if (cpu_seconds() < deadline) return;
+  if (cpu_seconds() < deadline) {  // let the others run: perhaps it polls memory that they write
+    look_for_interrupt = true;
+    yield();
+    return;
+  }
   report(Kind::deadlock, site,
          "the kernel still runs after %.3g s (settings.time_limit). It loops for ever, or waits for "
          "a block that runs later: here blocks run one after another",
@@ -101,6 +114,7 @@ static void run(Thread& t) {
   current = &t;
   switches++;
   sim_switch(&scheduler_stack, t.stack_pointer);
+  if (look_for_interrupt) check_interrupt();
 }
 
 // ---- the orders in which blocks, warps and lanes run ---------------------------------------------------------------
@@ -255,6 +269,8 @@ static void run_blocks() {
     current = nullptr;
     while (async_step_stores()) {}
     statistics_end_block();
+    check_interrupt();
+    if (failed) return;
   }
 }
 

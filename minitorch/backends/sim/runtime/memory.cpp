@@ -48,13 +48,13 @@ static void forget_stamps() {
     a->cells = nullptr;
   }
   if (shared_cells) memset(shared_cells, 0, SHARED * sizeof(Cell));
-  if (read_times) memset(read_times, 0, SHARED / 2 * sizeof *read_times);
+  if (read_times) memset(read_times, 0, SHARED * sizeof *read_times);
   order_.now = 1;
 }
 void memory_begin_launch() {
   if (order_.now > 0xE0000000u) forget_stamps();
   if (!shared_cells) shared_cells = (Cell*)calloc(SHARED, sizeof(Cell));
-  if (launch.partial_sync && !read_times) read_times = (u32(*)[WARPS])calloc(SHARED / 2, sizeof *read_times);
+  if (launch.partial_sync && !read_times) read_times = (u32(*)[WARPS])calloc(SHARED, sizeof *read_times);
   order_.launch_start = ++order_.now;
   block_times.clear();
   block_numbers.clear();
@@ -65,6 +65,7 @@ void memory_begin_block() {
   order_.block_start = order_.barrier = ++order_.now;
   order_.now++;
   for (Clock& clock : order_.warps) clock = Clock();
+  for (u32 i = 0; i < thread_count; i++) threads[i].proxy_fence = 0;
   block_times.push_back(order_.block_start);
   block_numbers.push_back(block_number());
   acquired.assign(block_times.size(), false);
@@ -216,6 +217,7 @@ static void check_readers(const Cell& c, u32 i, u32 how, u32 offset, u32 site) {
 }
 static bool same_bytes(const char* p, const void* value, u32 size) { return value && !memcmp(p, value, size); }
 
+static u32 granule_shift() { return launch.granule == 4 ? 2 : launch.granule == 2 ? 1 : 0; }
 static void access_shared(u32 offset, u32 size, u32 how, const void* value, u32 site) {
   if (checks(CHECK_MEMORY)) check_shared_bounds(offset, size, how, site);
   if (any_in_flight && checks(CHECK_RACES))
@@ -226,11 +228,15 @@ static void access_shared(u32 offset, u32 size, u32 how, const void* value, u32 
                  how & SIM_STORE ? "write" : "read", shared_place(offset).c_str());
         break;
       }
-  if ((how & SIM_STORE) && checks(CHECK_RACES) && wgmma_reads(offset, offset + size) && first_time(site, "wgmma"))
-    report(Kind::race, site, "race: this write of %s comes before the wgmma that reads it has been waited for",
-           shared_place(offset).c_str());
-  u32 shift = launch.granule == 4 ? 2 : launch.granule == 2 ? 1 : 0;
-  for (u32 i = offset >> shift; i <= (offset + size - 1) >> shift; i++) {
+  if ((how & SIM_STORE) && checks(CHECK_RACES)) {
+    const char* reader = wgmma_reads(offset, offset + size)        ? "wgmma"
+                         : bulk_store_reads(offset, offset + size) ? "bulk copy"
+                                                                   : nullptr;
+    if (reader && first_time(site, reader))
+      report(Kind::race, site, "race: this write of %s comes before the %s that reads it has been waited for",
+             shared_place(offset).c_str(), reader);
+  }
+  for (u32 i = offset >> granule_shift(); i <= (offset + size - 1) >> granule_shift(); i++) {
     Cell& c = shared_cells[i];
     bool written = c.write_time >= order_.block_start;
     if (!written && (!(how & SIM_STORE) || (how & SIM_MODIFY)) && checks(CHECK_UNINITIALISED) &&
@@ -260,14 +266,25 @@ static void access_shared(u32 offset, u32 size, u32 how, const void* value, u32 
     }
   }
 }
-void check_shared_read(u32 begin, u32 bytes, u32 site) {
-  if (!checks(CHECK_MEMORY | CHECK_RACES)) return;
+// The copy engine and wgmma see what threads wrote only after a fence.proxy.async of the writer, or of who starts them.
+void check_copied_from(u32 begin, u32 bytes, u32 site) {
+  if (!launch.checks) return;
   access_shared(begin, bytes, SIM_LOAD, nullptr, site);
+  if (!checks(CHECK_RACES)) return;
+  for (u32 i = begin >> granule_shift(); i <= (begin + bytes - 1) >> granule_shift(); i++) {
+    const Cell& c = shared_cells[i];
+    if (c.write_time < order_.block_start || c.writer & COPIED) continue;
+    u32 writer = c.writer & 0x7fff;
+    if (c.write_time <= std::max(threads[writer].proxy_fence, current->proxy_fence) || !first_time(site, "proxy")) continue;
+    report(Kind::race, site, "race: %s was written by %s without fence.proxy.async before this asynchronous read",
+           shared_place(begin).c_str(), name_of(writer).c_str());
+    return;
+  }
 }
+extern "C" void sim_proxy_fence() { current->proxy_fence = order_.now++; }
 // A copy into shared memory has arrived: by a thread that waited for it, or (COPIED) by the copy engine.
 void shared_written_by_copy(u32 begin, u32 bytes, u32 writer) {
-  u32 shift = launch.granule == 4 ? 2 : launch.granule == 2 ? 1 : 0;
-  for (u32 i = begin >> shift; i <= (begin + bytes - 1) >> shift; i++) {
+  for (u32 i = begin >> granule_shift(); i <= (begin + bytes - 1) >> granule_shift(); i++) {
     shared_cells[i].write_time = order_.now;
     shared_cells[i].writer = writer == FULL ? COPIED : writer;
   }

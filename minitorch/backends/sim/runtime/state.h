@@ -66,7 +66,8 @@ struct Thread : SimThread {
   WarpgroupOp* warpgroup_op;
   u32 mbarrier;
   u64 mbarrier_phase;
-  bool mbarrier_refused;
+  u64 refused_at;  // the state of `progress` when this thread last heard that an mbarrier is not over
+  u32 proxy_fence;  // the stamp of its last fence.proxy.async
   u32 converged;  // lanes that were at the same __activemask()
   std::vector<CopyAsync> copies;
   u32 copy_group;
@@ -76,6 +77,7 @@ struct Thread : SimThread {
 extern Thread threads[MAX_THREADS];
 extern Thread* current;
 extern u32 thread_count;
+extern u64 progress;  // counts what may let a waiting thread go on
 extern bool failed;  // a finding that ends the launch
 
 // ---- a launch ------------------------------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ void order_group(u32 warp_mask, const Clock* also = nullptr);
 void order_release(Clock& into);
 void order_acquire(const Clock& from);
 void shared_written_by_copy(u32 begin, u32 bytes, u32 writer_thread);
-void check_shared_read(u32 begin, u32 bytes, u32 site);
+void check_copied_from(u32 begin, u32 bytes, u32 site);  // the copy engine or wgmma reads shared memory
 inline bool checks(u32 which) { return launch.checks & which; }
 
 // ---- the rest ------------------------------------------------------------------------------------------------------
@@ -131,6 +133,7 @@ bool async_step_stores();
 void wake_mbarrier_waiters();
 bool refuse_mbarrier_waiters();
 bool wgmma_reads(u32 begin, u32 end);
+bool bulk_store_reads(u32 begin, u32 end);
 void statistics_access(const char* address, u32 size, u32 how, bool shared, u32 site);
 void statistics_end_block();
 void trace_event(const char* kind, const void* address, u32 size, u32 how, u32 space, u32 site);

@@ -90,7 +90,7 @@ static std::vector<f32> read_operand(const WarpgroupOp& o, u64 descriptor, bool 
       if (!(address & 15)) units.push_back(address);
       values[row * k_size + k] = element_at(o.element, address) * scale;
     }
-  for (u32 unit : units) check_shared_read(unit, 16, o.site);
+  for (u32 unit : units) check_copied_from(unit, 16, o.site);
   readings.push_back({low, high, warpgroup, groups[warpgroup]});
   return values;
 }
