@@ -9,6 +9,7 @@ from ..dtypes import finfo
 from ..op import Other, composite, op, publish
 from ..tensor import wrap
 from .blocks import ones
+from .channels import normalise, normalise_backward
 from .pad import pad
 from .shape import count
 from .standardise import (
@@ -43,7 +44,7 @@ def affine_grads(F, g, needs, input, weight, y, r, dims, eps, centred):
     """The rule of both norms below: gradients of input, weight and bias."""
     how = dict(dims=dims, eps=eps, centred=centred)
     g = g[0] if g.__class__ in (tuple, list) else g
-    if not needs[1] and not needs[2]:
+    if not needs[1] and not needs[2] and not by_channel(g.ndim, dims):
         g = g if weight is None else g * broad(F, weight, g.ndim, dims)
         return F.standardise_backward(g, input, y, r, **how), None, None
     dx, dw, db = F.affine_backward(g, input, weight, y, r, **how)
@@ -95,9 +96,12 @@ def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = Non
     """The gradients of input, weight and bias of ``standardise(input) * weight + bias``."""
     if y is None or r is None:
         y, r = standardised(F, input, dims, eps, centred)
-    order, sizes = folding(y, dims)
-    out, dx = room(F, y, order, sizes)
-    g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
+    order, sizes = folding(input, dims)
+    out, dx = room(F, input, order, sizes)
+    g, r = fold(grad, order, sizes), r.reshape(-1)
+    if y.ndim < input.ndim:                                # the mean of each channel, from `batch_normalise`
+        return out, *normalise_backward(F, dx, g, fold(input, order, sizes), weight, y, r)
+    y = fold(y, order, sizes)
     if by_channel(grad.ndim, dims):
         return out, *project_channels(F, dx, g, y, r if weight is None else r * weight, centred)
     project(F, dx, g, y, r, centred, weight if weight is None else weight.reshape(-1))
@@ -174,12 +178,14 @@ def last_dims(input, normalized_shape, *parameters):
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
 def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
-    """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels."""
+    """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
+
+    It keeps the mean (C,) in place of y, from which `affine_backward` finds y again.
+    """
     order, sizes = folding(input, dims)
-    (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
-    weight, bias = (p if p is None else p[:, None] for p in (weight, bias))
-    r, mean, var = standardise_folded(F, y, fold(input, order, sizes), eps, centred, z, weight, bias, True)
-    return (out, mean, var), kept, r
+    (out, z), x = room(F, input, order, sizes), fold(input, order, sizes)
+    mean, var, r = normalise(F, z, x, weight, bias, eps)
+    return (out, mean, var), mean, r
 
 
 def fixed_grads(F, g, needs, input, weight, mean, r):
