@@ -35,6 +35,11 @@ class Pooling(NamedTuple):
         k, s, _, d, o = [values[i] for values in self]
         return [slice(j, j + s * (o - 1) + 1, s) for j in range(0, k * d, d)]
 
+    def in_pairs(self, size):
+        """Whether the windows are two places in each dimension, none apart, and cover all of `size`."""
+        return (set(self.kernel) == set(self.stride) == {2} and not any(self.padding) and set(self.dilation) == {1}
+                and all(n == 2 * o for n, o in zip(size, self.out)))
+
     def index(self, i, part):
         """An index that takes the slice `part` of dimension `i`."""
         return (Ellipsis, part, *(slice(None),) * (len(self.out) - i - 1))
@@ -103,9 +108,43 @@ def max_pool_backward(F, grad, input, result, *, pooling):
     size = shape[input.ndim - n:]
     out = xp.empty((prod(shape[:-n]), *size), grad.dtype)
     grad, input, result = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input, result)]
+    pairs = pooling.in_pairs(size)
     for part in evenly(len(out), max(1, BLOCK // prod(size))):
-        out[part] = max_backward_block(xp, grad[part], input[part], result[part], pooling)
+        if pairs:
+            max_backward_pairs(xp, out[part], grad[part], input[part])
+        else:
+            out[part] = max_backward_block(xp, grad[part], input[part], result[part], pooling)
     return out.reshape(shape)
+
+
+def halves(xp, x, run):
+    """The even and the odd places of a dimension whose places are `run` elements, each in one piece of memory."""
+    pairs = x.reshape(-1, 2, run)
+    if run == 1:
+        return [xp.ascontiguousarray(pairs[:, i, 0]) for i in (0, 1)]
+    return [xp.take(pairs, i, 1).reshape(-1) for i in (0, 1)]                   # views of short runs are slow
+
+
+def max_backward_pairs(xp, out, grad, x):
+    """`max_pool_backward` for windows of two places in each dimension, into `out` (planes, *size).
+
+    The last dimension is halved first: of equal elements the first in the order of memory takes the gradient.
+    """
+    stages, run = [], 1
+    for size in reversed(x.shape[1:]):
+        first, second = halves(xp, x, run)
+        stages.append((run, second > first))
+        x, run = xp.maximum(first, second), run * (size // 2)
+    bits = f"i{grad.itemsize}"
+    grad = xp.ascontiguousarray(grad).reshape(-1).view(bits)                    # as bits, so that infinity times 0 is 0
+    while stages:
+        run, later = stages.pop()
+        wide = xp.empty(2 * grad.size, bits) if stages else out.view(bits).reshape(-1)
+        pairs = wide.reshape(-1, 2, run)
+        second = grad * later
+        pairs[:, 1] = second.reshape(-1, run)
+        pairs[:, 0] = xp.bitwise_xor(grad, second).reshape(-1, run)
+        grad = wide
 
 
 def max_backward_block(xp, grad, x, result, pooling):
