@@ -66,10 +66,17 @@ def in_row_blocks(F, n, width, body):
     share(block, range(0, n, step), n * width)
 
 
-@functools.lru_cache(maxsize=64)
+MANY = 1 << 16
+
+
 def ones(xp, n, dtype):
     """A row of ones, to be read only: a sum as a product with it is several times as fast as `add.reduce`."""
-    return xp.ones(n, dtype)
+    return many_ones(xp, dtype)[:n] if n <= MANY else xp.ones(n, dtype)
+
+
+@functools.lru_cache(maxsize=16)
+def many_ones(xp, dtype):
+    return xp.ones(MANY, dtype)
 
 
 @functools.lru_cache(maxsize=64)
