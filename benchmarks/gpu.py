@@ -96,7 +96,8 @@ def conformance(device):
             out = backend.xp.zeros(case.expected.shape, case.expected.dtype)
             arguments = [*map(backend.from_host, case.inputs), out, np.int32(case.expected.size)]
             function = backend.machine.load(source, (), None, case.name)
-            backend.machine.launch(function, (case.grid,), (case.block,), arguments, case.shared)
+            grid, block = [n if isinstance(n, tuple) else (n,) for n in (case.grid, case.block)]
+            backend.machine.launch(function, grid, block, arguments, case.shared)
             got = stored[case.name] = backend.to_host(out)
             count += 1
             try:
