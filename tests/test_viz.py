@@ -111,6 +111,12 @@ def test_graph_names_shapes_and_state():
     assert "backward has run" in str(y.graph()) and "grad 24" in str(y.graph())
 
 
+def test_a_value_that_is_used_twice_has_two_lines():
+    _, _, y = diamond()
+    ends = [p.get("d") for p in ElementTree.fromstring(y.graph().svg()).iter("path") if p.get("data-k") == "v1-v2"]
+    assert len(set(ends)) == 2
+
+
 def test_graph_shows_kept_gradients_of_computed_tensors():
     x, a, y = diamond()
     a.retain_grad()
@@ -353,6 +359,10 @@ def test_alias_names_variables():
     base = torch.arange(6)
     odd = base[1::2]
     assert str(viz.alias(base, odd)).startswith("base, odd share memory: odd lies in base")
+    assert str(viz.alias(base, base[3:])).startswith("base, base[3:] share memory: base[3:] lies in base")
+    assert str(base.reshape(2, 3).layout()).startswith("base.reshape(2, 3): memory layout")
+    views = [base[:2], base[2:]]
+    assert "tensor 0, tensor 1 are pieces" in str(viz.alias(*views))
     assert "without an element in common" in str(viz.alias(a=base[:2], b=base[3:]))
     assert "2 elements in common" in str(viz.alias(a=base[:4], b=base[2:]))
     with pytest.raises(TypeError, match="alias"):

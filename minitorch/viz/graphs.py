@@ -144,8 +144,9 @@ def draw_vertices(vertices, title, description, lines_for, slots=()):
     edges = [(p, v, name) for v in vertices for p, name in v.parents if p is not None and p.key in sizes]
     placed = arrange(sizes, [(p.key, v.key) for p, v, _ in edges])
     shapes = any(v.shape for v in vertices)
-    drawn = [draw_edge(route, p, v, shapes) for route, (p, v, _) in zip(placed.routes, edges)]
-    drawn += [draw_label(route, p) for route, (p, v, _) in zip(placed.routes, edges) if shapes and p.shape]
+    routes = beside(placed.routes, [(p.key, v.key) for p, v, _ in edges], sizes)
+    drawn = [draw_edge(route, p, v) for route, (p, v, _) in zip(routes, edges)]
+    drawn += [draw_label(route, p) for route, (p, v, _) in zip(routes, edges) if shapes and p.shape]
     drawn += [draw_box(v, placed.places[v.key], sizes[v.key], lines[v.key], slots) for v in vertices]
     margin = 12
     return drawing.svg_root(placed.width + 2 * margin, placed.height + 2 * margin, title, description,
@@ -175,14 +176,28 @@ def draw_box(v, place, size, lines, slots):
     return element("g", *parts, data_k=v.key)
 
 
-def draw_edge(route, parent, v, shapes):
-    """A smooth line through the points of a route."""
+def beside(routes, edges, sizes):
+    """The routes from the lower edge of a box to the upper edge of another, those between the same two moved apart."""
+    moved, seen = [], {}
+    for route, edge in zip(routes, edges):
+        i = seen[edge] = seen.get(edge, -1) + 1
+        shift = 26 * (i - (edges.count(edge) - 1) / 2)     # a value may be used twice
+        points = [(x + shift, y) for x, y in route]
+        (x0, y0), (x1, y1) = points[0], points[-1]
+        moved.append([(x0, y0 + sizes[edge[0]][1] / 2), *points[1:-1], (x1, y1 - sizes[edge[1]][1] / 2)])
+    return moved
+
+
+def draw_edge(route, parent, v):
+    """A smooth line through the points of a route, and the tip of an arrow at its end."""
     path = f"M{spot(route[0])}"
     for (x0, y0), (x1, y1) in zip(route, route[1:]):
         half = (y1 - y0) / 2
         path += f"C{spot((x0, y0 + half))} {spot((x1, y1 - half))} {spot((x1, y1))}"
+    x, y = route[-1]
+    tip = element("path", d=f"M{spot((x - 4, y - 8))}h8l-4,8z", fill=drawing.FAINT)
     return element("path", d=path, fill="none", stroke=drawing.FAINT, stroke_width=1.4,
-                   data_k=f"{parent.key}-{v.key}")
+                   data_k=f"{parent.key}-{v.key}") + tip
 
 
 def spot(point):

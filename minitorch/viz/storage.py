@@ -88,7 +88,14 @@ def layout(tensor, name=None):
     >>> print(minitorch.viz.layout(minitorch.arange(6).reshape(2, 3).t()).memory.strides)
     (1, 3)
     """
-    return Layout(tensor, name or tape.Names(scope=tape.calling_scope()).of.get(tensor.node or tensor, "tensor"))
+    return Layout(tensor, name or names_of("layout", [tensor])[0])
+
+
+def names_of(function, tensors):
+    """What the calling code calls the tensors that it gives to `function`: a variable, or as it spells them."""
+    known, spelled = tape.Names(scope=tape.calling_scope()).of, tape.spelled_arguments(function)
+    given = spelled if len(spelled) == len(tensors) else [f"tensor {i}" for i in range(len(tensors))]
+    return [known.get(t.node or t) or clipped(words, 24) for t, words in zip(tensors, given)]
 
 
 class Layout(Picture):
@@ -285,8 +292,7 @@ def alias(*tensors, **named):
     a, b share memory: b lies in a; a write to one is seen by the other
     c has memory of its own
     """
-    names = tape.Names(scope=tape.calling_scope()).of if tensors else {}
-    pairs = [(names.get(t.node or t, f"tensor {i}"), t) for i, t in enumerate(tensors)] + list(named.items())
+    pairs = list(zip(names_of("alias", tensors) if tensors else (), tensors)) + list(named.items())
     if not pairs:
         raise TypeError("alias() wants tensors, as in alias(a, b)")
     return Alias(pairs)
@@ -331,7 +337,7 @@ class Alias(Picture):
             parts.append(drawn)
         lines = self.text().split("\n")
         parts += [text(10, y + 8 + 16 * i, line, 12, "start") for i, line in enumerate(lines)]
-        width = max(60 + STRIP * WIDE, *[drawing.width_of(line) + 20 for line in lines])
+        width = max(92 + STRIP * WIDE, *[drawing.width_of(line) + 20 for line in lines])
         return drawing.svg_root(width, y + 16 + 16 * len(lines), "Who shares memory with whom", self.text(), *parts)
 
     _repr_svg_ = svg
@@ -355,17 +361,17 @@ class Alias(Picture):
             values = values_at(tensor, begin, end)
             for line in range(begin, end, STRIP):
                 here = range(line, min(line + STRIP, end))
-                parts += [cell(60 + WIDE * (p - line), y, values[p - begin], p,
+                parts += [cell(92 + WIDE * (p - line), y, values[p - begin], p,
                                PAPER, any(p * memory.step in r for r in reads)) for p in here]
                 y += HIGH + 2
                 for k, ((name, _, m), read) in enumerate(zip(group, reads)):
-                    parts.append(text(54, y + 8, clipped(name, 8), 10, "end", COLOURS[k % len(COLOURS)]))
-                    parts += [bar(60 + WIDE * (p - line), y, m, k, p) for p in here
+                    parts.append(text(86, y + 8, clipped(name, 13), 10, "end", COLOURS[k % len(COLOURS)]))
+                    parts += [bar(92 + WIDE * (p - line), y, m, k, p) for p in here
                               if any(b in read for b in range(p * memory.step, (p + 1) * memory.step, step))]
                     y += 13
                 y += 10
         if memory.size > sum(b - a for a, b in shown_runs(memory.size, first, last, CELLS // 2)):
-            parts.append(text(60, y + 4, f"part of {memory.size:,} elements", 10, "start", FAINT))
+            parts.append(text(92, y + 4, f"part of {memory.size:,} elements", 10, "start", FAINT))
             y += 16
         return "".join(parts), y + 18
 

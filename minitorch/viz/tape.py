@@ -4,6 +4,8 @@ The tape keeps only what the backward pass needs, so a value is known here where
 saved array holds it. Names are those of the model's parameters and of the variables of the code that asks.
 """
 
+import ast
+import linecache
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,14 +42,39 @@ class Vertex:
 
 
 # ------------------------------------------------------------------ names
-def calling_scope():
-    """The variables of the innermost frame that is not in this package, local ones first."""
+def calling_frame():
+    """The innermost frame that is not in this package."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "minitorch":
         frame = frame.f_back
+    return frame
+
+
+def calling_scope():
+    """The variables of the innermost frame that is not in this package, local ones first."""
+    frame = calling_frame()
     if frame is None:
         return {}
     return {**frame.f_locals, **{k: v for k, v in frame.f_globals.items() if k not in frame.f_locals}}
+
+
+def spelled_arguments(function):
+    """How the calling code spells what it gives to `function`: ``["x", "x.t()"]``; [] where its source is not known.
+
+    Of a method, what it is called on.
+    """
+    frame = calling_frame()
+    source = "".join(linecache.getlines(frame.f_code.co_filename)) if frame is not None else ""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return []
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)
+             and node.lineno <= frame.f_lineno <= (node.end_lineno or 0)
+             and function == getattr(node.func, "attr", getattr(node.func, "id", None))]
+    if len(calls) != 1 or any(isinstance(x, ast.Starred) for x in calls[0].args):
+        return []
+    return [ast.unparse(x) for x in calls[0].args or [getattr(calls[0].func, "value", None)] if x is not None]
 
 
 class Names:
@@ -86,7 +113,7 @@ class Names:
     def note_scope(self, scope):
         from ..nn import Module
         from ..tensor import Tensor
-        shown = {k: v for k, v in scope.items() if not k.startswith("_")}
+        shown = {k: v for k, v in scope.items() if k.isidentifier() and not k.startswith("_")}
         for name, value in shown.items():
             if isinstance(value, Tensor):
                 self.note(value, name)
