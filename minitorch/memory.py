@@ -154,7 +154,7 @@ class Search:
             if t.node is not None:
                 tops.setdefault(id(t.node), []).append(i)
         for node in self.nodes:
-            if any(isinstance(x, np.ndarray) and owner(x) is self.memory for x in saved_arrays(node)):
+            if any(isinstance(x, type(self.memory)) and owner(x) is self.memory for x in saved_arrays(node)):
                 saver = getattr(node.op, "name", None) or node.name()
                 where = graph.lines.get(node)
                 line = f" called at {where[0]}:{where[1]}" if isinstance(where, tuple) else ""

@@ -23,6 +23,9 @@ def __getattr__(name):
     if name in ("gradcheck", "gradgradcheck"):
         from .. import testing
         return getattr(testing, name)
+    if name == "profiler":
+        import importlib
+        return importlib.import_module("minitorch.autograd.profiler")
     if name == "Variable":                                 # what tensors were called when they were two things
         from ..tensor import Tensor
         return Tensor
