@@ -19,7 +19,7 @@ def total(F, x, dim):
 def are_rows(F, dim, *arrays):
     """Whether `dim` is the last one and the arrays' rows lie in memory one after the other: then blocks pay."""
     n = arrays[0].ndim
-    return (F.block is not None and n > 0 and dim in (-1, n - 1) and arrays[0].shape[-1] > 8
+    return (F.block is not None and n > 0 and dim in (-1, n - 1) and arrays[0].size > 1024
             and all([x.flags.c_contiguous for x in arrays]))
 
 
