@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -136,6 +137,19 @@ def test_checks_can_be_chosen(module):
         run(module, "trap")
     with pytest.raises(TypeError, match="settings has no speed"), sim.settings(speed=1):
         pass
+
+
+def test_control_c_stops_a_kernel(module):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    old = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            run(module, "endless_loop")
+    finally:
+        signal.signal(signal.SIGALRM, old)
+    assert run(module, "bytes_side_by_side")[2] == 3       # the simulator is as good as new
 
 
 def test_printf(module, capsys):

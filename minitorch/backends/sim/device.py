@@ -156,10 +156,7 @@ class Memory:
 def allocate(nbytes, label=None):
     """New device memory: a `Memory`, which is also a fit owner for `cupy.cuda.UnownedMemory`.
 
-    >>> import pytest; _ = pytest.importorskip("shutil").which("g++") or pytest.skip("g++")
-    >>> memory = allocate(1000)
-    >>> memory.pointer % 256, memory.nbytes, len(memory.bytes)
-    (0, 1000, 1000)
+    `label` names it in messages. ValueError for a negative size.
     """
     if nbytes < 0:
         raise ValueError(f"allocate takes a number of bytes, not {nbytes}")

@@ -95,8 +95,7 @@ def symbol(name):
 def declare_global(variable, names, program):
     name = names[variable.name] = symbol(variable.name)
     values = variable.values if variable.values.startswith("{") else "{" + variable.values + "}"
-    if re.search(r"[A-Za-z_$]", values.replace("0x", "").replace("0f", "").replace("0d", "").replace("0F", "")) and \
-            not re.fullmatch(r"[{}\s,0-9a-fA-FxXdD]*", values):
+    if re.search(r"[A-Za-z_$]", re.sub(r"0[fFdDxX][0-9a-fA-F]+", "", values)):
         raise Unsupported(f"variable {variable.name}, initialised by an address")
     values = re.sub(r"0[fF]([0-9a-fA-F]{8})", r"bits_as<f32>(0x\1u)", values)
     values = re.sub(r"0[dD]([0-9a-fA-F]{16})", r"bits_as<f64>(0x\1ull)", values)

@@ -165,23 +165,17 @@ INLINE u32 find_leading(T x, bool shift) {
   return shift ? top - at : at;
 }
 template <class T>
-INLINE T extract_bits(T x, u32 at, u32 n) {
+INLINE T extract_bits(T x, u32 at, u32 n) {  // n bits from `at`, extended by their sign where T has one
+  typedef typename unsigned_of<T>::type U;
   const u32 width = sizeof(T) * 8;
   at &= 255;
   n &= 255;
-  bool is_signed = (T)-1 < 0;
-  T sign = is_signed && n ? (T)((x >> (at + n - 1 < width - 1 ? at + n - 1 : width - 1)) & 1) : 0;
-  T value =
-      at >= width
-          ? 0
-          : (T)(n >= 64 ? x >> at
-                        : (x >> at) & (T)(((typename unsigned_of<T>::type)1 << (n >= width ? width - 1 : n)) - 1));
-  if (n >= width && at < width) value = x >> at;
   if (!n) return 0;
-  u32 have = n < width ? n : width;
-  if (at + have > width) have = at >= width ? 0 : width - at;
-  if (sign && have < width) value |= (T)(~(typename unsigned_of<T>::type)0 << have);
-  return value;
+  u32 have = at >= width ? 0 : n < width - at ? n : width - at, top = at + n - 1 < width ? at + n - 1 : width - 1;
+  bool negative = (T)-1 < 0 && (U)x >> top & 1;
+  U bits = have ? (U)x >> at : 0;
+  if (have < width) bits = negative ? bits | ~(U)0 << have : bits & (((U)1 << have) - 1);
+  return (T)bits;
 }
 template <class T>
 INLINE T insert_bits(T a, T b, u32 at, u32 n) {
