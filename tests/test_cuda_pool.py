@@ -68,7 +68,7 @@ def test_windows_of_any_kind(d):
     check(d, DTYPES["f32"], size, pooling_of(d, size))
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f64"])
+@pytest.mark.parametrize("dtype", ["f16"])
 def test_other_dtypes(dtype):
     d = Draw(random.Random(1))
     check(d, DTYPES[dtype], (6, 6), Pooling((2, 2), (2, 2), (0, 0), (1, 1), (3, 3)))
@@ -97,5 +97,4 @@ def test_through_autograd():
 
 
 def test_resources():
-    for kernel in (pool.MAX, pool.MAX_BACK, pool.AVG_BACK):
-        check_resources(kernel, [DTYPES["f16"]], ["90"])
+    check_resources(pool.AVG_BACK, [DTYPES["f32"]])

@@ -58,7 +58,7 @@ N = 1003                                                   # no multiple of a pa
 W, W2 = words(7, 8, N + 1), words(7, 8, 2 * N + 2)
 U, U2 = unit_float(W).astype("f8"), unit_double(W2)
 REAL = [("uniform", (), "f32", U, 0), ("uniform", (-1.0, 2.0), "f32", U * 3 - 1, 4), ("uniform", (), "f64", U2, 0),
-        ("uniform", (), "f16", U, 0), ("normal", (1.0, 2.0), "f32", normal(U) * 2 + 1, 30),
+        ("normal", (1.0, 2.0), "f32", normal(U) * 2 + 1, 30),
         ("normal", (), "f64", normal(U2), 30), ("normal", (), "bf16", normal(U), 30),
         ("exponential", (2.0,), "f32", -np.log1p(-U) / 2, 10),
         ("log_normal", (0.0, 1.0), "f32", np.exp(normal(U)), 200)]
@@ -79,7 +79,7 @@ def test_distributions(name, args, dtype, wanted, roundings):
 
 def test_whole_numbers():
     assert (drawn(sampling.bernoulli, N, 0.3) == (W[:N] < 0.3 * 2**32)).all()
-    assert (drawn(sampling.bernoulli, N, 1.0, dtype="bool")).all() and not drawn(sampling.bernoulli, N, 0.0).any()
+    assert (drawn(sampling.bernoulli, N, 1.0, dtype="int64")).all() and not drawn(sampling.bernoulli, N, 0.0).any()
     assert (drawn(sampling.integers, N, -5, 9, dtype="int64") == W[:N].astype("i8") % 14 - 5).all()
     wide = (W2[0::2] << np.uint64(32) | W2[1::2])[:N]
     assert (drawn(sampling.integers, N, 0, 2**40, dtype="int64") == wide % 2**40).all()
@@ -146,20 +146,16 @@ def test_captured_draws_go_on_where_the_host_says():
         state[...] = device.from_host(g.next_run(moved))
         for k, place in enumerate(places):
             out = device.empty((6,), np.dtype("f"))
-            random.FILL(device.machine, 1, 256, out, 6, place.seed, place.offset, place.state, 0.0, 1.0, 0, 1, WHAT=0,
-                        WORDS=1)
-            assert (device.to_host(out) == wanted[1 + 2 * run + k].numpy()).all() if DEVICE_IS_HOST else True
-
-
-DEVICE_IS_HOST = device.machine.kind == "sim"
+            random.FILL(device.machine, 1, 256, out, 6, *place, 0, 0.0, 1.0, 0, 1, WORDS=1, WHOLE=0)
+            assert (device.to_host(out) == wanted[1 + 2 * run + k].cpu().numpy()).all()
 
 
 # ---- dropout -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "f64"])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "f64"])
 @pytest.mark.parametrize("n", [1, 37, 512])
 def test_dropout(dtype, n):
     minitorch.manual_seed(n)
-    kind = {"f32": minitorch.float32, "f16": minitorch.float16, "bf16": minitorch.bfloat16, "f64": minitorch.float64}
+    kind = {"f32": minitorch.float32, "f16": minitorch.float16, "f64": minitorch.float64}
     x = minitorch.ones(n, dtype=kind[dtype], device=device.device, requires_grad=True)
     y = F.dropout(x, 0.25)
     kept = words(n, 0, n) >= 2**30
@@ -177,6 +173,5 @@ def test_dropout_of_views_and_twice():
 
 
 def test_resources():
-    for what, dtype, count in ((1, "f32", 1), (1, "f64", 2), (0, "f16", 1), (7, "f64", 2)):
-        check_resources(random.FILL, [DTYPES[dtype]], WHAT=what, WORDS=count)
-    check_resources(random.DROP, [DTYPES["f16"]], ["80", "90", "100"])
+    check_resources(random.FILL, [DTYPES["f64"]], WORDS=2, WHOLE=0)
+    check_resources(random.DROP, [DTYPES["f16"]])

@@ -28,23 +28,21 @@ def scan(F, op, input, dim, dtype):
     sums = wide(F, dtype) if is_float(dtype) else dtype
     if inner > 1:
         tiles = -(-inner // 32)
-        PLANES(F.machine, outer * tiles, (32, 8), out, indices, input, n, inner, tiles, OP=op, PUT=1, U=sums)
+        PLANES(F.machine, outer * tiles, (32, 8), out, indices, input, n, inner, tiles, OP=op, VECTOR=1, PUT=1, U=sums)
         return out, indices
     tiles = max(1, min(n // (4 * STEP), BLOCKS // outer))
     tile = -(-n // (tiles * STEP)) * STEP
     tiles = -(-n // tile)
     totals = total_indices = None
+    vector = min(4, longest_vector(n, [input]))
+    put = min(vector, longest_vector(n, [out]))
+    how = dict(OP=op, VECTOR=vector, PUT=put, T=input.dtype, U=sums, V=dtype)
     if tiles > 1:
         totals = F.empty((outer * tiles,), sums)
         total_indices = None if indices is None else F.empty((outer * tiles,), indices.dtype)
-        TILES(F.machine, outer * tiles, 256, totals, total_indices, input, n, tile, tiles, OP=op, PARTS=1, V=dtype,
-              PUT=1)
-        JOIN(F.machine, -(-outer // 256), 256, totals, total_indices, outer, tiles, OP=op, PARTS=1, T=input.dtype,
-             V=dtype, PUT=1)
-    vector = min(4, longest_vector(n, [input]))
-    put = min(vector, longest_vector(n, [out]))
-    ROWS(F.machine, outer * tiles, 256, out, indices, input, totals, total_indices, n, tile, tiles, OP=op,
-         VECTOR=vector, PUT=put, U=sums)
+        TILES(F.machine, outer * tiles, 256, totals, total_indices, input, n, tile, tiles, **how)
+        JOIN(F.machine, -(-outer // 256), 256, totals, total_indices, outer, tiles, **how)
+    ROWS(F.machine, outer * tiles, 256, out, indices, input, totals, total_indices, n, tile, tiles, **how)
     return out, indices
 
 

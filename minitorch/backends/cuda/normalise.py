@@ -84,11 +84,10 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     out, columns = F.empty(input.shape, input.dtype), input.size // rows
     means = F.empty((rows,), wide(F, input.dtype)) if centred else None
     deviations = F.empty((rows,), wide(F, input.dtype))
-    affine = 0 if weight is None and bias is None else 2 if inner else 1
-    vectors = [x for x in (out, input, weight, bias) if x is not None] if affine == 1 else [out, input]
+    vectors = [out, input] if inner else [x for x in (out, input, weight, bias) if x is not None]
     how = spread(columns, vectors)
     arrays = out, means, deviations, input, weight, bias
-    constants = dict(CENTRED=centred, AFFINE=affine, **how.constants)
+    constants = dict(CHANNELS=inner > 0, **how.constants)
     if how.items is None:
         LONG(F.machine, rows, how.threads, *arrays, columns, eps, groups, inner, **constants)
     else:
@@ -101,11 +100,10 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
     grad, input, weight = (x if x is None else dense(F, x) for x in (grad, input, weight))
     result, columns = F.empty(input.shape, input.dtype), input.size // rows
     vectors = [x for x in (result, grad, input, weight) if x is not None]
-    constants = dict(CENTRED=means is not None, AFFINE=int(weight is not None))
     how = spread(columns, vectors, held=4 if with_weights else 2)
     parts = weight_parts = bias_parts = None
     if how.items is None:
-        LONG_BACK(F.machine, rows, how.threads, result, grad, input, weight, means, deviations, columns, **constants,
+        LONG_BACK(F.machine, rows, how.threads, result, grad, input, weight, means, deviations, columns, CHANNELS=0,
                   **how.constants)
     else:
         grid = how.grid(rows)
@@ -114,7 +112,7 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
             parts = grid * how.rows
             weight_parts, bias_parts = (F.empty((parts, columns), deviations.dtype) for _ in range(2))
         ROWS_BACK(F.machine, grid, how.block, result, weight_parts, bias_parts, grad, input, weight, means,
-                  deviations, rows, columns, WEIGHTS=with_weights, **constants, **how.constants)
+                  deviations, rows, columns, WEIGHTS=with_weights, CHANNELS=0, **how.constants)
     if not with_weights:
         return result
     tiles = -(-columns // 32)
@@ -122,10 +120,9 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
         parts = min(64, -(-rows // 64))
         weight_parts, bias_parts = (F.empty((parts, columns), deviations.dtype) for _ in range(2))
         WEIGHT_PARTS(F.machine, tiles * parts, (32, 8), weight_parts, bias_parts, grad, input, means, deviations, rows,
-                     columns, parts, CENTRED=means is not None)
+                     columns, parts)
     by_weight, by_bias = (F.empty((columns,), input.dtype) for _ in range(2))
-    ADD_PARTS(F.machine, tiles, (32, 8), by_weight, by_bias, weight_parts, bias_parts, columns, parts,
-              CENTRED=means is not None)
+    ADD_PARTS(F.machine, tiles, (32, 8), by_weight, by_bias, weight_parts, bias_parts, columns, parts)
     return result, by_weight, by_bias
 
 

@@ -1,5 +1,7 @@
 """Random numbers and dropout on the device: `kernels/random.cu`, after Philox (see `minitorch/philox.py`)."""
 
+from math import inf, log1p
+
 from ... import sampling
 from ...philox import PhiloxGenerator
 from ..base import takes_halves
@@ -8,32 +10,35 @@ from .rows import decline, dense, is_float
 
 __all__ = ["KERNELS", "fill"]
 
-FILL = Kernel("random.cu", "fill", "T* out, i64 n, u64 seed, u64 offset, const u64* state?, f64 a, f64 b, i64 low, "
-              "u64 span")
+FILL = Kernel("random.cu", "fill", "T* out, i64 n, u64 seed, u64 offset, const u64* state?, i32 what, f64 a, f64 b, "
+              "i64 low, u64 span")
 DROP = Kernel("random.cu", "drop", "T* out, const T* input, i64 n, u64 seed, u64 offset, const u64* state?, "
               "u64 dropped, f64 scale, bool aligned")
 BLOCK = 256
-REAL = {sampling.uniform: (0, (0.0, 1.0)), sampling.normal: (1, (0.0, 1.0)), sampling.exponential: (4, (1.0,)),
-        sampling.cauchy: (5, (0.0, 1.0)), sampling.log_normal: (6, (1.0, 2.0)), sampling.geometric: (7, ())}
+REAL = {sampling.uniform: (0, (0.0, 1.0)), sampling.normal: (1, (0.0, 1.0)), sampling.exponential: (2, (1.0, 0.0)),
+        sampling.cauchy: (3, (0.0, 1.0)), sampling.log_normal: (4, (1.0, 2.0))}      # as in random.cu, by default
+GEOMETRIC, BERNOULLI, INTEGERS = 5, 6, 7
 
 
 def plan(sampler, dtype, args):
-    """What the kernel is compiled with (WHAT, WORDS) and given (a, b, low, span); None where the host must draw."""
+    """Words for each number, whether it is whole, and what the kernel is given; None where the host must draw."""
     if dtype.name not in C_NAMES:
         return None
-    if sampler in REAL and is_float(dtype):
+    words = 2 if dtype.itemsize == 8 else 1
+    if is_float(dtype) and sampler in REAL:
         what, defaults = REAL[sampler]
-        a, b = (*args, *defaults[len(args):], 0.0)[:2]
-        return what, 2 if dtype.itemsize == 8 else 1, a, b, 0, 1
+        return words, False, what, *args, *defaults[len(args):], 0, 1
+    if is_float(dtype) and sampler is sampling.geometric:
+        return words, False, GEOMETRIC, 0.0, log1p(-args[0]) if args[0] < 1 else -inf, 0, 1
     if sampler is sampling.bernoulli:
-        return 2, 1, args[0], 0.0, 0, 1
+        return 1, not is_float(dtype), BERNOULLI, args[0], 0.0, 0, 1
     if sampler is sampling.integers:
         low, high = args
-        return 3, 1 if high - low < 1 << 28 else 2, 0.0, 0.0, low, (high - low) % (1 << 64)
+        return 1 if high - low < 1 << 28 else 2, True, INTEGERS, 0.0, 0.0, low, (high - low) % (1 << 64)
     if sampler is sampling.random_bits:
         digits = sampling.digits_of(dtype)
         modulus = (1 << digits) + (dtype.kind not in "iub")
-        return 3, 1 if modulus <= 1 << 32 else 2, 0.0, 0.0, 0, modulus % (1 << 64)
+        return 1 if modulus <= 1 << 32 else 2, True, INTEGERS, 0.0, 0.0, 0, modulus % (1 << 64)
     return None
 
 
@@ -42,14 +47,14 @@ def fill(F, array, sampler, generator, args):
     found = plan(sampler, array.dtype, args) if isinstance(generator, PhiloxGenerator) else None
     if found is None:
         return False
-    what, words, *numbers = found
+    words, whole, *numbers = found
     out = array if array.flags.c_contiguous and array.data.ptr % 16 == 0 else F.empty(array.shape, array.dtype)
     if F.machine.capture is not None:
         F.machine.capture.follow(generator)
     place, per_thread = generator.take(), 4 // words
     blocks = -(-out.size // (BLOCK * per_thread))
-    FILL(F.machine, blocks, BLOCK, out, out.size, place.seed, place.offset, place.state, *numbers, WHAT=what,
-         WORDS=words)
+    FILL(F.machine, blocks, BLOCK, out, out.size, place.seed, place.offset, place.state, *numbers, WORDS=words,
+         WHOLE=whole)
     if out is not array:
         array[...] = out
     return True

@@ -92,7 +92,6 @@ __device__ __forceinline__ void put(V* out, i64* indices, i64 place, State x) {
 #endif
 }
 
-#ifdef PARTS
 // ---- the sum of each tile; then, of these, all before each one ---------------------------------------------
 extern "C" __global__ void __launch_bounds__(THREADS)
 sum_tiles(Wide* __restrict__ totals, i64* __restrict__ total_indices, const T* __restrict__ input, i64 n, i64 tile,
@@ -132,7 +131,6 @@ join_tiles(Wide* __restrict__ totals, i64* __restrict__ total_indices, i64 rows,
         before = join(before, own);
     }
 }
-#endif
 
 // ---- rows --------------------------------------------------------------------------------------------------
 extern "C" __global__ void __launch_bounds__(THREADS)

@@ -1,9 +1,8 @@
 // Rows brought to mean 0 and variance 1, then scaled and shifted; forward and backward. Layer, RMS and group norm.
 //
-//   CENTRED  whether the mean is taken away (layer_norm) or not (rms_norm)
-//   AFFINE   0: neither weight nor bias; 1: for each column; 2: for each channel, a run of `inner` columns, of which
-//            every `groups` rows together have all (group_norm)
-//   WEIGHTS  given in the backward pass: whether the gradients of weight and bias are summed up as well
+// Without `means` no mean is taken away (rms_norm). Weight and bias, each of which may be missing, belong to columns; with
+// CHANNELS, to runs of `inner` columns, of which every `groups` rows together have all (group_norm). WEIGHTS is given in
+// the backward pass: whether the gradients of weight and bias are summed up as well.
 //
 // As in softmax.cu, rows lie in registers if they fit (ITEMS is given) and are read again if they do not.
 #include "moments.cuh"
@@ -20,10 +19,10 @@ __device__ __forceinline__ void load_affine(Wide (&scale)[VECTOR], Wide (&shift)
         scale[v] = 1;
         shift[v] = 0;
     }
-#if AFFINE == 1
+#if !CHANNELS
     if (weight) load_pack(scale, weight + column);
     if (bias) load_pack(shift, bias + column);
-#elif AFFINE == 2
+#else
     i64 first = row % affine.groups * (columns / affine.inner);
 #pragma unroll
     for (int v = 0; v < VECTOR; v++) {
@@ -36,7 +35,7 @@ __device__ __forceinline__ void load_affine(Wide (&scale)[VECTOR], Wide (&shift)
 
 __device__ __forceinline__ void store_statistics(Wide* means, Wide* deviations, i64 row, Wide mean, Wide inverse) {
     if (threadIdx.x) return;
-    if (CENTRED) means[row] = mean;
+    if (means) means[row] = mean;
     deviations[row] = inverse;
 }
 
@@ -60,7 +59,7 @@ normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__
     if (row >= rows) return;
     Wide x[PACKS][VECTOR], mean = 0, squares = 0;
     load_row(x, input + row * columns, columns, 0);
-    if (CENTRED) mean = over_row(fold(x, Add()), Add(), 0) / columns;
+    if (means) mean = over_row(fold(x, Add()), Add(), 0) / columns;
     EACH(p, v) {
         Wide distance = pack_column(p) < columns ? x[p][v] - mean : Wide(0);
         squares += distance * distance;
@@ -92,7 +91,7 @@ normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts,
         Wide x[PACKS][VECTOR], g[PACKS][VECTOR];
         load_row(x, input + row * columns, columns, 0);
         load_row(g, grad + row * columns, columns, 0);
-        Wide mean = CENTRED ? means[row] : Wide(0), inverse = deviations[row];
+        Wide mean = means ? means[row] : Wide(0), inverse = deviations[row];
         Sums sums = {0, 0};
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
@@ -112,7 +111,7 @@ normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts,
             }
         }
         sums = over_row(sums, AddSums(), turn);
-        Wide mean_grad = CENTRED ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+        Wide mean_grad = means ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
         EACH(p, v) g[p][v] = (g[p][v] - mean_grad - x[p][v] * mean_along) * inverse;
         store_row(result + row * columns, g, columns);
     }
@@ -146,8 +145,8 @@ normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restr
         moments.add(x);
     }
     moments = over_row(moments, MergeMoments(), 0);
-    Wide mean = CENTRED ? moments.mean : Wide(0), square = moments.squares / columns;
-    Wide inverse = 1 / sqrt((CENTRED ? square : square + moments.mean * moments.mean) + Wide(eps));
+    Wide mean = means ? moments.mean : Wide(0), square = moments.squares / columns;
+    Wide inverse = 1 / sqrt((means ? square : square + moments.mean * moments.mean) + Wide(eps));
     store_statistics(means, deviations, row, mean, inverse);
 #pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
@@ -165,7 +164,7 @@ normalise_long_rows_backward(T* __restrict__ result, const T* __restrict__ grad,
                              const T* __restrict__ weight, const Wide* __restrict__ means,
                              const Wide* __restrict__ deviations, i64 columns) {
     i64 start = blockIdx.x * columns;
-    Wide mean = CENTRED ? means[blockIdx.x] : Wide(0), inverse = deviations[blockIdx.x];
+    Wide mean = means ? means[blockIdx.x] : Wide(0), inverse = deviations[blockIdx.x];
     Wide x[VECTOR], g[VECTOR], scale[VECTOR], shift[VECTOR];
     Sums sums = {0, 0};
 #pragma unroll 4
@@ -180,7 +179,7 @@ normalise_long_rows_backward(T* __restrict__ result, const T* __restrict__ grad,
         }
     }
     sums = over_row(sums, AddSums(), 0);
-    Wide mean_grad = CENTRED ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+    Wide mean_grad = means ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
 #pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         load_pack(x, input + start + i);
@@ -217,7 +216,7 @@ weight_parts(Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts, con
     Wide by_weight = 0, by_bias = 0;
     for (i64 row = part * SHARES + threadIdx.y; row < rows && column < columns; row += parts * SHARES) {
         Wide g = widen(grad[row * columns + column]), x = widen(input[row * columns + column]);
-        by_weight += g * ((CENTRED ? x - means[row] : x) * deviations[row]);
+        by_weight += g * ((means ? x - means[row] : x) * deviations[row]);
         by_bias += g;
     }
     by_weight = over_shares(by_weight, of_weight);

@@ -3,9 +3,9 @@
 // Word w of a draw is word w % 4 of the block for counter (offset / 4, w / 4). A number takes one word, or two where it
 // has more than 32 random bits (WORDS).
 //
-//   WHAT  0: uniform in [a, b); 1: normal, mean a, deviation b; 2: 1 with probability a; 3: low + draw % span, where a
-//         span of 0 leaves the draw as it is; 4: exponential, rate a; 5: Cauchy, median a, scale b; 6: exp of normal;
-//         7: trials up to a success of probability a
+// With WHOLE, numbers are `low` plus the draw modulo `span` (0: as it is); else what `what` says: uniform in [a, b);
+// normal or its exponential, mean a, deviation b; exponential, rate a; Cauchy, median a, scale b; trials up to a success,
+// b the logarithm of the probability of none. And, of both kinds, 1 with probability a.
 #include "common.cuh"
 
 enum { BLOCK = 256 };
@@ -40,15 +40,16 @@ __device__ __forceinline__ Words philox(Place place, u64 block) {
     return {{a, b, c, d}};
 }
 
-#ifdef WHAT
+#ifdef WORDS
 // ---- numbers -----------------------------------------------------------------------------------------------
 enum { NUMBERS = 4 / WORDS };                              // of a block of four words
-#if WHAT == 3
-typedef i64 Wide;
-#elif WORDS == 2
+enum What { UNIFORM, NORMAL, EXPONENTIAL, CAUCHY, LOG_NORMAL, GEOMETRIC, BERNOULLI, INTEGERS };
+#if WORDS == 2
 typedef double Wide;
+__device__ __forceinline__ void circle(double turns, double& sine, double& cosine) { sincospi(turns, &sine, &cosine); }
 #else
 typedef float Wide;
+__device__ __forceinline__ void circle(float turns, float& sine, float& cosine) { sincospif(turns, &sine, &cosine); }
 #endif
 
 // In [0, 1): 24 bits of one word, or 53 of two, the high half first.
@@ -60,60 +61,54 @@ __device__ __forceinline__ Wide unit(const Words& words, int k) {
 #endif
 }
 
-#if WHAT == 1 || WHAT == 6
 // Two normal numbers (G. Box and M. Muller, 1958): a radius of one uniform number, an angle of another.
-__device__ __forceinline__ void pair(Wide u, Wide v, Wide& x, Wide& y) {
-    Wide radius = sqrt(Wide(-2) * log(1 - u)), sine, cosine;
-#if WORDS == 2
-    sincospi(2 * v, &sine, &cosine);
-#else
-    sincospif(2 * v, &sine, &cosine);
-#endif
+__device__ __forceinline__ void pair(Wide& x, Wide& y) {
+    Wide radius = sqrt(Wide(-2) * log(1 - x)), sine, cosine;
+    circle(2 * y, sine, cosine);
     x = radius * cosine;
     y = radius * sine;
 }
-#endif
 
-__device__ __forceinline__ void make(Wide (&x)[NUMBERS], const Words& words, double a, double b, i64 low, u64 span) {
-#if WHAT == 1 || WHAT == 6
-    Wide u[NUMBERS];
-#pragma unroll
-    for (int k = 0; k < NUMBERS; k++) u[k] = unit(words, k);
-#pragma unroll
-    for (int k = 0; k < NUMBERS; k += 2) pair(u[k], u[k + 1], x[k], x[k + 1]);
-#endif
+#if WHOLE
+typedef i64 Number;
+__device__ __forceinline__ void make(Number (&x)[NUMBERS], int what, const Words& words, double a, double b, i64 low,
+                                     u64 span) {
 #pragma unroll
     for (int k = 0; k < NUMBERS; k++) {
-#if WHAT == 0
-        x[k] = unit(words, k) * (Wide(b) - Wide(a)) + Wide(a);
-#elif WHAT == 1
-        x[k] = x[k] * Wide(b) + Wide(a);
-#elif WHAT == 2
-        x[k] = words.at[k] < a * 4294967296.0;             // all 32 bits count
-#elif WHAT == 3
 #if WORDS == 2
         u64 draw = u64(words.at[2 * k]) << 32 | words.at[2 * k + 1];
         x[k] = i64(u64(low) + (span ? draw % span : draw));
 #else
-        x[k] = low + (u32(span) ? words.at[k] % u32(span) : words.at[k]);
-#endif
-#elif WHAT == 4
-        x[k] = -log(1 - unit(words, k)) / Wide(a);
-#elif WHAT == 5
-        Wide at = unit(words, k) - Wide(0.5), sine, cosine;
-#if WORDS == 2
-        sincospi(at, &sine, &cosine);
-#else
-        sincospif(at, &sine, &cosine);
-#endif
-        x[k] = Wide(a) + Wide(b) * (sine / cosine);
-#elif WHAT == 6
-        x[k] = exp(x[k] * Wide(b) + Wide(a));
-#elif WHAT == 7
-        x[k] = fmax(Wide(1), ceil(log(1 - unit(words, k)) / Wide(log1p(-a))));
+        u32 draw = words.at[k];
+        x[k] = what == BERNOULLI ? draw < a * 4294967296.0 : low + (u32(span) ? draw % u32(span) : draw);
 #endif
     }
 }
+#else
+typedef Wide Number;
+__device__ __forceinline__ void make(Number (&x)[NUMBERS], int what, const Words& words, double a, double b, i64, u64) {
+#pragma unroll
+    for (int k = 0; k < NUMBERS; k++) x[k] = unit(words, k);
+    if (what == NORMAL || what == LOG_NORMAL) {
+#pragma unroll
+        for (int k = 0; k < NUMBERS; k += 2) pair(x[k], x[k + 1]);
+    }
+#pragma unroll
+    for (int k = 0; k < NUMBERS; k++) {
+        Wide u = x[k], sine, cosine;
+        if (what == UNIFORM) x[k] = u * (Wide(b) - Wide(a)) + Wide(a);
+        if (what == NORMAL) x[k] = u * Wide(b) + Wide(a);
+        if (what == EXPONENTIAL) x[k] = -log(1 - u) / Wide(a);
+        if (what == LOG_NORMAL) x[k] = exp(u * Wide(b) + Wide(a));
+        if (what == GEOMETRIC) x[k] = fmax(Wide(1), ceil(log(1 - u) / Wide(b)));
+        if (what == BERNOULLI) x[k] = words.at[k] < a * 4294967296.0;      // all 32 bits count
+        if (what == CAUCHY) {
+            circle(u - Wide(0.5), sine, cosine);
+            x[k] = Wide(a) + Wide(b) * (sine / cosine);
+        }
+    }
+}
+#endif
 
 template <class X> __device__ __forceinline__ T stored(X x) {
     if constexpr (compute_type<T>::half) return from_float<T>(float(x));
@@ -122,18 +117,18 @@ template <class X> __device__ __forceinline__ T stored(X x) {
 
 // One block of words a thread. Rounding must not bring a uniform number to the end that is left out.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-fill(T* __restrict__ out, i64 n, u64 seed, u64 offset, const u64* __restrict__ state, double a, double b, i64 low,
-     u64 span) {
+fill(T* __restrict__ out, i64 n, u64 seed, u64 offset, const u64* __restrict__ state, int what, double a, double b,
+     i64 low, u64 span) {
     i64 block = blockIdx.x * (i64)BLOCK + threadIdx.x, first = block * NUMBERS;
     if (first >= n) return;
-    Wide x[NUMBERS];
-    make(x, philox(place_of(seed, offset, state), block), a, b, low, span);
+    Number x[NUMBERS];
+    make(x, what, philox(place_of(seed, offset, state), block), a, b, low, span);
     Vector<T, NUMBERS> pack;
 #pragma unroll
     for (int k = 0; k < NUMBERS; k++) {
         pack.at[k] = stored(x[k]);
-#if WHAT == 0
-        if (a < b && widen(pack.at[k]) == Wide(b)) pack.at[k] = stored(Wide(a));
+#if !WHOLE
+        if (what == UNIFORM && a < b && widen(pack.at[k]) == Wide(b)) pack.at[k] = stored(Wide(a));
 #endif
     }
     if (first + NUMBERS <= n) {
