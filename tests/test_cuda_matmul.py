@@ -255,19 +255,21 @@ def test_errors():
 
 
 # ---- barriers and resources ----------------------------------------------------------------------------------
-BARRIERS = [("SIMT", "matmul_simt.cu", 0, f32), ("SIMT", "matmul_simt.cu", 1, f32), ("ACROSS", "matvec.cu", 0, f32),
+BARRIERS = [("SIMT", "simt.cuh", 0, f32), ("SIMT", "simt.cuh", 1, f32), ("ACROSS", "matvec.cu", 0, f32),
             ("MMA", "matmul_mma.cu", 0, f16), ("MMA", "matmul_mma.cu", 1, f16),
             *[("hopper", "matmul_hopper.cu", i, bf16) for i in range(5)]]
 WAITS = ("__syncthreads();", "wait_copies<STAGES - 2>();", "wait(shared.full + ring.stage, ring.parity);",
          "wait(shared.empty + ring.stage, ring.parity ^ 1);", "wait_products<1>(sums);", "wait_products<0>(sums);")
 
 
-def without(source, number):
-    """A source without its `number`-th barrier or wait."""
-    lines = source.text.split("\n")
+def without(source, file, number):
+    """A source without the `number`-th barrier or wait of one of its files; and how many of them there are."""
+    texts = dict(source.includes) | {source.name: source.text}
+    lines = texts[file].split("\n")
     at = [i for i, line in enumerate(lines) if line.split("//")[0].strip() in WAITS]
     lines[at[number]] = ""
-    return source._replace(text="\n".join(lines)), len(at)
+    texts[file] = "\n".join(lines)
+    return source._replace(text=texts.pop(source.name), includes=tuple(texts.items())), len(at)
 
 
 @pytest.mark.skipif(DEVICE != "sim", reason="a race may go unnoticed on a GPU")
@@ -276,7 +278,7 @@ def test_every_barrier_is_needed(multiprocessors, monkeypatch, kernel, file, num
     from minitorch.backends.sim import SimulatorError
     where, name = (hopper, "KERNEL") if kernel == "hopper" else (product, kernel)
     original = getattr(where, name)
-    source, count = without(original.source, number)
+    source, count = without(original.source, file, number)
     assert count == sum(b[1] == file for b in BARRIERS)
     signature = hopper.SIGNATURE if kernel == "hopper" else product.ARGUMENTS
     monkeypatch.setattr(where, name, Kernel(source, original.entry, signature, original.arch))

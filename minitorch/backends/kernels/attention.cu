@@ -2,9 +2,9 @@
 //
 // T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning" (2023). The weights are
 // computed tile by tile in registers and never written; a running maximum and sum of each query correct what was added
-// up before. The backward pass computes the weights again, from the logarithm of each sum, which the forward pass keeps:
-// one kernel goes over the queries for the gradients of keys and values, one over the keys for that of the queries, so
-// that nothing is added up by atomics and every run gives the same.
+// up before. The backward pass computes the weights again, from the logarithm of each sum, which the forward pass
+// keeps: one kernel goes over the queries for the gradients of keys and values, one over the keys for that of the
+// queries, so that nothing is added up by atomics and every run gives the same.
 //
 //   T        the dtype of queries, keys, values, and of the result
 //   V        the dtype of the mask: bool (what takes part) or T (what is added)
@@ -38,7 +38,8 @@ __device__ __forceinline__ i64 batch_offset(const Rows& x, const Attention& p, u
 }
 
 template <int LINES>
-__device__ __forceinline__ void copy_rows(T* tile, const T* data, const Rows& x, const Attention& p, int first, int rows) {
+__device__ __forceinline__ void copy_rows(T* tile, const T* data, const Rows& x, const Attention& p, int first,
+                                          int rows) {
     ByFeature<LINES>::template copy<ALIGNED, THREADS>(tile, data, x.row, x.column, first, rows, 0, p.features);
 }
 
@@ -185,12 +186,13 @@ attention_forward(T* out, float* logs, const T* query, const T* key, const T* va
         if (lane % 4 == 0 && row + half * 8 < p.queries)
             logs[row + half * 8] = t == 0 ? -minus_infinity() : largest[half] + log2f(t);
     }
-    write_rows(out + batch_offset(p.out, p, place), p.out, p, first + warp * 16, p.queries, sums, inverse[0], inverse[1]);
+    out += batch_offset(p.out, p, place);
+    write_rows(out, p.out, p, first + warp * 16, p.queries, sums, inverse[0], inverse[1]);
 }
 
 // ---- backward ----------------------------------------------------------------------------------------------
-// With w the weights and dw = grad @ v.T, the gradient of the scores is w (dw - delta), delta being the sum over the keys
-// of w dw, which is that over the features of grad * out: a warp for each query.
+// With w the weights and dw = grad @ v.T, the gradient of the scores is w (dw - delta), delta being the sum over the
+// keys of w dw, which is that over the features of grad * out: a warp for each query.
 extern "C" __global__ void __launch_bounds__(THREADS)
 attention_delta(float* delta, const T* grad, const T* out, const Attention p, i64 rows) {
     const i64 index = blockIdx.x * (i64)WARPS + threadIdx.x / 32;
@@ -265,8 +267,8 @@ attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key,
 
 // The gradients of keys and values: a block takes 64 of them, and goes over the queries, 32 at a time.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, const T* key, const T* value, const V* mask,
-                   const float* logs, const float* delta, const Attention p) {
+attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, const T* key, const T* value,
+                   const V* mask, const float* logs, const float* delta, const Attention p) {
     extern __shared__ __align__(128) unsigned char shared[];
     T *keys = (T*)shared, *values = keys + KEYS * HEAD, *tiles_of = values + KEYS * HEAD;
     const auto queries = [&](int tile) { return tiles_of + tile % 2 * 2 * HALF_TILE * HEAD; };
@@ -313,8 +315,8 @@ attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, co
         weights_by_rows<HALF_TILE>(value_sums, weights, grads(tile));
         weights_by_rows<HALF_TILE>(key_sums, slopes, queries(tile));
     }
-    write_rows(key_grad + batch_offset(p.key_grad, p, place), p.key_grad, p, first + warp * 16, p.keys, key_sums, p.scale,
-               p.scale);
-    write_rows(value_grad + batch_offset(p.value_grad, p, place), p.value_grad, p, first + warp * 16, p.keys, value_sums,
-               1, 1);
+    key_grad += batch_offset(p.key_grad, p, place);
+    value_grad += batch_offset(p.value_grad, p, place);
+    write_rows(key_grad, p.key_grad, p, first + warp * 16, p.keys, key_sums, p.scale, p.scale);
+    write_rows(value_grad, p.value_grad, p, first + warp * 16, p.keys, value_sums, 1, 1);
 }

@@ -1,4 +1,5 @@
-// The second step of a product whose depth was cut into pieces: adds the pieces up, in their order, and finishes the sums.
+// The second step of a product whose depth was cut into pieces: adds the pieces up, in their order, and finishes the
+// sums.
 //
 //   T, U   dtypes of the output and of the pieces, which lie (pieces, batch, rows, columns)
 #include "product.cuh"

@@ -1,4 +1,5 @@
-// Matrix products of 16-bit floats on the tensor cores of compute capability 9.0 (compiled for sm_90a); sums are float32.
+// Matrix products of 16-bit floats on the tensor cores of compute capability 9.0 (compiled for sm_90a); sums are
+// float32.
 //
 //   T, U                  dtypes of the operands and of the output
 //   TILE_N                the columns that a block computes, 128 or 256; its rows are 128
@@ -6,15 +7,15 @@
 //   A_ALONG_K, B_ALONG_K  as in matmul_simt.cu
 //   VECTOR_OUT            1 or 2 neighbours written at once
 //
-// One warpgroup (128 threads) produces: a thread of it asks the tensor memory accelerator (TMA) to copy tiles into a ring
-// of stages. Two warpgroups consume: each multiplies 64 rows by wgmma, which reads its operands out of shared memory by
-// itself. Two barriers in shared memory (mbarriers) belong to each stage: `full` counts the bytes that have arrived,
-// `empty` the consumers that have done with it. Blocks are persistent: they go from tile to tile, and the producer is
-// already at the next one while the consumers write out their sums.
+// One warpgroup (128 threads) produces: a thread of it asks the tensor memory accelerator (TMA) to copy tiles into a
+// ring of stages. Two warpgroups consume: each multiplies 64 rows by wgmma, which reads its operands out of shared
+// memory by itself. Two barriers in shared memory (mbarriers) belong to each stage: `full` counts the bytes that have
+// arrived, `empty` the consumers that have done with it. Blocks are persistent: they go from tile to tile, and the
+// producer is already at the next one while the consumers write out their sums.
 //
-// How tiles lie (128-byte swizzle; PTX ISA, "Asynchronous warpgroup matrix multiply-accumulate"): in groups of 8 lines of
-// 128 bytes, 64 elements. ALONG_K: a line for each place. Otherwise a line for each k, with 64 places; such blocks of 64
-// places lie one behind the other.
+// How tiles lie (128-byte swizzle; PTX ISA, "Asynchronous warpgroup matrix multiply-accumulate"): in groups of 8 lines
+// of 128 bytes, 64 elements. ALONG_K: a line for each place. Otherwise a line for each k, with 64 places; such blocks
+// of 64 places lie one behind the other.
 #include "product.cuh"
 
 struct alignas(64) TensorMap { u64 words[16]; };
@@ -47,7 +48,8 @@ __device__ __forceinline__ void wait(u64* barrier, u32 parity) {
 }
 
 // ---- copies ------------------------------------------------------------------------------------------------
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, u64* barrier, int inner, int outer, int batch) {
+__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, u64* barrier, int inner, int outer,
+                                         int batch) {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
                  "[%1, {%3, %4, %5}], [%2];" :: "r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)),
                  "r"(inner), "r"(outer), "r"(batch) : "memory");
@@ -65,7 +67,8 @@ __device__ __forceinline__ void copy_tile(char* to, int places, const TensorMap*
 // The descriptor of an operand: where it starts, how far apart the blocks of 64 places lie (if not ALONG_K) and the
 // groups of 8 lines, all divided by 16; and the swizzle.
 __device__ __forceinline__ u64 descriptor(const char* start) {
-    return (u64)((shared_address(start) & 0x3ffff) >> 4) | (u64)(BLOCK >> 4) << 16 | (u64)(GROUP >> 4) << 32 | (u64)1 << 62;
+    const u64 address = (shared_address(start) & 0x3ffff) >> 4;
+    return address | (u64)(BLOCK >> 4) << 16 | (u64)(GROUP >> 4) << 32 | (u64)1 << 62;
 }
 // Where the k-th element of the depth begins in a tile.
 template <bool ALONG_K> __device__ __forceinline__ const char* at_depth(const char* tile, int k) {

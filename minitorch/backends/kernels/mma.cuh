@@ -6,7 +6,8 @@
 // ---- asynchronous copies -----------------------------------------------------------------------------------
 __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 
-// Copies BYTES (4, 8 or 16) to shared memory, of which the first `bytes` come from global memory and the rest are zeros.
+// Copies BYTES (4, 8 or 16) to shared memory, of which the first `bytes` come from global memory and the rest are
+// zeros.
 template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
     if constexpr (BYTES == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes)
@@ -25,8 +26,8 @@ template <int N> __device__ __forceinline__ void wait_copies() {
 // ---- products of a warp ------------------------------------------------------------------------------------
 // d += a @ b for a of 16 rows and b of 8 columns, with 32 bytes of depth: 16 16-bit floats, or 8 float32 taken as TF32.
 #define MMA(SHAPE, TYPE)                                                                                              \
-    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, " \
-                 "{%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                    \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPE "." TYPE ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "         \
+                 "{%8,%9}, {%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                           \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 template <class X> struct Mma;
 template <> struct Mma<float> {
@@ -49,9 +50,9 @@ template <class X> __device__ __forceinline__ u32 rounded(u32 x) {
     return x;
 }
 
-// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones), a row of which is 16 bytes: lane i gives the address
-// of row i % 8 of matrix i / 8. Lane i gets, of each, the elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4; of the
-// transposed matrices, if TRANSPOSED.
+// Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of 32-bit ones), a row of which is 16 bytes: lane i gives the
+// address of row i % 8 of matrix i / 8. Lane i gets, of each, the elements 2 (i % 4) and 2 (i % 4) + 1 of row i / 4; of
+// the transposed matrices, if TRANSPOSED.
 template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(u32 (&r)[4], const void* row) {
     if constexpr (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -62,9 +63,9 @@ template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(u32 (&r
 }
 
 // ---- tiles in shared memory --------------------------------------------------------------------------------
-// A tile of PLACES x SPAN elements of X (a place is a row of `a` or a column of `b`; SPAN is depth) lies in lines, each of which is
-// contiguous in global memory too: a line for each place (ALONG_K), or for each k. Within a line its chunks of 16 bytes
-// are exchanged, so that the eight chunks that are read together lie in different banks.
+// A tile of PLACES x SPAN elements of X (a place is a row of `a` or a column of `b`; SPAN is depth) lies in lines, each
+// of which is contiguous in global memory too: a line for each place (ALONG_K), or for each k. Within a line its chunks
+// of 16 bytes are exchanged, so that the eight chunks that are read together lie in different banks.
 template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
     enum {
         PER_CHUNK = 16 / sizeof(X),
@@ -75,7 +76,7 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
 
     static __device__ __forceinline__ X* chunk(X* tile, int line, int chunk) {
         int turned;
-        if constexpr (!ALONG_K && sizeof(X) == 4) turned = chunk ^ line % 4 * 2;        // read as four k of eight places
+        if constexpr (!ALONG_K && sizeof(X) == 4) turned = chunk ^ line % 4 * 2;       // read as four k of eight places
         else if constexpr (CHUNKS >= 8) turned = chunk ^ line % 8;
         else turned = chunk ^ line / (8 / CHUNKS) % CHUNKS;
         return tile + (line * CHUNKS + turned) * PER_CHUNK;

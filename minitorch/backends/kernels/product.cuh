@@ -30,9 +30,10 @@ struct TilePlace {
     int row, column;
 };
 
-// Which tile a block computes. Tiles are taken in strips of 8 rows of tiles, from left to right, so that blocks which run
-// together read the same few rows of `a` and columns of `b`, and find them in the cache.
-__device__ __forceinline__ TilePlace tile_place(const Product& p, unsigned index, int tile_rows, int tile_columns) {
+// Which tile a block computes. Tiles are taken in strips of 8 rows of tiles, from left to right, so that blocks which
+// run together read the same few rows of `a` and columns of `b`, and find them in the cache.
+template <class P>
+__device__ __forceinline__ TilePlace tile_place(const P& p, unsigned index, int tile_rows, int tile_columns) {
     unsigned down = (p.rows + tile_rows - 1) / tile_rows, across = (p.columns + tile_columns - 1) / tile_columns;
     unsigned batch = index / (down * across), tile = index % (down * across);
     unsigned top = tile / (STRIP * across) * STRIP, height = min(down - top, (unsigned)STRIP);
@@ -65,7 +66,8 @@ __device__ __forceinline__ A finish(A sum, const X* addend, const Product& p, in
 
 // Finishes and writes two neighbouring sums, those that lie inside of the output; TOGETHER in one piece.
 template <bool TOGETHER, class Y, class X>
-__device__ __forceinline__ void write_pair(Y* out, const float* sums, const X* addend, const Product& p, int row, int column) {
+__device__ __forceinline__ void write_pair(Y* out, const float* sums, const X* addend, const Product& p, int row,
+                                           int column) {
     if (row >= p.rows) return;
     Y* to = out + row * p.out.row + column * p.out.column;
     if constexpr (TOGETHER) {

@@ -1,0 +1,165 @@
+"""Convolution on CUDA: the rows `convolution`, `convolution_input` and `convolution_weight` in one and two dimensions.
+
+`convolve.cu` has one kernel for all three, a product of matrices of which one is gathered from images as it is read,
+and direct ones for groups of few channels. Sums are in float32 for 16-bit floats, on CUDA cores. Three dimensions are
+left to the rows' reference, which unfolds windows and multiplies by the kernels of `product.py`.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ..base import is_half, takes_halves
+from .kernel import Kernel
+from .product import COMBINE, LARGE, MEDIUM, SHORTEST_PIECE, SMALL, Operand, Problem, multiprocessors, record_of
+
+__all__ = ["KERNELS"]
+
+FORWARD, INPUT, WEIGHT = 0, 1, 2                           # TASK in convolve.cu
+FIELDS = ("images", "groups", "channels", "outputs", "height", "width", "out_height", "out_width", "stride_y",
+          "stride_x", "pad_y", "pad_x", "dilation_y", "dilation_x", "rows", "columns", "depth", "chunk")
+CONVOLUTION = np.dtype([(name, "i4") for name in FIELDS] + [("split_stride", "i8")], align=True)
+GEMM = Kernel("convolve.cu", "convolve", "U* out, const T* left, const T* images, const T* bias?, Convolution c")
+DIRECT = Kernel("convolve.cu", "convolve_direct",
+                "U* out, const T* left, const T* images, const T* bias?, Convolution c, i64 count")
+DIRECT_WEIGHT = Kernel("convolve.cu", "convolve_direct_weight",
+                       "U* out, const T* left, const T* images, Convolution c")
+FEW = 4                                                    # rows of a group for which a product is not worth it
+
+
+# ---- the rows ----------------------------------------------------------------------------------------------
+@takes_halves
+def convolution(F, input, weight, bias=None, *, geometry=None):
+    if not covered(input, weight) or bias is not None and bias.dtype != input.dtype:
+        return by_reference(F, "convolution", input, weight, bias, geometry=geometry)
+    size = geometry.out_size(input.shape[2:], weight.shape[2:])
+    out = F.empty((input.shape[0], weight.shape[0], *size), input.dtype)
+    if out.size:
+        arrays = [x if x is None else F.xp.ascontiguousarray(x) for x in (weight, input, bias)]
+        convolve(F, FORWARD, out, *arrays, input.shape, weight.shape, size, geometry)
+    return out
+
+
+@takes_halves
+def convolution_input(F, grad, weight, *, geometry, size):
+    if not covered(grad, weight):
+        return by_reference(F, "convolution_input", grad, weight, geometry=geometry, size=size)
+    shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
+    if not grad.size or not weight.size:
+        return F.xp.zeros(shape, grad.dtype)
+    out = F.empty(shape, grad.dtype)
+    if out.size:                                           # the weight as (groups, channels, outputs, *kernel)
+        parts = weight.reshape(geometry.groups, -1, *weight.shape[1:])
+        turned = F.xp.ascontiguousarray(parts.swapaxes(1, 2))
+        grad = F.xp.ascontiguousarray(grad)
+        convolve(F, INPUT, out, turned, grad, None, shape, weight.shape, grad.shape[2:], geometry)
+    return out
+
+
+@takes_halves
+def convolution_weight(F, input, grad, *, geometry, size):
+    if not covered(input, grad):
+        return by_reference(F, "convolution_weight", input, grad, geometry=geometry, size=size)
+    shape = (grad.shape[1], input.shape[1] // geometry.groups, *size)
+    if not grad.size or not input.size:
+        return F.xp.zeros(shape, grad.dtype)
+    out = F.empty(shape, grad.dtype)
+    if out.size:
+        convolve(F, WEIGHT, out, F.xp.ascontiguousarray(grad), F.xp.ascontiguousarray(input), None, input.shape, shape,
+                 grad.shape[2:], geometry)
+    return out
+
+
+def covered(a, b):
+    """Whether the kernels take these arrays: floats of one dtype, one or two dimensions, fewer than 2^31 pixels."""
+    floats = a.dtype == b.dtype and (a.dtype.kind == "f" or is_half(a.dtype))
+    return floats and a.ndim in (3, 4) and max(a.size, b.size) < 2**31
+
+
+def by_reference(F, name, *arrays, **attrs):
+    """The row's own forward pass, 16-bit floats in float32."""
+    from ...op import OPS
+    return F.wide.widened(lambda *xs, **how: OPS[name].forward(F, *xs, **how))(*arrays, **attrs)
+
+
+# ---- launches ----------------------------------------------------------------------------------------------
+def convolve(F, task, out, left, images, bias, input_shape, weight_shape, out_size, geometry):
+    """Fill `out`; `left` is the operand that is not gathered."""
+    record = describe(task, input_shape, weight_shape, out_size, geometry)
+    groups, rows, columns, depth = [int(record[name]) for name in ("groups", "rows", "columns", "depth")]
+    kernel = two(weight_shape[2:], 1)
+    constants = {"TASK": task, "KH": kernel[0], "KW": kernel[1]}
+    if rows < FEW and (task != WEIGHT or columns < 64):
+        direct = constants | tile_constants(SMALL, 1, 1)
+        if task == WEIGHT:
+            DIRECT_WEIGHT(F.machine, out.size, 256, out, left, images, record, **direct)
+        else:
+            DIRECT(F.machine, -(-out.size // 256), 256, out, left, images, bias, record, out.size, **direct)
+        return
+    tiles, splits, record["chunk"] = choose(F.machine, task, out.dtype, groups, rows, columns, depth)
+    vector = vector_of(columns if task == WEIGHT else prod(out.shape[2:]), out.dtype)
+    constants |= tile_constants(tiles, 1 if task == WEIGHT else vector_of(depth, out.dtype), vector)
+    blocks = -(-rows // tiles.rows) * -(-columns // tiles.columns) * groups
+    if splits == 1:
+        GEMM(F.machine, blocks, tiles.threads, out, left, images, bias, record, **constants)
+        return
+    record["split_stride"] = out.size
+    pieces = F.empty((splits, out.size), np.dtype("f4") if is_half(out.dtype) else out.dtype)
+    GEMM(F.machine, (blocks, splits), tiles.threads, pieces, left, images, None, record, **constants)
+    add_up(F, out, pieces, splits)
+
+
+def describe(task, input_shape, weight_shape, out_size, geometry):
+    """The kernels' last argument, but for how the depth is cut."""
+    record, taps = np.zeros((), CONVOLUTION), prod(weight_shape[2:])
+    images, channels, outputs = input_shape[0], weight_shape[1], weight_shape[0] // geometry.groups
+    (height, width), (out_height, out_width) = two(input_shape[2:], 1), two(out_size, 1)
+    pixels = images * prod(input_shape[2:] if task == INPUT else out_size)
+    rows, columns, depth = ((outputs, pixels, channels * taps), (channels, pixels, outputs * taps),
+                            (outputs, channels * taps, pixels))[task]
+    values = (images, geometry.groups, channels, outputs, height, width, out_height, out_width,
+              *two(geometry.stride, 1), *two(geometry.padding, 0), *two(geometry.dilation, 1), rows, columns, depth,
+              depth)
+    for name, value in zip(FIELDS, values):
+        record[name] = value
+    return record
+
+
+def two(numbers, fill):
+    """The numbers of two dimensions, of which the first is missing where there is only one."""
+    return (fill, *numbers) if len(numbers) == 1 else tuple(numbers)
+
+
+def vector_of(size, dtype):
+    """How many neighbours of rows of so many elements are moved at once."""
+    most = min(4, 16 // dtype.itemsize)
+    return most if size % most == 0 else 1
+
+
+def tile_constants(tiles, vector_a, vector_out):
+    return {"TILE_M": tiles.rows, "TILE_N": tiles.columns, "THREAD_M": tiles.part_rows, "THREAD_N": tiles.part_columns,
+            "DEPTH": tiles.depth, "VECTOR_A": vector_a, "VECTOR_OUT": vector_out}
+
+
+def choose(machine, task, dtype, groups, rows, columns, depth):
+    """The tiles; into how many pieces the depth is cut (for the gradient of the weight, which has many pixels for few
+    elements), and of what size."""
+    def count(t):
+        return -(-rows // t.rows) * -(-columns // t.columns) * groups
+    sizes = [t for t in ((MEDIUM,) if dtype.itemsize == 8 else (LARGE, MEDIUM)) if rows > t.rows // 2]
+    enough = [t for t in sizes if task == WEIGHT or count(t) >= multiprocessors(machine)]
+    tiles = enough[0] if enough else SMALL
+    wanted = min(2 * multiprocessors(machine) // count(tiles), depth // SHORTEST_PIECE, 64) if task == WEIGHT else 1
+    chunk = -(-depth // max(wanted, 1) // 64) * 64 if wanted > 1 else depth
+    return tiles, -(-depth // chunk), chunk
+
+
+def add_up(F, out, pieces, splits):
+    """`out` as the sum of pieces, in their order."""
+    line = Operand(out.size, 1, (), True)
+    p = Problem(1, out.size, 0, (), line, line, None, line)
+    record = record_of(p, {"alpha": 1, "beta": 0}, 1, splits, out.size)
+    COMBINE(F.machine, -(-out.size // 256), 256, out, pieces, None, record, ACTIVATION=0)
+
+
+KERNELS = {"convolution": convolution, "convolution_input": convolution_input, "convolution_weight": convolution_weight}

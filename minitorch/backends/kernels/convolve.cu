@@ -1,0 +1,191 @@
+// Convolution in one or two dimensions and its two gradients, as products of matrices whose one operand is gathered
+// from images on the way to shared memory: nothing is unfolded in memory. And directly, where the matrices would be too
+// thin.
+//
+//   T, U            dtypes of the operands and of the output
+//   TASK            0 the convolution, 1 the gradient of its input, 2 that of its weight
+//   KH, KW          the size of the kernel
+//   TILE_M ...      as in matmul_simt.cu
+//   VECTOR_A        neighbours of the weight that are read at once (TASK 0 and 1)
+//   VECTOR_OUT      neighbours that are written at once
+//
+//   TASK   rows       columns                depth                   row operand           gathered
+//   0      outputs    pixels of the output   taps of the channels    weight                input
+//   1      channels   pixels of the input    taps of the outputs     weight, transposed    gradient
+//   2      outputs    taps of the channels   pixels of the output    gradient              input
+//
+// A tap is a place of the kernel in one channel. `channels` and `outputs` are those of one of the groups.
+#include "simt.cuh"
+
+struct Convolution {
+    int images, groups, channels, outputs, height, width, out_height, out_width;
+    int stride_y, stride_x, pad_y, pad_x, dilation_y, dilation_x;
+    int rows, columns, depth, chunk;
+    i64 split_stride;
+};
+
+// ---- gathering ---------------------------------------------------------------------------------------------
+enum { TAPS = KH * KW };
+
+// The planes that are gathered from, and the pixels that each belongs to a window: sizes of their grids.
+__device__ __forceinline__ int plane_height(const Convolution& c) { return TASK == 1 ? c.out_height : c.height; }
+__device__ __forceinline__ int plane_width(const Convolution& c) { return TASK == 1 ? c.out_width : c.width; }
+__device__ __forceinline__ int planes(const Convolution& c) { return TASK == 1 ? c.outputs : c.channels; }
+__device__ __forceinline__ int grid_height(const Convolution& c) { return TASK == 1 ? c.height : c.out_height; }
+__device__ __forceinline__ int grid_width(const Convolution& c) { return TASK == 1 ? c.width : c.out_width; }
+
+struct Pixel {                                             // the image's planes of this group, and where its window is
+    i64 base;
+    int y, x;
+};
+__device__ __forceinline__ Pixel pixel_of(const Convolution& c, int group, unsigned index) {
+    const unsigned x = index % grid_width(c), rest = index / grid_width(c);
+    const unsigned y = rest % grid_height(c), image = rest / grid_height(c);
+    const i64 base = ((i64)image * c.groups + group) * planes(c) * plane_height(c) * plane_width(c);
+    if (TASK == 1) return {base, int(y) + c.pad_y, int(x) + c.pad_x};
+    return {base, int(y) * c.stride_y - c.pad_y, int(x) * c.stride_x - c.pad_x};
+}
+
+struct Tap {                                               // a plane, and how far into the window
+    int plane, y, x;
+};
+__device__ __forceinline__ Tap tap_of(const Convolution& c, unsigned index) {
+    return {int(index / TAPS), int(index % TAPS / KW) * c.dilation_y, int(index % KW) * c.dilation_x};
+}
+
+// The element that a pixel's window has at a tap; 0 in the padding. In the gradient of the input the window is that of
+// all outputs that the pixel went into; between them there are gaps if the stride is more than 1.
+__device__ __forceinline__ T gathered(const T* data, const Convolution& c, const Pixel& pixel, const Tap& tap) {
+    int y = pixel.y + tap.y, x = pixel.x + tap.x;
+    if (TASK == 1) {
+        y = pixel.y - tap.y, x = pixel.x - tap.x;
+        if (y < 0 || x < 0) return narrow<T>(0);
+        if (c.stride_y > 1) {
+            if (y % c.stride_y) return narrow<T>(0);
+            y /= c.stride_y;
+        }
+        if (c.stride_x > 1) {
+            if (x % c.stride_x) return narrow<T>(0);
+            x /= c.stride_x;
+        }
+    }
+    const int height = plane_height(c), width = plane_width(c);
+    if ((unsigned)y >= (unsigned)height || (unsigned)x >= (unsigned)width) return narrow<T>(0);
+    return data[pixel.base + ((i64)tap.plane * height + y) * width + x];
+}
+
+// Where a row of the output lies: that of its first pixel.
+__device__ __forceinline__ i64 plane_of(const Convolution& c, int group, int row, unsigned image) {
+    return (((i64)image * c.groups + group) * c.rows + row) * grid_height(c) * grid_width(c);
+}
+
+// A tile of the gathered operand. Where pixels are places, a thread has one pixel and takes tap after tap; where they
+// are the depth, a pixel a step for several taps.
+template <bool ALONG_K> struct Gathered : Held<TILE_N, 1, ALONG_K> {
+    typedef Held<TILE_N, 1, ALONG_K> Base;
+    const T* data;
+    const Convolution& c;
+    int group, first, k, k_end;
+    Pixel pixel;
+
+    __device__ __forceinline__ Gathered(const T* data, const Convolution& c, int group, int first, int k, int k_end)
+        : data(data), c(c), group(group), first(first + Base::my_place()), k(k + Base::my_k()), k_end(k_end),
+          pixel(pixel_of(c, group, first + Base::my_place())) {}
+
+    __device__ __forceinline__ void fetch() {
+        if (ALONG_K) pixel = pixel_of(c, group, k);
+        #pragma unroll
+        for (int i = 0; i < Base::COUNT; i++) {
+            const int place = ALONG_K ? first + i * Base::LINES : first, tap = ALONG_K ? place : k + i * Base::LINES;
+            const bool inside = place < c.columns && (ALONG_K ? k : tap) < k_end;
+            this->held[i].at[0] = inside ? gathered(data, c, pixel, tap_of(c, tap)) : narrow<T>(0);
+        }
+        k += DEPTH;
+    }
+};
+
+// A tile of the gradient as the row operand: outputs by pixels.
+struct Gradients : Held<TILE_M, 1, true> {
+    const T* data;
+    const Convolution& c;
+    int group, first, k, k_end;
+
+    __device__ __forceinline__ Gradients(const T* data, const Convolution& c, int group, int first, int k, int k_end)
+        : data(data), c(c), group(group), first(first + line()), k(k + step()), k_end(k_end) {}
+
+    __device__ __forceinline__ void fetch() {
+        const int size = c.out_height * c.out_width;
+        const T* pixel = data + plane_of(c, group, first, k / size) + k % size;
+        #pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            held[i].at[0] = first + i * LINES < c.rows && k < k_end ? pixel[(i64)i * LINES * size] : narrow<T>(0);
+        k += DEPTH;
+    }
+};
+
+// ---- as a product ------------------------------------------------------------------------------------------
+extern "C" __global__ void __launch_bounds__(THREADS)
+convolve(U* out, const T* left, const T* images, const T* bias, const Convolution c) {
+    const TilePlace tile = tile_place(c, blockIdx.x, TILE_M, TILE_N);
+    const Place place = thread_place();
+    const int group = tile.batch, k_begin = blockIdx.y * c.chunk, k_end = min(k_begin + c.chunk, c.depth);
+    Gathered<TASK == 2> next_b(images, c, group, tile.column, k_begin, k_end);
+    Acc sums[THREAD_M][THREAD_N] = {};
+#if TASK == 2
+    Gradients next_a(left, c, group, tile.row, k_begin, k_end);
+#else
+    left += (i64)group * c.rows * c.depth;
+    Tile<TILE_M, VECTOR_A, true> next_a(left, c.depth, 1, tile.row, c.rows, k_begin, k_end);
+#endif
+    multiply<true, TASK == 2>(sums, next_a, next_b, place, k_begin, k_end);
+
+    const int size = grid_height(c) * grid_width(c);
+    #pragma unroll
+    for (int j = 0; j < THREAD_N; j += VECTOR_OUT) {
+        const int column = tile.column + place.column + in_groups(j, LANES_N);
+        if (column >= c.columns) continue;
+        #pragma unroll
+        for (int i = 0; i < THREAD_M; i++) {
+            const int row = tile.row + place.row + in_groups(i, LANES_M);
+            if (row >= c.rows) continue;
+            const Acc add = bias ? widen(bias[group * c.rows + row]) : Acc(0);
+            Vector<U, VECTOR_OUT> done;
+            #pragma unroll
+            for (int v = 0; v < VECTOR_OUT; v++) done.at[v] = narrow<U>(sums[i][j + v] + add);
+            const i64 at = TASK == 2 ? ((i64)group * c.rows + row) * c.columns + column + blockIdx.y * c.split_stride
+                                     : plane_of(c, group, row, column / size) + column % size;
+            store_vector(out + at, done);
+        }
+    }
+}
+
+// ---- directly ----------------------------------------------------------------------------------------------
+// For few rows a group, as in depthwise convolution: a thread for each element of the output.
+extern "C" __global__ void __launch_bounds__(256)
+convolve_direct(U* out, const T* left, const T* images, const T* bias, const Convolution c, i64 count) {
+    const i64 index = blockIdx.x * 256LL + threadIdx.x;
+    if (index >= count) return;
+    const int size = grid_height(c) * grid_width(c), channel = index / size % (c.groups * c.rows);
+    const int group = channel / c.rows;
+    const Pixel pixel = pixel_of(c, group, index / size / (c.groups * c.rows) * size + index % size);
+    left += (i64)channel * c.depth;
+    Acc sum = bias ? widen(bias[channel]) : Acc(0);
+    for (int k = 0; k < c.depth; k++) sum += widen(left[k]) * widen(gathered(images, c, pixel, tap_of(c, k)));
+    out[index] = narrow<U>(sum);
+}
+
+// The gradient of a weight with few elements a group: a block for each.
+extern "C" __global__ void __launch_bounds__(256)
+convolve_direct_weight(U* out, const T* left, const T* images, const Convolution c) {
+    __shared__ Acc parts[32];
+    const int tap = blockIdx.x % c.columns, output = blockIdx.x / c.columns, group = output / c.rows;
+    const int size = c.out_height * c.out_width;
+    const Tap place = tap_of(c, tap);
+    Acc sum = 0;
+    for (int k = threadIdx.x; k < c.depth; k += 256) {
+        const T g = left[plane_of(c, group, output % c.rows, k / size) + k % size];
+        sum += widen(g) * widen(gathered(images, c, pixel_of(c, group, k), place));
+    }
+    sum = block_reduce(sum, Add(), Acc(0), parts);
+    if (threadIdx.x == 0) out[blockIdx.x] = narrow<U>(sum);
+}

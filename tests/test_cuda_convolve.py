@@ -1,0 +1,107 @@
+"""The CUDA kernels of convolution and its gradients against the reference in float64: geometries, groups, tiles."""
+
+import numpy as np
+import pytest
+from kernel_checks import DTYPES, check_resources, close, device, put, reference, rounding, run, same_in_every_order
+from kernel_checks import unit as unit_of
+
+import minitorch
+import minitorch.nn.functional as F
+from minitorch.backends.cuda import convolve, product
+from minitorch.ops.conv import Geometry
+
+f16, bf16, f32, f64 = DTYPES.values()
+TASKS = ("convolution", "convolution_input", "convolution_weight")
+
+
+def tasks(images, channels, outputs, size, kernel, geometry, dtype, seed=0):
+    """The name, inputs and attributes of the three ops of one convolution."""
+    rng = np.random.default_rng(seed)
+    x, w, b, y = [rng.normal(size=s).astype(dtype) for s in (
+        (images, channels, *size), (outputs, channels // geometry.groups, *kernel), (outputs,),
+        (images, outputs, *geometry.out_size(size, kernel)))]
+    return {"convolution": ([x, w, b], dict(geometry=geometry)),
+            "convolution_input": ([y, w], dict(geometry=geometry, size=size)),
+            "convolution_weight": ([x, y], dict(geometry=geometry, size=kernel))}
+
+
+def check(name, arrays, attrs, layout="dense"):
+    """A task by its kernel; no further from the exact result than gamma_n times the sums of sizes."""
+    got, names = run(name, arrays, attrs, layout)
+    wanted, = reference(name, arrays, attrs)
+    sizes, = reference(name, [abs(x) for x in arrays], attrs)
+    n = arrays[0].size if name == "convolution_weight" else arrays[1].size
+    assert got[0].dtype == arrays[0].dtype
+    close(got[0], wanted, (n + 2) * unit_of(got[0].dtype) * sizes + rounding(got[0].dtype) * abs(wanted) + 1e-30)
+    same_in_every_order(lambda: run(name, arrays, attrs, layout)[0], got)
+    return names
+
+
+PLAIN = (2, 5, 8, (9, 10), (3, 3), Geometry((1, 1), (1, 1), (1, 1), 1), f32)
+UNEVEN = (2, 8, 10, (9, 7), (3, 2), Geometry((2, 1), (1, 0), (1, 2), 2), f32)
+DEPTHWISE = (2, 6, 6, (8, 7), (3, 3), Geometry((2, 2), (1, 1), (1, 1), 6), f16)
+ROWS = (3, 4, 6, (17,), (5,), Geometry((1,), (2,), (1,), 1), f64)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("case", "kernels"), [(PLAIN, ["convolve"] * 3), (UNEVEN, ["convolve"] * 3),
+                                               (DEPTHWISE, ["convolve_direct"] * 2 + ["convolve_direct_weight"]),
+                                               (ROWS, ["convolve"] * 3)], ids=["plain", "uneven", "depthwise", "rows"])
+def test_geometries(case, kernels, task):
+    names = check(task, *tasks(*case)[task])
+    assert names[-1] == kernels[TASKS.index(task)]
+
+
+def test_other_layouts_and_sizes_of_the_same_kernels():
+    wide = (1, 5, 12, (6, 6), *PLAIN[4:])
+    for case, layout in ((PLAIN, "transposed"), (wide, "gaps")):
+        for task in TASKS:
+            check(task, *tasks(*case, seed=1)[task], layout)
+
+
+def test_large_tiles_and_pieces(monkeypatch):
+    monkeypatch.setattr(convolve, "multiprocessors", lambda machine: 1)
+    big = (2, 70, 72, (17, 16), (1, 1), Geometry((1, 1), (0, 0), (1, 1), 1), f32)
+    assert check("convolution", *tasks(*big)["convolution"]) == ["convolve"]
+    monkeypatch.setattr(convolve, "multiprocessors", lambda machine: 132)
+    assert check("convolution_weight", *tasks(*big)["convolution_weight"])[-2:] == ["convolve", "combine"]
+
+
+def test_three_dimensions_are_left_to_the_reference():
+    cube = (1, 2, 3, (4, 3, 5), (2, 2, 2), Geometry((1, 1, 1), (1, 0, 1), (1, 1, 1), 1), f32)
+    arrays, attrs = tasks(*cube)["convolution"]
+    got, names = run("convolution", arrays, attrs)
+    assert "convolve" not in names
+    close(got[0], reference("convolution", arrays, attrs)[0], 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4, 4), (2, 0, 3, 4, 4), (2, 2, 0, 4, 4)], ids=str)
+def test_empty(shape):
+    n, c, o, *size = shape
+    case = (n, c, o, tuple(size), (3, 3), PLAIN[5], f32)
+    for task in TASKS:
+        arrays, attrs = tasks(*case)[task]
+        got = device.to_host(device.kernels[task](device, *map(put, arrays), **attrs))
+        shape = {TASKS[0]: (n, o, *size), TASKS[1]: (n, c, *size), TASKS[2]: (o, c, 3, 3)}[task]
+        wanted = arrays[2][:, None, None] if task == TASKS[0] else 0
+        assert got.shape == shape and (got == wanted).all()
+
+
+def test_through_autograd():
+    (x, w, b), _ = tasks(*PLAIN)["convolution"]
+    (_, g), _ = tasks(*PLAIN)["convolution_weight"]
+    found = []
+    for where, dtype in (("cpu", minitorch.float64), (device.device, minitorch.float32)):
+        xs = [minitorch.tensor(t, dtype=dtype, device=where, requires_grad=True) for t in (x, w, b)]
+        out = F.conv2d(*xs, padding=1)
+        out.backward(minitorch.tensor(g, dtype=dtype, device=where))
+        found.append([t.detach().cpu().double().numpy() for t in (out, *[t.grad for t in xs])])
+    for a, b in zip(*found):                               # sums of up to 180 products of numbers below 5
+        assert abs(a - b).max() < 180 * 2.0**-24 * 100
+
+
+@pytest.mark.parametrize(("task", "tiles", "dtype", "arch"), [
+    (0, product.LARGE, f32, "80"), (1, product.LARGE, f32, "90"), (2, product.MEDIUM, f64, "90")], ids=str)
+def test_resources(task, tiles, dtype, arch):
+    check_resources(convolve.GEMM, [dtype, dtype], [arch], TASK=task, KH=3, KW=3,
+                    **convolve.tile_constants(tiles, 1, 1))
