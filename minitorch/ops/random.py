@@ -1,8 +1,8 @@
 """Random tensors, and the methods that overwrite a tensor with random numbers.
 
 The numbers are those of `minitorch.sampling`, from the default generator or a given one: with the same seed those of
-PyTorch on the CPU (docs/randomness.md says how exactly). For a tensor on another device they are drawn on the CPU and
-copied there. Nothing random depends on what was there before: gradients through these functions are zero.
+PyTorch on the CPU (docs/randomness.md says how exactly). CUDA devices and the simulator draw their own, by
+Philox (`minitorch/philox.py`). Nothing random depends on what was there before: gradients through these functions are zero.
 """
 
 import operator
