@@ -416,6 +416,17 @@ def test_flow_of_many_layers_and_steps_stays_small():
     assert f.histograms().table("0").shape == (24, 120)                       # 130 steps, averaged in 120 groups
 
 
+def test_flow_leaves_validation_out():
+    net = nn.Sequential(nn.Linear(2, 2))
+    with viz.flow(net) as f:
+        for _ in range(3):
+            net(torch.ones(1, 2)).sum().backward()
+            with torch.no_grad():
+                net.eval()(torch.ones(5, 2))
+            net.train()
+    assert f.steps == 3 == len(f.activations["0"]) and len(f.updates["0.weight"]) == 3
+
+
 def test_flow_that_has_seen_nothing():
     with viz.flow(nn.Linear(2, 2)) as f:
         pass

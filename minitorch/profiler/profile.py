@@ -43,7 +43,7 @@ class profile:
         with_flops, with_modules, experimental_config, execution_trace_observer, acc_events, use_cuda: accepted.
 
     Only one profile can record at a time: RuntimeError for another. A compiled function (`minitorch.compile`) is one
-    piece to it.
+    event, its backward pass another.
     """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..autograd.grad_mode import is_grad_enabled
 from ..tensor import Tensor
 from . import drawing
 from .drawing import COLOURS, FAINT, INK, Picture, element, number, text
@@ -53,10 +54,10 @@ class Stats:
 def flow(model, top=4.0):
     """Watch `model` while it trains: ``with viz.flow(model) as f: ...``, then look at ``f``.
 
-    Every forward call of the model begins a step. For each layer (a module without children) `f.activations[name]` and
-    `f.gradients[name]` are lists of `Stats`, one a step (None where there was none); `f.updates[name]` has, for each
-    parameter, the ratio of the norm of its change during a step to its norm. `top` is where the histograms of
-    activations end; those of gradients are over powers of ten.
+    Every forward call of the model begins a step, but validation (eval mode under ``no_grad``) is left out. For each
+    layer (a module without children) `f.activations[name]` and `f.gradients[name]` are lists of `Stats`, one a step
+    (None where there was none); `f.updates[name]` has, for each parameter, the ratio of the norm of its change during a
+    step to its norm. `top` is where the histograms of activations end; those of gradients are over powers of ten.
     """
     return Flow(model, top)
 
@@ -73,7 +74,7 @@ class Flow(Picture):
         self.activations = {name: [] for name in self.layers}
         self.gradients = {name: [] for name in self.layers}
         self.updates = {name: [] for name, _ in model.named_parameters()}
-        self._handles, self._before = [], None
+        self._handles, self._before, self._watching = [], None, False
 
     # -- watching ----------------------------------------------------------------------------------------------
     def __enter__(self):
@@ -90,6 +91,9 @@ class Flow(Picture):
 
     def begin(self, module, args):
         """A step begins: fill up the lists and see how far the step before has moved the parameters."""
+        self._watching = is_grad_enabled() or self.model.training
+        if not self._watching:                             # validation
+            return
         self.measure_updates()
         self.steps += 1
         for lists in (self.activations, self.gradients):
@@ -110,7 +114,7 @@ class Flow(Picture):
     def after(self, module, args, output):
         """A layer has run: note its output now and its gradient when it comes."""
         out = output[0] if isinstance(output, (tuple, list)) and output else output
-        if not isinstance(out, Tensor) or not out.is_floating_point() or not self.steps:
+        if not self._watching or not isinstance(out, Tensor) or not out.is_floating_point():
             return
         name, step = self.names[module], self.steps - 1
         self.activations[name][step] = Stats.of(array_of(out), 0.0, self.top)
