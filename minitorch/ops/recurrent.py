@@ -77,85 +77,84 @@ def sigmoid_(xp, x):
 def lstm_forward(xp, gates, w, h, c, extra):
     """``c' = f c + i g``, ``h' = o tanh(c')``; `extra` is ``tanh(c')``."""
     part, product = xp.empty_like(gates[:, 0]), xp.empty_like(h[0])
-    for t in range(len(extra)):
-        a = gates[:, t]
+    for a, h0, h1, c0, c1, tanh_c in zip(gates.swapaxes(0, 1), h[:-1], h[1:], c[:-1], c[1:], extra):
         i, f, g, o = a
-        a += xp.matmul(h[t], w, out=part)
+        a += xp.matmul(h0, w, out=part)
         sigmoid_(xp, a[:2])
         xp.tanh(g, out=g)
         sigmoid_(xp, o)
-        xp.multiply(f, c[t], out=c[t + 1])
-        c[t + 1] += xp.multiply(i, g, out=product)
-        xp.tanh(c[t + 1], out=extra[t])
-        xp.multiply(o, extra[t], out=h[t + 1])
+        xp.multiply(f, c0, out=c1)
+        c1 += xp.multiply(i, g, out=product)
+        xp.tanh(c1, out=tanh_c)
+        xp.multiply(o, tanh_c, out=h1)
 
 
 def lstm_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
     """Fill `dgates` with the gradients of the gates before their nonlinearities; those of h and c at the start."""
     slope, product, dh = xp.empty_like(gates[:, 0]), xp.empty_like(dc), xp.zeros_like(dc)
-    for t in reversed(range(len(extra))):
-        a, d, tanh_c = gates[:, t], dgates[:, t], extra[t]
-        i, f, g, o = a
-        dh += dy[t]
-        xp.multiply(dh, tanh_c, out=d[3])
+    for a, d, c0, tanh_c, g in zip(*map(backwards, (gates, dgates)), c[-2::-1], extra[::-1], dy[::-1]):
+        i, f, new, o = a
+        di, df, dnew, do = d
+        dh += g
+        xp.multiply(dh, tanh_c, out=do)
         dh *= o
         dc += xp.multiply(dh, one_minus_square(xp, tanh_c, product), out=product)
-        xp.multiply(dc, g, out=d[0])
-        xp.multiply(dc, c[t], out=d[1])
-        xp.multiply(dc, i, out=d[2])
+        xp.multiply(dc, new, out=di)
+        xp.multiply(dc, c0, out=df)
+        xp.multiply(dc, i, out=dnew)
         d *= slopes(xp, a, 2, slope)
         dc *= f
-        dh = xp.add.reduce(xp.matmul(d, w, out=slope), 0, out=dh)
+        xp.add.reduce(xp.matmul(d, w, out=slope), 0, out=dh)
     return dh, dc
 
 
 def gru_forward(xp, gates, w, h, c, extra):
     """``n = tanh(gates + r (W h + b))``, ``h' = n + z (h - n)``; `extra` is ``W h + b``, and begins as b."""
     part = xp.empty_like(gates[:, 0])
-    for t in range(len(extra)):
-        r, z, n = gates[:, t]
-        xp.matmul(h[t], w, out=part)
-        both = gates[:2, t]
+    for a, h0, h1, state in zip(gates.swapaxes(0, 1), h[:-1], h[1:], extra):
+        r, z, n = a
+        xp.matmul(h0, w, out=part)
+        both = a[:2]
         both += part[:2]
         sigmoid_(xp, both)
-        extra[t] += part[2]
-        n += xp.multiply(r, extra[t], out=part[2])
+        state += part[2]
+        n += xp.multiply(r, state, out=part[2])
         xp.tanh(n, out=n)
-        xp.subtract(h[t], n, out=h[t + 1])
-        h[t + 1] *= z
-        h[t + 1] += n
+        xp.subtract(h0, n, out=h1)
+        h1 *= z
+        h1 += n
 
 
 def gru_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
     """As for the LSTM; `dpart` are the gradients of ``W h + b``, in which that of n is multiplied by r."""
     slope, dh = xp.empty_like(gates[:, 0]), xp.zeros_like(dc)
-    for t in reversed(range(len(extra))):
-        a, d, p = gates[:, t], dgates[:, t], dpart[:, t]
+    for a, d, p, h0, state, g in zip(*map(backwards, (gates, dgates, dpart)), h[-2::-1], extra[::-1], dy[::-1]):
         r, z, n = a
-        dh += dy[t]
-        xp.multiply(xp.subtract(h[t], n, out=d[1]), dh, out=d[1])
-        xp.multiply(xp.subtract(1, z, out=d[2]), dh, out=d[2])
+        dr, dz, dn = d
+        dh += g
+        xp.multiply(xp.subtract(h0, n, out=dz), dh, out=dz)
+        xp.multiply(xp.subtract(1, z, out=dn), dh, out=dn)
         dh *= z
         slopes(xp, a, 2, slope)
         d[1:] *= slope[1:]
-        xp.multiply(xp.multiply(d[2], extra[t], out=d[0]), slope[0], out=d[0])
+        xp.multiply(xp.multiply(dn, state, out=dr), slope[0], out=dr)
         p[:2] = d[:2]
-        xp.multiply(d[2], r, out=p[2])
+        xp.multiply(dn, r, out=p[2])
         dh += xp.add.reduce(xp.matmul(p, w, out=slope), 0)
     return dh, None
 
 
 def tanh_forward(xp, gates, w, h, c, extra):
-    for t, a in enumerate(gates[0]):
-        a += xp.matmul(h[t], w[0])
-        xp.tanh(a, out=h[t + 1])
+    for a, h0, h1 in zip(gates[0], h[:-1], h[1:]):
+        a += xp.matmul(h0, w[0])
+        xp.tanh(a, out=h1)
 
 
 def relu_forward(xp, gates, w, h, c, extra):
     zero = xp.zeros_like(h[0])                             # much faster than a number
-    for t, a in enumerate(gates[0]):
-        a += xp.matmul(h[t], w[0])
-        xp.maximum(a, zero, out=h[t + 1])
+    for a, h0, h1 in zip(gates[0], h[:-1], h[1:]):
+        a += xp.matmul(h0, w[0])
+        xp.maximum(a, zero, out=h1)
 
 
 def tanh_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
@@ -169,11 +168,16 @@ def relu_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
 def plain_backward(xp, dy, dh, w, dgate, slope, h):
     """Of a plain RNN, `slope` being that of its nonlinearity by its value; `dh` is zeros."""
     out = xp.empty_like(dh)
-    for t in reversed(range(len(dgate))):
-        dh += dy[t]
-        xp.multiply(dh, slope(h[t + 1], out), out=dgate[t])
-        xp.matmul(dgate[t], w[0], out=dh)
+    for d, h1, g in zip(dgate[::-1], h[:0:-1], dy[::-1]):
+        dh += g
+        xp.multiply(dh, slope(h1, out), out=d)
+        xp.matmul(d, w[0], out=dh)
     return dh, None
+
+
+def backwards(gates):
+    """(G, T, B, H) by step, the last one first."""
+    return gates.swapaxes(0, 1)[::-1]
 
 
 def one_minus_square(xp, y, out):
@@ -238,12 +242,8 @@ def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
     if mode == "LSTM":
         c[0] = cell
     extra = xp.zeros_like(h[1:]) if mode in ("LSTM", "GRU") else None
-    with_state = GATES[mode] if mode != "GRU" else 2       # a GRU scales b_hh of n together with W h
-    for bias, several in ((b_ih, GATES[mode]), (b_hh, with_state)):
-        if bias is not None:
-            gates[:several] += bias.reshape(-1, 1, 1, n)[:several]
-    if mode == "GRU" and b_hh is not None:
-        extra += b_hh[2 * n:]
+    if b_ih is not None or b_hh is not None:
+        add_biases(xp, mode, gates, extra, b_ih, b_hh)
     FORWARD[mode](xp, gates, by_gate(xp, w_hh, n, turned=True), h, c, extra)
     y = xp.array(forwards(h[1:], reverse))
     return ((y, xp.array(c[steps])) if mode == "LSTM" else (y,)), gates, h, c, extra
@@ -267,15 +267,30 @@ def recurrent_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
     part = rows if dpart is dgates else dpart.reshape(rows.shape)
     dx = dw = db_ih = db_hh = None
     if needs[0]:
-        dx = add_products(xp, rows, by_gate(xp, w_ih, n)).reshape(input.shape)
+        dx = xp.empty(input.shape, gates.dtype)
+        add_products(xp, dx.reshape(-1, size), rows, by_gate(xp, w_ih, n))
         dx = forwards(dx, reverse)
     if needs[2]:
-        dw = xp.matmul(rows.swapaxes(1, 2), forwards(input, reverse).reshape(-1, size)).reshape(w_ih.shape)
-    dw_hh = xp.matmul(part.swapaxes(1, 2), h[:-1].reshape(-1, n)).reshape(w_hh.shape)
+        dw = product_by_gate(xp, w_ih, rows, forwards(input, reverse))
+    dw_hh = product_by_gate(xp, w_hh, part, h[:-1])
     db_hh = xp.matmul(ones(xp, rows.shape[1], rows.dtype), part).reshape(-1)
     db_ih = db_hh if part is rows else xp.matmul(ones(xp, rows.shape[1], rows.dtype), rows).reshape(-1)
     found = dx, dh, dw, dw_hh, db_ih, db_hh
     return (*found, dc) if mode == "LSTM" else found
+
+
+def add_biases(xp, mode, gates, extra, b_ih, b_hh):
+    """Add both biases to the gates; but a GRU scales the part of n that comes from the state, with its bias."""
+    n = gates.shape[-1]
+    total = xp.zeros(len(gates) * n, gates.dtype)
+    if b_ih is not None:
+        total += b_ih
+    if b_hh is not None:
+        with_state = 2 * n if mode == "GRU" else len(total)
+        total[:with_state] += b_hh[:with_state]
+        if mode == "GRU":
+            extra += b_hh[2 * n:]
+    gates += total.reshape(-1, 1, 1, n)
 
 
 def forwards(x, reverse):
@@ -289,12 +304,18 @@ def by_gate(xp, w, n, turned=False):
     return xp.ascontiguousarray(w.swapaxes(1, 2) if turned else w)
 
 
-def add_products(xp, rows, matrices):
-    """The sum of products gate by gate: (G, N, H) and (G, H, I) to (N, I)."""
-    total = xp.matmul(rows[0], matrices[0])
+def add_products(xp, out, rows, matrices):
+    """Fill `out` with the sum of products gate by gate: (G, N, H) and (G, H, I) to (N, I)."""
+    xp.matmul(rows[0], matrices[0], out=out)
     for x, matrix in zip(rows[1:], matrices[1:]):
-        total += xp.matmul(x, matrix)
-    return total
+        out += xp.matmul(x, matrix)
+
+
+def product_by_gate(xp, w, rows, x):
+    """The gradient of a weight (G H, I) by rows (G, N, H) and what it was multiplied with, (T, B, I)."""
+    out = xp.empty(w.shape, w.dtype)
+    xp.matmul(rows.swapaxes(1, 2), x.reshape(-1, x.shape[-1]), out=out.reshape(len(rows), -1, w.shape[1]))
+    return out
 
 
 def recorded_backward(*inputs, mode, reverse, needs):
