@@ -424,6 +424,47 @@ def by_projection(g, xhat, std):
     return torch.stack(columns, 1)
 
 
+# 11
+also(nb11_softplus=lambda x: torch.logaddexp(x, torch.zeros_like(x)),
+     nb11_log1mexp=lambda x: torch.where(x < 0.5, (-torch.expm1(-x)).log(), torch.log1p(-torch.exp(-x))),
+     nb11_variance=lambda x: ((x - x[0]) - (x - x[0]).mean()).square().sum() / x.numel(),
+     nb11_kahan=math.fsum,
+     nb11_bfloat16=lambda bits: (bits >> 16) + ((bits & 0xFFFF) > 0x8000 or (bits & 0x1FFFF) == 0x18000),
+     nb11_loss_scale=lambda largest: math.ldexp(1.0, math.frexp(65504 / largest)[1] - 1))
+also(nb11_softplus=lambda x: F.softplus(x, threshold=1e9),
+     nb11_variance=lambda x: torch.var(x, correction=0))
+
+
+@solves("nb11.log1mexp")
+def in_pieces(x):
+    out = torch.log1p(-torch.exp(-x))
+    small = x < 0.7
+    out[small] = torch.log(-torch.expm1(-x[small]))
+    return out
+
+
+@solves("nb11.kahan")
+def in_fractions(xs):
+    from fractions import Fraction
+    return float(sum(map(Fraction, xs)))
+
+
+@solves("nb11.bfloat16")
+def by_remainder(bits):
+    upper, lower = divmod(bits, 1 << 16)
+    return upper + (lower > 0x8000 or lower == 0x8000 and upper % 2 == 1)
+
+
+@solves("nb11.loss_scale")
+def by_doubling(largest):
+    s = 1.0
+    while largest * s * 2 <= 65504:
+        s *= 2
+    while largest * s > 65504:
+        s /= 2
+    return s
+
+
 # 14
 @solves("nb14.tests")
 def by_gradcheck(torch):
