@@ -116,15 +116,12 @@ normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts,
         store_row(result + row * columns, g, columns);
     }
 #if WEIGHTS
-    i64 part = this_row();
+    i64 part = this_row() * columns;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) {
-            if (pack_column(p) + v >= columns) continue;
-            weight_parts[part * columns + pack_column(p) + v] = by_weight[p][v];
-            bias_parts[part * columns + pack_column(p) + v] = by_bias[p][v];
-        }
+        if (pack_column(p) >= columns) continue;
+        store_numbers(weight_parts + part + pack_column(p), by_weight[p]);
+        store_numbers(bias_parts + part + pack_column(p), by_bias[p]);
     }
 #endif
 }

@@ -4,13 +4,10 @@
 // for the others. A row is dealt with by THREADS threads (threadIdx.x), ROWS rows by a block (threadIdx.y, only where
 // THREADS is 32), in packs of VECTOR elements, which lie in 16 aligned bytes where the rows allow it.
 #pragma once
-#include "common.cuh"
+#include "packs.cuh"
 
 #ifndef ROWS
 #define ROWS 1
-#endif
-#ifndef VECTOR
-#define VECTOR 1
 #endif
 
 typedef compute<T> Wide;

@@ -7,13 +7,10 @@
 //
 // T is the dtype of the values, U that of the indices. An index outside its dimension is written to nothing and reads
 // NaN (0 for integers).
-#include "common.cuh"
+#include "packs.cuh"
 
 enum { BLOCK = 256, CHUNK = 32 };
 typedef compute<T> Wide;
-#ifndef VECTOR
-#define VECTOR 1
-#endif
 
 __device__ __forceinline__ T missing() {
     if constexpr (is_floating<T>::value) return narrow<T>(Wide(__int_as_float(0x7fffffff)));
@@ -115,9 +112,7 @@ sum_runs(T* __restrict__ out, Wide* __restrict__ heads, Wide* __restrict__ tails
         if (!ends && i < last) continue;
         Wide* part = (head ? heads : tails) + chunk * columns + column;
         if (ends && !head) add_to(out + at.to + key * inner, sum);
-        else
-#pragma unroll
-            for (int v = 0; v < VECTOR; v++) part[v] = sum[v];
+        else store_numbers(part, sum);
         head = false;
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) sum[v] = 0;
@@ -134,11 +129,10 @@ join_runs(T* __restrict__ out, const Wide* __restrict__ heads, const Wide* __res
     u32 key = keys[next - 1];
     bool begins_here = first == 0 || keys[first - 1] != key;
     if (key >= size || keys[next] != key || !begins_here) return;
-    Wide sum[VECTOR];
-#pragma unroll
-    for (int v = 0; v < VECTOR; v++) sum[v] = tails[chunk * columns + column + v];
+    Wide sum[VECTOR], part[VECTOR];
+    load_numbers(sum, tails + chunk * columns + column);
     for (; next < n && keys[next] == key; next += CHUNK) {
-        const Wide* part = heads + next / CHUNK * columns + column;
+        load_numbers(part, heads + next / CHUNK * columns + column);
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) sum[v] += part[v];
     }

@@ -2,9 +2,10 @@
 //
 // It waits for nothing and its result depends on the keys only, so sums that follow its order are the same in every run.
 // A tile of TILE keys belongs to a block; within it each warp has a run of neighbours, so that order is kept.
-#include "common.cuh"
+#define VECTOR 8
+#include "packs.cuh"
 
-enum { BLOCK = 256, ROUNDS = 8, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, EACH = 8 };
+enum { BLOCK = 256, ROUNDS = 8, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, EACH = VECTOR };
 
 // Where round `round` of this thread is.
 __device__ __forceinline__ i64 place_of(int round) {
@@ -23,7 +24,8 @@ count_digits(u32* __restrict__ counts, const u32* __restrict__ keys, i64 n, int 
     counts[threadIdx.x * (i64)gridDim.x + blockIdx.x] = own[threadIdx.x];
 }
 
-// Each element becomes the sum of those before it. One block of 1024 threads, EACH elements a thread and step.
+// Each element becomes the sum of those before it; n is a multiple of EACH. One block of 1024 threads, EACH elements a
+// thread and step.
 extern "C" __global__ void __launch_bounds__(1024)
 sums_before(u32* __restrict__ counts, i64 n) {
     __shared__ u32 of_warp[2][WARP];
@@ -31,12 +33,10 @@ sums_before(u32* __restrict__ counts, i64 n) {
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, turn = 0;
     for (i64 start = 0; start < n; start += 1024 * EACH, turn ^= 1) {
         i64 first = start + threadIdx.x * EACH;
-        u32 own[EACH], total = 0;
+        u32 own[EACH] = {}, total = 0;
+        if (first < n) load_numbers(own, counts + first);
 #pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            own[k] = first + k < n ? counts[first + k] : 0;
-            total += own[k];
-        }
+        for (int k = 0; k < EACH; k++) total += own[k];
         u32 before = total;                                // up to and including this thread, within the warp
 #pragma unroll
         for (int step = 1; step < WARP; step *= 2) {
@@ -56,9 +56,11 @@ sums_before(u32* __restrict__ counts, i64 n) {
         before += carried - total + (warp ? earlier : 0);
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            if (first + k < n) counts[first + k] = before;
-            before += own[k];
+            u32 here = own[k];
+            own[k] = before;
+            before += here;
         }
+        if (first < n) store_numbers(counts + first, own);
         carried += all;
     }
 }
