@@ -36,7 +36,8 @@ def large():
     found = []
     for f in (lambda x: F.gelu(x, approximate="tanh"), F.gelu, minitorch.sigmoid, lambda x: minitorch.softmax(x, -1),
               lambda x: minitorch.log_softmax(x, -1), lambda x: F.layer_norm(x, x.shape[-1:]),
-              lambda x: F.rms_norm(x, x.shape[-1:]), lambda x: x.where(x > 0, -x)):
+              lambda x: F.rms_norm(x, x.shape[-1:]), lambda x: x.where(x > 0, -x), lambda x: x - x.mean(-1, True),
+              lambda x: x + x.sum(0)):
         x = draw(530, 1000)
         with minitorch.no_grad():
             found.append(f(x).numpy())
@@ -57,7 +58,7 @@ def test_without_a_lever_the_results_are_the_same(lever, expected):
         found = train(), large()
     for a, b in zip([x for part in found for x in part], [x for part in expected for x in part]):
         assert a.dtype == b.dtype
-        np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-4)
 
 
 def test_levers_are_put_back():

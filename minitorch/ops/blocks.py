@@ -85,6 +85,16 @@ def numbers(xp, dtype, *values):
     return [xp.array(x, dtype) for x in values]
 
 
+def is_matrix(x):
+    """Whether BLAS can read an array as the rows of a matrix."""
+    return x.flags.c_contiguous and x.dtype.kind == "f" and x.itemsize > 2 and x.size > 0
+
+
+def row_sums(xp, rows):
+    """(N, D) to (N,): the sums over D of contiguous float32 or float64, as a product with ones."""
+    return xp.dot(rows, ones(xp, rows.shape[1], rows.dtype))
+
+
 def column_sums(xp, rows):
     """(N, D) to (D,): the sums over N of contiguous float32 or float64, as a product with ones."""
     return rows.T.dot(ones(xp, len(rows), rows.dtype))

@@ -5,6 +5,7 @@ Extremes are in `extreme.py`, norms in `norms.py`, what needs an order in `sort.
 """
 
 from ..op import composite, op
+from .blocks import column_sums, is_matrix, row_sums
 
 
 # ---- dimensions --------------------------------------------------------------------------------------------
@@ -64,6 +65,23 @@ def count(shape, dim):
     return n
 
 
+def add_up(F, x, dim, keepdim):
+    """The sum over `dim` of floats.
+
+    Over the first or the last dimension of many contiguous numbers it is a product with ones, three times as fast; not
+    over more than 8,192, as NumPy adds long rows in pairs, which is more exact.
+    """
+    n = x.ndim
+    if dim.__class__ is int and n > 1 and x.size >= 2048 and F.block is not None and is_matrix(x):
+        if dim in (-1, n - 1) and x.shape[-1] <= 8192:
+            out = row_sums(F.xp, x.reshape(-1, x.shape[-1]))
+            return out.reshape(*x.shape[:-1], 1) if keepdim else out if n == 2 else out.reshape(x.shape[:-1])
+        if dim in (0, -n) and len(x) <= 8192:
+            out = column_sums(F.xp, x.reshape(len(x), -1))
+            return out.reshape(1, *x.shape[1:]) if keepdim else out if n == 2 else out.reshape(x.shape[1:])
+    return F.xp.add.reduce(x, dim, None, None, keepdim)
+
+
 # ---- sums and means ----------------------------------------------------------------------------------------
 @op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
@@ -74,7 +92,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
         dim = axes(input, dim)
     elif not keepdim and kept is None:                     # into an array, as the sum of all would come as a number
         return F.xp.add.reduce(input, None, None, F.xp.empty((), input.dtype), False)
-    return F.xp.add.reduce(input, dim, kept, None, keepdim)
+    return F.xp.add.reduce(input, dim, kept, None, keepdim) if kept else add_up(F, input, dim, keepdim)
 
 
 @op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(
@@ -86,7 +104,7 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
                            f"complex dtype. Got: {input.dtype}; use x.float().mean() or mean(dtype=...)")
     if dim is not None:
         dim = axes(input, dim)
-    total = F.xp.add.reduce(input, dim, None, None, keepdim)
+    total = add_up(F, input, dim, keepdim)
     n = count(input.shape, dim)
     if total.__class__ is F.ndarray:
         total /= n if n else float("nan")

@@ -8,7 +8,7 @@ from operator import index
 from ..dtypes import float64
 from ..errors import worded
 from ..op import method, op
-from .blocks import column_sums
+from .blocks import column_sums, is_matrix
 
 
 def ints(sizes):
@@ -39,11 +39,6 @@ def sum_to(F, input, *, shape):
     axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
     whole = None if input.dtype.kind in "fc" else "int64"
     return F.xp.add.reduce(input, axes, whole, keepdims=True).reshape(shape)
-
-
-def is_matrix(x):
-    """Whether BLAS can read an array as the rows of a matrix."""
-    return x.flags.c_contiguous and x.dtype.kind == "f" and x.itemsize > 2 and x.size > 0
 
 
 @op(view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),

@@ -11,7 +11,7 @@ import contextlib
 from ..autograd import engine
 from ..backends import cpu, threads
 from ..op import OPS
-from ..ops import blocks, embedding, shape, softmax
+from ..ops import blocks, embedding, reduce, shape, softmax
 from ..optim import pieces
 
 __all__ = ["LEVERS", "without"]
@@ -21,6 +21,10 @@ def add_at(xp, index, rows, n):
     out = xp.zeros((n, rows.shape[1]), rows.dtype)
     xp.add.at(out, index, rows)
     return out
+
+
+def no_matrix(x):
+    return False
 
 
 def plain_total(F, x, dim):
@@ -34,7 +38,8 @@ LEVERS = {
     "rows without buffers": [(blocks, "BUFFERED", (0, 0))],
     "lean forward passes": [(row, "lean", None) for row in OPS.values() if row.lean is not None],
     "one shift for a block": [(softmax, "LEVEL", (0, 0))],
-    "sums as products": [(shape, "is_matrix", lambda x: False), (softmax, "total", plain_total)],
+    "sums as products": [(shape, "is_matrix", no_matrix), (reduce, "is_matrix", no_matrix),
+                         (softmax, "total", plain_total)],
     "gradients added in place": [(engine, "ALONE", -1)],
     "rows added by rank": [(embedding, "sum_rows", add_at)],
     "kernels": [(cpu, "kernels", {})],
