@@ -173,6 +173,19 @@ def test_collapse_joins_the_calls_of_a_module():
         view.collapse("Function")
 
 
+def test_collapse_of_a_model_with_parameters_of_its_own():
+    attend = nn.MultiheadAttention(8, 2)
+    x = torch.randn(4, 1, 8)
+    view = viz.graph(attend(x, x + 1, x + 2)[0].sum(), attend).collapse()
+    check(view)
+    labels = [v.label for v in view.vertices]
+    assert "MultiheadAttention" in labels and "out_proj" in labels and "leaf" not in {v.kind for v in view.vertices}
+    seen = set()
+    for v in view.vertices:                                                   # each after what it reads
+        assert all(p.key in seen for p, _ in v.parents if p is not None)
+        seen.add(v.key)
+
+
 def test_collapse_wants_a_model():
     with pytest.raises(ValueError, match="model"):
         diamond()[2].graph().collapse()

@@ -153,6 +153,16 @@ def transposed_work(out, grad, weight, *rest):
     return convolution_work(grad, out, weight)
 
 
+def attention_work(out, query, key, value, *rest):
+    """The products of queries with keys, and of weights with values."""
+    return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
+
+
+def recurrent_work(out, input, hidden, w_ih, w_hh, *rest):
+    """Both matrices, for every step of every sequence."""
+    return 2 * input.shape[0] * input.shape[1] * (int(w_ih.size) + int(w_hh.size))
+
+
 WORK = {**dict.fromkeys(("linear", "matmul", "gemm", "mm", "bmm", "mv", "dot", "attention_weights"), product_work),
         "addmm": lambda out, input, a, b: product_work(out, a, b), "convolution": convolution_work,
-        "convolution_input": transposed_work}
+        "convolution_input": transposed_work, "attention": attention_work, "recurrent": recurrent_work}

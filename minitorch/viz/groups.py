@@ -18,7 +18,7 @@ def grouped(vertices, depth):
         made.setdefault(members[v.key], []).append(v)
     box_of = {}
     for key, inside in made.items():
-        box = inside[0] if len(inside) == 1 and not head(inside[0], depth) else module_box(key, inside, depth)
+        box = module_box(key, inside, depth) if inside[0].kind == "op" and head(inside[0], depth) else inside[0]
         box_of.update((v.key, box) for v in inside)
     boxes = {id(b): b for b in box_of.values()}
     links = {id(b): outside_parents(b, made[members[b.key]] if b.kind != "module" else made[b.key], box_of)
@@ -27,12 +27,19 @@ def grouped(vertices, depth):
         box.parents = links[found]
     used = {id(p) for b in boxes.values() for p, _ in b.parents if p is not None}
     root = box_of[vertices[-1].key]
-    return sorted((b for b in boxes.values() if id(b) in used or b is root), key=lambda b: order(vertices, box_of, b))
+    return in_order([b for b in boxes.values() if id(b) in used or b is root])
 
 
-def order(vertices, box_of, box):
-    """A box stands where its last call stands."""
-    return max(i for i, v in enumerate(vertices) if box_of[v.key] is box)
+def in_order(boxes):
+    """The boxes, each after those that it reads, else as they come."""
+    made, waiting = {}, list(boxes)
+    while waiting:
+        left = []
+        for box in waiting:
+            ready = all(p is None or id(p) in made for p, _ in box.parents)
+            made.update({id(box): box}) if ready else left.append(box)
+        waiting = left
+    return list(made.values())
 
 
 def outside_parents(box, inside, box_of):
@@ -42,13 +49,14 @@ def outside_parents(box, inside, box_of):
     found = {}
     for v in inside:
         for p, name in v.parents:
-            if p is not None and box_of[p.key] is not box and not is_own(p, box):
+            if p is not None and box_of[p.key] is not box and not is_own(p, inside[-1]):
                 found.setdefault(id(box_of[p.key]), (box_of[p.key], name))
     return list(found.values())
 
 
-def is_own(leaf, box):
-    return leaf.kind == "leaf" and leaf.name.startswith(box.label + ".")
+def is_own(leaf, call):
+    """Whether a leaf is a parameter of the module that a call belongs to, or of one within it."""
+    return leaf.kind == "leaf" and bool(leaf.module) and f"{leaf.module}.".startswith(f"{call.module}.")
 
 
 def module_box(key, inside, depth):

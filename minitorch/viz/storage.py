@@ -4,6 +4,7 @@
 `alias` shows several: which of them look at the same memory, and at which elements of it.
 """
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,13 +110,11 @@ class Layout(Picture):
 
     def elements(self):
         """(index, position) for each element that is drawn, in the order of indices."""
-        lead = len(self.memory.shape) - 2
+        n = len(self.memory.shape)
         for place, rows, columns in self.grids:
-            for i in rows:
-                for j in columns:
-                    index = (*place, i, j)[-len(self.memory.shape):] if self.memory.shape else ()
-                    index = index if lead >= 0 else index[-len(self.memory.shape):] if self.memory.shape else ()
-                    yield index, self.memory.position(index)
+            for i, j in itertools.product(rows, columns):
+                index = (*place, i, j)[-n:] if n else ()
+                yield index, self.memory.position(index)
 
     def text(self):
         """The facts, and the drawn elements with their positions."""

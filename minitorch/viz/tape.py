@@ -108,7 +108,7 @@ class Names:
             for name, p in [*module._parameters.items(), *module._buffers.items()]:
                 if p is not None:
                     self.note(p, f"{path}.{name}" if path else name)
-                    self.modules.setdefault(p, path)
+                    self.modules.setdefault(p, path or type(model).__name__)
 
     def note_scope(self, scope):
         from ..nn import Module
@@ -191,7 +191,8 @@ def vertex(key, place, names, values):
         made.module = next((names.modules[p] for p in place.parents if p in names.modules), "")
         return made
     grad = None if place._grad is None else numpy_of(place.backend, place._grad.array)
-    return Vertex(key, place, "leaf", name or "leaf", tuple(place.array.shape), name, "", known, grad)
+    return Vertex(key, place, "leaf", name or "leaf", tuple(place.array.shape), name, "", known, grad,
+                  module=names.modules.get(place, ""))
 
 
 def numpy_of(backend, array):
