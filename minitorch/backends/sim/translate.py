@@ -79,10 +79,10 @@ def translate(text):
         if variable.space in ("global", "const"):
             out.append(declare_global(variable, names, program))
     functions = [f for f in module.functions.values() if f.body is not None]
+    shared = shared_variables(module)
     out += [signature(f) + ";\n" for f in functions if not f.is_entry]
     for function in functions:
-        writer = Writer(module, function, program, names)
-        out.append(writer.run())
+        out.append(Writer(module, function, program, names, shared).run())
     out.append(globals_table(program))
     return "".join(out), program
 
@@ -124,7 +124,7 @@ class Writer:
     between the type of the instruction and that of the register; `address`; `site`.
     """
 
-    def __init__(self, module, function, program, names):
+    def __init__(self, module, function, program, names, shared):
         self.module, self.function, self.program, self.globals = module, function, program, names
         self.registers = [{}]                           # for each open scope: PTX name -> (type, C++ name)
         self.memory = [{}]                              # for each open scope: name -> C++ name of .local and .param
@@ -135,7 +135,7 @@ class Writer:
         self.used = used_names(function.body)
         self.called = called_functions(module, function)
         self.shared, self.static_shared, self.dynamic = {}, 0, False
-        self.place_shared()
+        self.place_shared(*shared)
         self.labels = label_scopes(function.body)
         self.seen_labels = set()
         self.flush_all = all(flushes(f) for f in self.called)
@@ -173,20 +173,9 @@ class Writer:
             function.name, "K_" + symbol(function.name), parameters, function.max_threads, self.static_shared,
             variables, min(sizes), partial, self.flush_all, self.dynamic)
 
-    def place_shared(self):
-        """Give each shared variable that the function or what it calls uses its offset; the dynamic part comes last.
-
-        Device functions are translated once, so what they use is placed the same for all: such modules place every
-        variable for every kernel.
-        """
-        inner = {v.name: v for f in self.module.functions.values() for v in f.body or ()
-                 if isinstance(v, Variable) and v.space == "shared"}
-        outer = {v.name: v for v in self.module.variables.values() if v.space == "shared"}
-        known = {**outer, **inner}
-        has_functions = any(not f.is_entry and f.body is not None and used_names(f.body) & known.keys()
-                            for f in self.module.functions.values())
-        if not has_functions:
-            known = {name: v for name, v in known.items() if name in self.used}
+    def place_shared(self, shared, all_alike):
+        """Give each shared variable that the function uses its offset; the dynamic part comes last."""
+        known = {name: v for name, v in shared.items() if all_alike or name in self.used}
         offset, dynamic_align = 0, 16
         for name, variable in known.items():
             if variable.length is None:
@@ -423,6 +412,18 @@ def used_names(body):
                 names.update(re.findall(r"[%$\w]+", operand))
             names.add(statement.guard.lstrip("!"))
     return names
+
+
+def shared_variables(module):
+    """The variables in shared memory by name, and whether they must lie at the same place for all kernels.
+
+    They must where device functions use some: those are translated once, whoever calls them.
+    """
+    inner = [v for f in module.functions.values() for v in f.body or ()
+             if isinstance(v, Variable) and v.space == "shared"]
+    known = {v.name: v for v in (*module.variables.values(), *inner) if v.space == "shared"}
+    alike = any(used_names(f.body) & known.keys() for f in module.functions.values() if not f.is_entry)
+    return known, alike
 
 
 def label_scopes(body):
