@@ -109,7 +109,10 @@ def main():
         libraries = ["minitorch", *args.vs.split(",")]
         gated = [name for name in names if load_rows()[name].gate is not None]
         for mode in ["one"] if args.quick else args.modes.split(","):
-            run_mode(mode, names if mode == "one" or args.only else gated, libraries + (["numpy"] if mode == "one" else []), args, python, found)
+            if mode == "one":
+                run_mode(mode, names, [*libraries, "numpy"], args, python, found)
+            else:
+                run_mode(mode, names if args.only else gated, libraries, args, python, found)
         if "memory" in others or any(name in PEAKS for name in names) and not args.quick:
             asked = [name for name in PEAKS if name in names or re.search(args.only, "memory")]
             found.setdefault("memory", {}).update(peaks(libraries, asked, python))
