@@ -1,0 +1,59 @@
+"""Interpolation along the last dimensions, one after the other, and its transpose: `kernels/resize.cu`."""
+
+import functools
+
+import numpy as np
+
+from ..base import takes_halves
+from .kernel import Kernel
+from .rows import decline, dense, is_float, split_at, wide
+
+__all__ = ["KERNELS"]
+
+RESAMPLE = Kernel("resize.cu", "resample", "U* out, const T* input, const i32* starts, const i32* places, "
+                  "const V* weights, u32 total, u32 length, u32 size, u32 after")
+
+
+def table(F, taps, transposed, dtype):
+    """Starts, places and weights of a map, or of its transpose, on the device, and how many outputs it has."""
+    place, weight = np.asarray(taps.place, np.int32), np.asarray(taps.weight, "float64")
+    return on_device(F, place.shape, place.tobytes(), weight.tobytes(), taps.size, transposed, dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def on_device(F, shape, place, weight, size, transposed, dtype):
+    place = np.frombuffer(place, np.int32).reshape(-1)
+    weight, output = np.frombuffer(weight, "float64"), np.repeat(np.arange(shape[0], dtype=np.int32), shape[1])
+    kept = weight != 0
+    to, of, weight = (place if transposed else output)[kept], (output if transposed else place)[kept], weight[kept]
+    length = size if transposed else shape[0]
+    order = np.argsort(to, kind="stable")
+    starts = np.searchsorted(to[order], np.arange(length + 1)).astype(np.int32)
+    return [F.from_host(x) for x in (starts, of[order], weight[order].astype(dtype))], length
+
+
+def map_dims(F, x, taps, transposed):
+    """Each map, or its transpose, applied to its dimension; in between in what kernels compute in."""
+    dtype, sums, first = x.dtype, wide(F, x.dtype), x.ndim - len(taps)
+    todo = [(first + d, tap) for d, tap in enumerate(taps) if tap is not None]
+    for k, (d, tap) in enumerate(todo):
+        arrays, length = table(F, tap, transposed, sums)
+        _, size, after = split_at(x.shape, d)
+        shape = (*x.shape[:d], length, *x.shape[d + 1:])
+        out = F.empty(shape, dtype if k == len(todo) - 1 else sums)
+        RESAMPLE(F.machine, -(-out.size // 256), 256, out, dense(F, x), *arrays, out.size, length, size, after)
+        x = out
+    return x if todo else x.copy()
+
+
+def mapped(name, transposed):
+    def kernel(F, x, *, taps):
+        sizes = [(tap.size, len(tap.place)) for tap in taps if tap is not None]
+        largest = max([x.size, *[x.size * max(s) // max(min(s), 1) for s in sizes]])
+        if not is_float(x.dtype) or not x.size or largest >= 2**31 or any(0 in s for s in sizes):
+            return decline(F, name, x, taps=taps)
+        return map_dims(F, x, taps, transposed)
+    return takes_halves(kernel)
+
+
+KERNELS = {"resample": mapped("resample", False), "resample_backward": mapped("resample_backward", True)}
