@@ -1,6 +1,7 @@
 """The main job: train a small convolutional network on handwritten digits, and show what it learned.
 
     python -m minitorch demo
+    python -m minitorch demo --device sim     # some steps on the CUDA simulator, beside the same on the CPU
 
 The digits come with the package. Progress needs tqdm and the pictures matplotlib (extra ``demo``); without them the
 training is the same, and the program says what is missing.
@@ -20,6 +21,8 @@ def main(argv=None):
 
     minitorch.manual_seed(args.seed)
     train, test = load(args.data, args.root)
+    if args.device.startswith("sim"):
+        return side_by_side(train, args)
     model = network(nn, train[0].shape[-1]).to(args.device)
     count = sum(p.numel() for p in model.parameters())
     print(f"{len(train[0])} training and {len(test[0])} test images of {train[0].shape[-2]}x{train[0].shape[-1]} "
@@ -45,7 +48,8 @@ def parse(argv):
     parser.add_argument("--data", choices=["digits", "mnist"], default="digits",
                         help="the 8x8 digits that come with the package, or MNIST (downloaded)")
     parser.add_argument("--root", default="data", help="where downloaded data are kept")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or sim")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, or sim: the CUDA kernels without a GPU")
+    parser.add_argument("--steps", type=int, default=5, help="how many steps on sim, which is slow (default: 5)")
     parser.add_argument("--epochs", type=int, default=0, help="default: 15 for the digits, 3 for MNIST")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--lr", type=float, default=2e-3)
@@ -67,16 +71,53 @@ def load(data, root):
     return [(part.data.unsqueeze(1).float() / 255, part.targets) for part in parts]
 
 
-def network(nn, side):
+def network(nn, side, dropout=0.3):
     """Two convolutions and two linear layers; `side` is the height and width of the images."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Dropout(0.3),
+        nn.Dropout(dropout),
         nn.Linear(32 * (side // 2) ** 2, 64), nn.ReLU(),
         nn.Linear(64, 10))
+
+
+def side_by_side(data, args):
+    """Train on the simulator and on the CPU from the same start and say how far they differ; 1 if by too much.
+
+    Without dropout: devices draw random numbers of their own. Losses and outputs may differ by a few roundings of
+    float32, which grow from step to step.
+    """
+    import copy
+
+    from minitorch import nn, optim
+    count, steps = min(args.batch_size, 16), args.steps
+    print(f"{steps} steps of {count} images on the processor and, kernel by kernel, on the CUDA simulator (the first "
+          f"step compiles)")
+    models = [network(nn, data[0].shape[-1], dropout=0.0)]
+    models.append(copy.deepcopy(models[0]).to(args.device))
+    optimizers = [optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.01) for model in models]
+    criterion, worst = nn.CrossEntropyLoss(), 0.0
+    for step in range(steps):
+        started = time.perf_counter()
+        batch = [x[step * count:(step + 1) * count] for x in data]
+        outputs, losses = [], []
+        for model, optimizer, device in zip(models, optimizers, ("cpu", args.device)):
+            images, labels = [x.to(device) for x in batch]
+            optimizer.zero_grad()
+            outputs.append(model(images))
+            loss = criterion(outputs[-1], labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        difference = (outputs[0] - outputs[1].cpu()).abs().max().item() / outputs[0].abs().max().item()
+        worst = max(worst, difference)
+        print(f"step {step + 1}  loss {losses[0]:.6f} on cpu, {losses[1]:.6f} on {args.device}  outputs differ by "
+              f"{difference:.1e}  ({time.perf_counter() - started:.1f} s)")
+    agree = worst < 1e-3
+    print("the two agree" if agree else f"the two do not agree: outputs differ by {worst:.1e} of the largest")
+    return 0 if agree else 1
 
 
 def train_epoch(model, optimizer, schedule, data, args, label):

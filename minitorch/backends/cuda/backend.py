@@ -18,6 +18,7 @@ class CUDA(Backend):
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
+        self.plans = {}                                    # of elementwise launches, see `elementwise.launch`
         super().__init__(device, Namespace(self), kernels)
 
     def empty(self, shape, dtype):

@@ -13,14 +13,18 @@ import numpy as np
 
 from . import library
 from .array import share_memory
-from .kernel import C_NAMES, Kernel
+from .kernel import C_NAMES, NULL, Kernel
 from .layout import broadcast_strides, plan
 from .namespace import OURS, ours
 
 __all__ = ["Ufunc", "kind_of", "launch", "map_into", "raw_copy"]
 
 THREADS, UNROLL = 256, 2                                   # as in elementwise.cu
+BLOCK = (THREADS,)
 NUMBERS = (bool, int, float)
+ZERO = np.int64(0)
+NO_NUMBERS = (ZERO, ZERO)
+MOST_PLANS = 1 << 14
 BOOL = np.dtype("bool")
 
 
@@ -43,30 +47,72 @@ def launch(F, functor, operands, out_dtype, T, V=None, numbers=(0, 0), out=None)
     """``functor(*operands)`` as a new array of `out_dtype`, or in `out`.
 
     An operand is an array (of dtype T, the second one of V) or a Python number. `numbers` are the functor's a and b.
+    What a call comes to is remembered by the operands' shapes, strides and alignment: the next one like it only makes
+    the result and launches.
     """
-    arrays = [x for x in operands if x.__class__ is F.ndarray]
-    shape = arrays[0].shape
-    for x in arrays:
-        if x.shape != shape:
-            shape = np.broadcast_shapes(*[x.shape for x in arrays])
-            break
+    ndarray, key, aligned = F.ndarray, [functor, T, V, out_dtype], 0
+    if out is not None:
+        key += out.shape, None if out._c_contiguous else out.strides
+        aligned = out.data.ptr
+    for x in operands:
+        if x.__class__ is ndarray:
+            key.append(x.shape)
+            key.append(None if x._c_contiguous else x.strides)
+            aligned |= x.data.ptr
+        else:
+            key.append(None)
+    key.append(aligned & 15)
+    key = tuple(key)
+    known = F.plans.get(key)
+    if known is None:
+        return first_launch(F, key, functor, operands, out_dtype, T, V or T, numbers, out)
+    function, grid, shape, extent = known
     if out is None:
-        like = arrays[0]
-        if len(arrays) > 1 and not (like._c_contiguous and like.shape == shape):
-            like = max(arrays, key=lambda x: (x.shape == shape, x.size))
-        out = F.empty(shape, out_dtype) if like.shape != shape or like._c_contiguous else \
-            F.empty_in_order_of(like, np.dtype(out_dtype))
-    elif out.shape != shape:
-        np.broadcast_to(np.empty(()), out.shape)
-        if np.broadcast_shapes(shape, out.shape) != out.shape:
-            raise ValueError(f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast "
-                             f"shape {shape}")
-    map_into(F, functor, out, operands, T, V or T, numbers)
+        out = F.empty(shape, out_dtype)
+    pointers = [x if x.__class__ is ndarray else NULL for x in operands]
+    bits = [ZERO if x.__class__ is ndarray else np.int64(number_bits(x, d)) for x, d in zip(operands, (T, V or T, T))]
+    extra = NO_NUMBERS if numbers == (0, 0) else [np.int64(number_bits(n, T)) for n in numbers]
+    F.machine.launch(function, grid, BLOCK, (out, *pointers, *(bits if len(bits) > 1 else ()), *extra, extent), 0)
     return out
 
 
+def first_launch(F, key, functor, operands, out_dtype, T, V, numbers, out=None):
+    """The result, and a plan for calls like this one if it took one launch, not into an array of unusual order."""
+    arrays = [x for x in operands if x.__class__ is F.ndarray]
+    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    like = max(arrays, key=lambda x: (x.shape == shape, x.size))
+    ordered = like.shape == shape and not like._c_contiguous
+    if out is not None:
+        ordered = check_room(out, shape)
+    else:
+        out = F.empty_in_order_of(like, np.dtype(out_dtype)) if ordered else F.empty(shape, out_dtype)
+    launched = map_into(F, functor, out, operands, T, V, numbers)
+    if len(launched) == 1 and not ordered:
+        if len(F.plans) >= MOST_PLANS:
+            F.plans.clear()
+        function, grid, extent = launched[0]
+        F.plans[key] = function, grid, shape, extent
+    return out
+
+
+def check_room(out, shape):
+    if shape != out.shape and np.broadcast_shapes(shape, out.shape) != out.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {out.shape} doesn't match the broadcast "
+                         f"shape {shape}")
+
+
+def start(F, kernel, grid, arguments, constants):
+    """Launch; returns (function, grid, the last value), of which plans are made."""
+    function, values = kernel.checked(F.machine, arguments, constants)
+    if grid:
+        F.machine.launch(function, (grid,), BLOCK, values, 0)
+    return function, (grid,), values[-1]
+
+
 def map_into(F, functor, out, operands, T, V, numbers=(0, 0), kernels=None):
-    """Write ``functor(*operands)`` into `out`, whose shape the operands broadcast to."""
+    """Write ``functor(*operands)`` into `out`, whose shape the operands broadcast to; returns what `start` does."""
+    if not out.size:
+        return []
     dtypes = (T, V, T)
     arrays = [x if x.__class__ is F.ndarray else None for x in operands]
     bits = [0 if x.__class__ is F.ndarray else number_bits(x, d) for x, d in zip(operands, dtypes)]
@@ -95,22 +141,23 @@ def map_into(F, functor, out, operands, T, V, numbers=(0, 0), kernels=None):
     if flat and not aligned & 15:
         constants["VECTOR"] = vector = 16 // width
         size = out.size
-        kernels[1](F.machine, -(-size // (THREADS * UNROLL * vector)), THREADS, out, *arrays, *bits, *extra, size,
-                       FLAT=1, **constants)
-        return
+        return [start(F, kernels[1], -(-size // (THREADS * UNROLL * vector)), (out, *arrays, *bits, *extra, size),
+                      {"FLAT": 1, **constants})]
     present = [out, *[x for x in arrays if x is not None]]
     itemsizes = tuple([x.itemsize for x in present])
     steps = tuple([x.strides if x.shape == shape else broadcast_strides(shape, x.shape, x.strides) for x in present])
     for step, size in zip(steps, itemsizes):
         if any([s % size for s in step]):                  # a view of another type, between its elements
-            return unaligned(F, functor, out, operands)
+            unaligned(F, functor, out, operands)
+            return []
     vector, pieces = plan(shape, steps, itemsizes, 16 // width if not aligned & 15 else 1)
-    places = [0] + [None if x is None else 1 + sum([y is not None for y in arrays[:k]]) for k, x in enumerate(arrays)]
+    launched, places = [], [0] + [None if x is None else 1 + sum([y is not None for y in arrays[:k]]) for k, x in enumerate(arrays)]
     for offsets, record, n in pieces:
         record = record if None not in places else spread_operands(record, places)
         views = [None if i is None else moved(F, x, offsets[i]) for i, x in zip(places, [out, *arrays])]
-        kernels[0](F.machine, -(-n // THREADS), THREADS, *views, *bits, *extra, record, VECTOR=vector,
-                       **constants)
+        launched.append(start(F, kernels[0], -(-n // THREADS), (*views, *bits, *extra, record),
+                              {"VECTOR": vector, **constants}))
+    return launched
 
 
 def is_dense(array):
@@ -203,6 +250,7 @@ TRUTHS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"
           "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit"}
 
 
+@functools.cache
 def kind_of(dtype):
     """The kind of a dtype as NumPy's letter, "f" also for bfloat16; None if kernels do not take it."""
     return None if dtype.name not in C_NAMES else "f" if dtype.kind == "V" else dtype.kind
@@ -235,6 +283,9 @@ class Ufunc:
                 key.append(x.dtype)
             elif x.__class__ in NUMBERS:
                 key.append(x.__class__)
+            elif isinstance(x, np.generic) or x.__class__ is np.ndarray and not x.ndim:
+                key.append(x.dtype)                        # a number that counts with its dtype
+                x = x.item()
             else:
                 x = self.accept(x)
                 key.append(x.dtype if x.__class__ is F.ndarray else x.__class__)
@@ -260,8 +311,6 @@ class Ufunc:
     def accept(self, x):
         """An operand that is neither one of our arrays nor a Python number."""
         F = self.backend
-        if isinstance(x, np.generic) or isinstance(x, np.ndarray) and not x.ndim:
-            return F.from_host(np.asarray(x))
         if isinstance(x, (complex, np.ndarray)):
             return library.refuse_host_arrays(x)
         if isinstance(x, F.ndarray):
@@ -293,7 +342,8 @@ class Ufunc:
             raise TypeError(f"Cannot cast ufunc '{self.__name__}' output from {result!r} to {out.dtype!r} with "
                             f"casting rule '{casting}'")
         for x in arrays:
-            if x.__class__ is F.ndarray and not same_places(x, out) and share_memory(x, out):
+            if x.__class__ is F.ndarray and x.data.mem is out.data.mem and not same_places(x, out) and \
+                    share_memory(x, out):
                 F.xp.copyto(out, launch(F, self.functor, arrays, result, T), casting="unsafe")
                 return out
         if kind_of(out.dtype) is None:
@@ -359,10 +409,9 @@ def where(F, condition, x=None, y=None):
     """`x` where the condition holds, `y` elsewhere; of a condition alone, where it holds."""
     if x is None and y is None:
         return library.function(F, "nonzero")(condition)
-    x, y = [F.xp.asarray(v) if isinstance(v, (np.generic, np.ndarray)) else v for v in (x, y)]
-    weak = [v.dtype if v.__class__ is F.ndarray else v for v in (x, y)]
-    dtype = np.result_type(*weak) if any(v.__class__ is F.ndarray for v in (x, y)) else np.result_type(
-        *[np.asarray(v).dtype for v in (x, y)])
+    x, y = [library.refuse_host_arrays(v) if v.__class__ is not F.ndarray else v for v in (x, y)]
+    dtype = np.result_type(*[v.dtype if hasattr(v, "dtype") else v for v in (x, y)])
+    x, y = [v.item() if isinstance(v, (np.generic, np.ndarray)) else v for v in (x, y)]
     if kind_of(dtype) is None or condition.__class__ is not F.ndarray:
         return library.function(F, "where")(condition, x, y)
     if condition.dtype != BOOL:

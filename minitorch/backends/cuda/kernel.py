@@ -26,6 +26,7 @@ C_NAMES = {numpy_name: c for c, numpy_name in TYPES.values()}
 HEADERS = {"float16": "-DNEEDS_FP16", "bfloat16": "-DNEEDS_BF16"}      # types.cuh then includes CUDA's headers
 SCALARS = {short: np.dtype(name).type for short, (_, name) in TYPES.items() if name not in ("float16", "bfloat16")}
 SCALARS["f16"] = np.float16
+NULL = np.uint64(0)                                        # a null pointer
 MAX_THREADS, MAX_GRID = 1024, (2**31 - 1, 65535, 65535)
 
 
@@ -91,6 +92,16 @@ class Kernel:
         return self.file if isinstance(self.file, compiler.Source) else compiler.from_file(self.file)
 
     def __call__(self, machine, grid, block, *arguments, shared=0, **constants):
+        function, values = self.checked(machine, arguments, constants)
+        grid = (grid,) if grid.__class__ is int else grid
+        if 0 in grid:
+            return
+        block = (block,) if block.__class__ is int else block
+        check_launch(self, grid, block)
+        machine.launch(function, grid, block, values, shared)
+
+    def checked(self, machine, arguments, constants):
+        """The loaded function, and what is passed to it for these arguments."""
         dtypes = tuple([None if arguments[i] is None else arguments[i].dtype for _, i in self.generic]
                        if len(arguments) == len(self.parameters) else self.complain(arguments))
         key = machine, dtypes, tuple(constants.items())
@@ -98,12 +109,7 @@ class Kernel:
             function, converters = self.ready[key]
         except KeyError:
             function, converters = self.ready[key] = self.prepare(machine, dtypes, constants, arguments)
-        grid = (grid,) if grid.__class__ is int else grid
-        if 0 in grid:
-            return
-        block = (block,) if block.__class__ is int else block
-        check_launch(self, grid, block)
-        machine.launch(function, grid, block, tuple([f(x) for f, x in zip(converters, arguments)]), shared)
+        return function, tuple([f(x) for f, x in zip(converters, arguments)])
 
     def complain(self, arguments):
         names = ", ".join(p.name for p in self.parameters)
@@ -157,7 +163,7 @@ class Kernel:
 
     def check_array(self, x, p, ndarray, dtype):
         if x is None and p.is_optional:
-            return None
+            return NULL
         if not isinstance(x, ndarray):
             where = "cpu" if isinstance(x, np.ndarray) else getattr(getattr(type(x), "backend", None), "device", None)
             if where is None:

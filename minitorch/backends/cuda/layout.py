@@ -59,7 +59,12 @@ def magic(divisor):
 
 
 def make_layout(shape, strides):
-    """A LAYOUT record of sizes and strides in elements, at most MAX_DIMS dimensions and MAX_SIZE elements."""
+    """A LAYOUT record of sizes and strides in elements, at most MAX_DIMS dimensions and MAX_SIZE elements; shared."""
+    return layout_of(tuple(shape), tuple(map(tuple, strides)))
+
+
+@functools.lru_cache(maxsize=4096)
+def layout_of(shape, strides):
     record = np.zeros((), LAYOUT)
     n = len(shape)
     record["size"], record["dims"], record["shape"][:n] = math.prod(shape), n, shape

@@ -143,6 +143,8 @@ def asarray(F, a, dtype=None, order=None, copy=None):
     """An array, number or nested list as an array of this device; itself if it is one."""
     if isinstance(a, F.ndarray):
         return a if dtype is None or a.dtype == dtype else a.astype(dtype)
+    if isinstance(a, (bool, int, float, np.generic)):      # by a kernel, without a copy from the host
+        return F.xp.full((), a, dtype)
     return F.from_host(np.asarray(a, dtype))
 
 

@@ -5,6 +5,7 @@ that lie side by side. Long ones are cut into segments and joined in a second la
 shape and strides only: results never change from run to run. 16-bit floats are accumulated in float32.
 """
 
+import functools
 import math
 import warnings
 
@@ -27,7 +28,8 @@ COLUMNS = Kernel("reduce.cu", "reduce_columns", "any* results, const any* elemen
 
 ENOUGH_BLOCKS = 1024                                       # of which a GPU's multiprocessors run several each
 SEGMENT = 4096                                             # elements that a block reduces at least
-INT64, UINT64, BOOL = np.dtype("int64"), np.dtype("uint64"), np.dtype("bool")
+BLOCK = (THREADS,)
+INT64, UINT64, BOOL, BYTES = map(np.dtype, ("int64", "uint64", "bool", "u1"))
 
 # NumPy's ufunc: what is accumulated. Those of the second column have no value for nothing.
 REDUCTIONS = {"add": "total", "multiply": "product", "maximum": "largest", "minimum": "smallest",
@@ -51,6 +53,7 @@ def accumulator_size(op, T, U):
 
 
 # ---- shapes of work ------------------------------------------------------------------------------------------
+@functools.lru_cache(maxsize=1024)
 def axes_of(axis, ndim):
     """The axes to reduce as a tuple; all for None."""
     if axis is None:
@@ -67,30 +70,62 @@ def axes_of(axis, ndim):
 
 def run(F, op, x, axes, U, n=1.0):
     """The reduction `op` of `x` over `axes` as a contiguous array of the kept dimensions; `x` has elements."""
-    kept_axes = [d for d in range(x.ndim) if d not in axes]
-    out = F.empty([x.shape[d] for d in kept_axes], U)
+    T, aligned = x.dtype, not x.data.ptr % 16
+    key = op, T, U, x.shape, x.strides, axes, aligned, n
+    known = F.plans.get(key)
+    if known is not None:
+        out, source = F.empty(known[0], U), x
+        for function, grid, block, rest, room in known[1]:
+            target = F.empty((room,), BYTES) if room else out
+            F.machine.launch(function, grid, block, (target, source, *rest), 0)
+            source = target
+        return out
+    shape, steps = plan(op, T, np.dtype(U), x.shape, x.strides, axes, aligned)
+    out = F.empty(shape, U)
+    if steps is None:                                      # too many dimensions: those to reduce are brought together
+        kept = [d for d in range(x.ndim) if d not in axes]
+        x = x.transpose([*kept, *axes]).copy()
+        return run(F, op, x.reshape([*x.shape[:len(kept)], -1]), (len(kept),), U, n)
     if not out.size:
         return out
-    steps = [s // x.itemsize for s in x.strides]
-    kept, (kept_steps,) = collapse([x.shape[d] for d in kept_axes], [[steps[d] for d in kept_axes]])
-    reduced, reduced_steps = [x.shape[d] for d in axes], [steps[d] for d in axes]
-    if op not in ORDERED:
-        reduced, (reduced_steps,) = sort_dims(reduced, [reduced_steps])
-    reduced, (reduced_steps,) = collapse(reduced, [reduced_steps])
-    dense = len(reduced) == 1 and reduced_steps[0] in (0, 1) and (reduced[0] == 1 or reduced_steps[0] == 1)
-    too_many = len(kept) > MAX_DIMS or len(reduced) > MAX_DIMS or math.prod(kept) > MAX_SIZE
-    if too_many or (not dense and math.prod(reduced) > MAX_SIZE) or any([s % x.itemsize for s in x.strides]):
-        order = [*kept_axes, *axes]
-        x = x.transpose(order).copy()
-        return run(F, op, x.reshape([*[x.shape[d] for d in range(len(kept_axes))], -1]), (len(kept_axes),), U, n)
-    if not dense and kept_steps[-1] == 1 and kept[-1] >= LANES // 2:
-        reduce_columns(F, op, x, out, kept, kept_steps, reduced, reduced_steps, n)
-    else:
-        reduce_rows(F, op, x, out, kept, kept_steps, reduced, reduced_steps, dense, n)
+    source, launches = x, []
+    for kernel, grid, block, numbers, layouts, room, constants in steps:
+        target = F.empty((room,), BYTES) if room else out
+        function, values = kernel.checked(F.machine, (target, source, *numbers, n, *layouts), constants)
+        F.machine.launch(function, grid, block, values, 0)
+        launches.append((function, grid, block, values[2:], room))
+        source = target
+    F.plans[key] = shape, launches
     return out
 
 
-def reduce_rows(F, op, x, out, kept, kept_steps, reduced, reduced_steps, dense, n):
+@functools.lru_cache(maxsize=4096)
+def plan(op, T, U, shape, strides, axes, aligned):
+    """The result's shape and the launches: (kernel, grid, block, numbers, layouts, bytes of partial results, constants).
+
+    None for the launches if the array must be copied first.
+    """
+    size = T.itemsize
+    kept_axes = [d for d in range(len(shape)) if d not in axes]
+    steps = [s // size for s in strides]
+    kept, (kept_steps,) = collapse([shape[d] for d in kept_axes], [[steps[d] for d in kept_axes]])
+    reduced, reduced_steps = [shape[d] for d in axes], [steps[d] for d in axes]
+    if op not in ORDERED:
+        reduced, (reduced_steps,) = sort_dims(reduced, [reduced_steps])
+    reduced, (reduced_steps,) = collapse(reduced, [reduced_steps])
+    dense = len(reduced) == 1 and (reduced[0] == 1 or reduced_steps[0] == 1)
+    out_shape = tuple([shape[d] for d in kept_axes])
+    too_many = len(kept) > MAX_DIMS or len(reduced) > MAX_DIMS or math.prod(kept) > MAX_SIZE
+    if too_many or (not dense and math.prod(reduced) > MAX_SIZE) or any([s % size for s in strides]):
+        return out_shape, None
+    if not math.prod(out_shape):
+        return out_shape, []
+    if not dense and kept_steps[-1] == 1 and kept[-1] >= LANES // 2:
+        return out_shape, column_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, aligned)
+    return out_shape, row_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, dense)
+
+
+def row_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, dense):
     """One result for each row; in two passes where few rows are long."""
     rows, columns = math.prod(kept), math.prod(reduced)
     width = width_for(columns)
@@ -99,19 +134,19 @@ def reduce_rows(F, op, x, out, kept, kept_steps, reduced, reduced_steps, dense, 
     segment = columns if segments == 1 else -(-columns // segments // 16) * 16
     segments = -(-columns // segment)
     layouts = make_layout(kept, [kept_steps]), make_layout([1] if dense else reduced, [[0] if dense else reduced_steps])
-    types = dict(OP=op, ROWS=1, T=x.dtype, U=out.dtype)
-    options = dict(DENSE=dense, VECTOR=16 // x.itemsize if dense else 1, BLOCK=width == THREADS, **types)
+    types = dict(OP=op, ROWS=1, T=T, U=U)
+    options = dict(DENSE=dense, VECTOR=16 // T.itemsize if dense else 1, BLOCK=width == THREADS, **types)
     if segments == 1:
-        ROWS(F.machine, (blocks, 1), THREADS, out, x, rows, columns, columns, width, n, *layouts, FIRST=1, LAST=1,
-             **options)
-        return
-    parts = F.empty((rows * segments * accumulator_size(op, x.dtype, out.dtype),), np.dtype("u1"))
-    ROWS(F.machine, (blocks, segments), THREADS, parts, x, rows, columns, segment, width, n, *layouts, FIRST=1, LAST=0,
-         **options)
+        return [(ROWS, (blocks, 1), BLOCK, (rows, columns, columns, width), layouts, 0,
+                 dict(FIRST=1, LAST=1, **options))]
+    room = rows * segments * accumulator_size(op, T, U)
+    first = (ROWS, (blocks, segments), BLOCK, (rows, columns, segment, width), layouts, room,
+             dict(FIRST=1, LAST=0, **options))
     layouts = make_layout([rows], [[segments]]), make_layout([1], [[0]])
     width = width_for(segments)
-    ROWS(F.machine, (-(-rows // (THREADS // width)), 1), THREADS, out, parts, rows, segments, segments, width, n,
-         *layouts, FIRST=0, LAST=1, DENSE=1, VECTOR=1, BLOCK=width == THREADS, **types)
+    second = (ROWS, (-(-rows // (THREADS // width)), 1), BLOCK, (rows, segments, segments, width), layouts, 0,
+              dict(FIRST=0, LAST=1, DENSE=1, VECTOR=1, BLOCK=width == THREADS, **types))
+    return [first, second]
 
 
 def width_for(columns):
@@ -119,31 +154,29 @@ def width_for(columns):
     return THREADS if columns > 1024 else min(LANES, max(1, 1 << (columns - 1).bit_length()))
 
 
-def reduce_columns(F, op, x, out, kept, kept_steps, reduced, reduced_steps, n):
+def column_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, aligned):
     """Results that lie side by side; in two passes where there are few columns and they are long."""
     inner, length = kept[-1], math.prod(reduced)
     outer, outer_steps = (kept[:-1], kept_steps[:-1]) if len(kept) > 1 else ([1], [0])
-    vector = min(4, 16 // x.itemsize)
-    if x.data.ptr % (vector * x.itemsize) or inner % vector or any([s % vector for s in outer_steps + reduced_steps]):
+    vector = min(4, 16 // T.itemsize)
+    if not aligned or inner % vector or any([s % vector for s in outer_steps + reduced_steps]):
         vector = 1
     blocks = math.prod(outer) * -(-inner // (LANES * vector))
     segments = min(-(-length // 64), -(-ENOUGH_BLOCKS // blocks)) if blocks < ENOUGH_BLOCKS // 2 else 1
     segment = -(-length // segments)
     segments = -(-length // segment)
     layouts = make_layout(outer, [outer_steps]), make_layout(reduced, [reduced_steps])
-    types = dict(OP=op, COLUMNS=1, T=x.dtype, U=out.dtype)
-    block = (LANES, THREADS // LANES)
+    types, block = dict(OP=op, COLUMNS=1, T=T, U=U), (LANES, THREADS // LANES)
     if segments == 1:
-        COLUMNS(F.machine, (blocks, 1), block, out, x, inner, length, segment, n, *layouts, FIRST=1, LAST=1,
-                VECTOR=vector, **types)
-        return
-    size = accumulator_size(op, x.dtype, out.dtype)
-    parts = F.empty((math.prod(outer) * segments * inner * size,), np.dtype("u1"))
-    COLUMNS(F.machine, (blocks, segments), block, parts, x, inner, length, segment, n, *layouts, FIRST=1, LAST=0,
-            VECTOR=vector, **types)
+        return [(COLUMNS, (blocks, 1), block, (inner, length, segment), layouts, 0,
+                 dict(FIRST=1, LAST=1, VECTOR=vector, **types))]
+    room = math.prod(outer) * segments * inner * accumulator_size(op, T, U)
+    first = (COLUMNS, (blocks, segments), block, (inner, length, segment), layouts, room,
+             dict(FIRST=1, LAST=0, VECTOR=vector, **types))
     layouts = make_layout([math.prod(outer)], [[segments * inner]]), make_layout([segments], [[inner]])
-    COLUMNS(F.machine, (math.prod(outer) * -(-inner // LANES), 1), block, out, parts, inner, segments, segments, n,
-            *layouts, FIRST=0, LAST=1, VECTOR=1, **types)
+    second = (COLUMNS, (math.prod(outer) * -(-inner // LANES), 1), block, (inner, segments, segments), layouts, 0,
+              dict(FIRST=0, LAST=1, VECTOR=1, **types))
+    return [first, second]
 
 
 # ---- NumPy's reductions --------------------------------------------------------------------------------------
@@ -158,8 +191,8 @@ def reduce(F, op, x, axis=None, dtype=None, out=None, keepdims=False, initial=No
     if dtype is not None and op in ("largest", "smallest") and x.dtype != U:
         x = x.astype(U)
     found = whole(F, op, x, axes, U, initial, n)
-    shape = [1 if d in axes else size for d, size in enumerate(x.shape) if keepdims or d not in axes]
-    found = found.reshape(shape)
+    if keepdims:
+        found = found.reshape([1 if d in axes else size for d, size in enumerate(x.shape)])
     if initial is not None and x.size:
         found = getattr(F.xp, next(k for k, v in REDUCTIONS.items() if v == op))(found, initial)
     if out is None:
