@@ -20,6 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitorch import check
+from minitorch.viz.slides import slides
 
 # %% [markdown]
 # ## Two points and a slope
@@ -34,7 +35,29 @@ print(f"exactly    {math.cos(1):.6f}")
 # %% [markdown]
 # The error shrinks with $h$, but slowly: a tenth of the step, a tenth of the error. Looking to *both* sides costs
 # nothing more and does far better, because the curvature, which spoils one side upwards, spoils the other downwards.
-#
+# Move the slider, and compare the two chords with the tangent.
+
+# %%
+def chords(h):
+    """The curve, its tangent at 1, and two chords with step h."""
+    figure, axis = plt.subplots(figsize=(7, 3.4))
+    x = np.linspace(-0.6, 2.6, 200)
+    axis.plot(x, np.sin(x), color="#999999")
+    for left, right, colour, name in ((1, 1 + h, "#b34700", "one side"), (1 - h, 1 + h, "#0072b2", "both sides")):
+        slope = (math.sin(right) - math.sin(left)) / (right - left)
+        axis.plot(x, math.sin(right) + slope * (x - right), color=colour, linewidth=1)
+        axis.plot([left, right], [math.sin(left), math.sin(right)], "o", color=colour,
+                  label=f"{name}: slope {slope:.4f}")
+    axis.plot(x, math.sin(1) + math.cos(1) * (x - 1), "--", color="black", linewidth=1,
+              label=f"tangent: {math.cos(1):.4f}")
+    axis.set(ylim=(-0.8, 1.6))
+    axis.legend(loc="lower right")
+    return figure
+
+
+slides((f"h = {h}", chords(h)) for h in (1.5, 1.2, 1.0, 0.8, 0.6, 0.4, 0.2, 0.1))
+
+# %% [markdown]
 # ## Exercise: the central difference
 #
 # The check tries your function on polynomials with rather large steps, so that near misses show.

@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import minitorch as torch
 from minitorch import check, nn, viz
 from minitorch.nn import functional as F
+from minitorch.viz.slides import slides
 
 # %% [markdown]
 # ## A line
@@ -253,7 +254,7 @@ check.nb05.evaluate(evaluate)
 # ## A boundary that bends
 #
 # Three kinds of iris, two measurements each. A linear classifier can only cut with straight lines; one hidden layer
-# bends them. Watch the boundary move as it learns.
+# bends them. Move the slider to watch the boundary as it learns.
 
 # %%
 try:
@@ -275,9 +276,9 @@ optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
 grid = torch.linspace(-3, 3, 80)
 U, V = torch.meshgrid(grid, grid, indexing="xy")
 everywhere = torch.stack([U.flatten(), V.flatten()], 1)
-figure, axes = plt.subplots(1, 4, figsize=(13, 3.2))
-step = 0
-for axis, until in zip(axes, (0, 10, 60, 2000)):
+
+pictures, step = [], 0
+for until in (0, 3, 10, 30, 60, 150, 400, 1000, 2000):
     while step < until:
         optimizer.zero_grad()
         loss = F.cross_entropy(model(points), kinds)
@@ -287,13 +288,15 @@ for axis, until in zip(axes, (0, 10, 60, 2000)):
     with torch.no_grad():
         region = model(everywhere).argmax(1).reshape(80, 80)
         accuracy = (model(points).argmax(1) == kinds).float().mean().item()
+    figure, axis = plt.subplots(figsize=(5, 4.4))
     axis.contourf(grid.numpy(), grid.numpy(), region.numpy(), levels=[-0.5, 0.5, 1.5, 2.5],
                   colors=["#cfe3f1", "#fbe3cd", "#d5ebe0"])
     for kind, (colour, marker) in enumerate((("#0072b2", "o"), ("#b34700", "s"), ("#00734d", "^"))):
         chosen = points[kinds == kind]
         axis.scatter(chosen[:, 0].numpy(), chosen[:, 1].numpy(), c=colour, marker=marker, s=12)
     axis.set(title=f"step {until}: {accuracy:.0%}", xticks=[], yticks=[])
-plt.show()
+    pictures.append((f"step {until}", figure))
+slides(pictures)
 
 # %% [markdown]
 # After ten steps nearly all is learned. What happens later is different: the boundary bends around *single flowers*.

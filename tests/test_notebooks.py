@@ -138,3 +138,13 @@ def test_student(name, tmp_path, monkeypatch):
     said = [text for cell in book.cells for output in cell.get("outputs", ())
             for text in [output.get("data", {}).get("text/plain", "")] if ": still missing" in text]
     assert [text.split(":")[0] for text in said] == asked
+
+
+def test_slides_show_one_figure_at_a_time():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    from minitorch.viz.slides import slides
+    view = slides((f"step {i} <", plt.figure(figsize=(1, 1))) for i in range(3))
+    page = view._repr_html_()
+    assert page.count("<img") == 3 and page.count("display:none") == 2 and "step 1 &lt;" in page
+    assert str(view) == "step 0 <\nstep 1 <\nstep 2 <" and not plt.get_fignums()

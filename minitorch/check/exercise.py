@@ -272,7 +272,7 @@ class Report:
 
     def __init__(self, results):
         self.results = dict(results)
-        self.errors: list = []              # of `grade`: (number of the cell, what it raised)
+        self.errors = []                    # of `grade`: (number of the cell, what it raised)
 
     def __str__(self):
         solved = sum(r.ok for r in self.results.values())
@@ -366,12 +366,12 @@ def size(value):
 
 
 def rounded(value, digits):
-    """The same with floats rounded, and never to zero."""
+    """The same with floats rounded, except those that would become zero."""
     if isinstance(value, (list, tuple)):
         return type(value)(rounded(v, digits) for v in value)
     if isinstance(value, float) or isinstance(value, np.ndarray) and value.dtype.kind == "f":
         short = np.round(value, digits)
-        short = np.where(short == 0, np.where(np.asarray(value) < 0, -1.0, 1.0) * (np.asarray(value) != 0), short)
+        short = np.where(short == 0, value, short)
         return float(short) if isinstance(value, float) else short
     return value
 
