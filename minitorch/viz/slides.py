@@ -50,12 +50,14 @@ class Slides:
 
 
 def slides(figures, dpi=72):
-    """`figures`: pairs (label, matplotlib figure), or a dict; each is closed once it is drawn.
+    """Figures under one slider; needs matplotlib, which brings Pillow.
+
+    `figures`: pairs (label, matplotlib figure), or a dict; each is closed once it is drawn.
 
     A dozen figures of 8 x 4 inches at 72 dots an inch, kept in 64 colours, are about 100 kB.
     """
     import matplotlib.pyplot as plt
-    from PIL import Image                       # matplotlib needs it, so it is there
+    from PIL import Image
     pictures = []
     for label, figure in dict(figures).items():
         file = io.BytesIO()
