@@ -232,7 +232,9 @@ def used_rows(call):
     call = inspect.unwrap(call)
     scope, found = getattr(call, "__globals__", {}), []
     for name in getattr(call, "__code__", None).co_names if hasattr(call, "__code__") else ():
-        row = getattr(scope.get(name), "op", None) or (OPS.get(name) if "R" in call.__code__.co_names else None)
+        row = getattr(scope.get(name), "op", None)
+        if not isinstance(row, Op):                        # ``R.exp(x)``: R is `recorded`, the ops on tensors
+            row = OPS.get(name) if "R" in call.__code__.co_names else None
         if row is not None and row.name not in found:
             found.append(row.name)
     return found
