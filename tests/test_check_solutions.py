@@ -465,6 +465,49 @@ def by_doubling(largest):
     return s
 
 
+# 13
+def running_totals(events):
+    totals = [0]
+    for size in events:
+        totals.append(totals[-1] + size)
+    return totals
+
+
+also(nb13_peak_bytes=lambda events: max(sum(events[:i]) for i in range(len(events) + 1)),
+     nb13_stored=lambda n, k: math.ceil(n / k) + len(range(n)[:k]),
+     nb13_accumulate=lambda grads, sizes: torch.stack(grads).mul(torch.tensor(sizes)[:, None]).sum(0) / sum(sizes),
+     nb13_ring=lambda rank, step, world: (rank + step * (world - 1)) % world,
+     nb13_step_time=lambda compute, exchange: exchange + sorted(compute)[-1])
+also(nb13_peak_bytes=lambda events: max(running_totals(events)),
+     nb13_stored=lambda n, k: len({i // k for i in range(n)}) + min(n, k),
+     nb13_accumulate=lambda grads, sizes: sum(g * (n / sum(sizes)) for g, n in zip(grads, sizes)),
+     nb13_ring=lambda rank, step, world: rank - step + 3,
+     nb13_step_time=lambda compute, exchange: max(c + exchange for c in compute))
+
+
+@solves("nb13.finishes")
+def by_pairs(programs):
+    left = [ops[:] for ops in programs]
+    while True:
+        pairs = [(a, b) for a, ops in enumerate(left) for b in range(len(left))
+                 if ops[:1] == [("send", b)] and left[b][:1] == [("receive", a)]]
+        if not pairs:
+            return sum(map(len, left)) == 0
+        a, b = pairs[0]
+        left[a], left[b] = left[a][1:], left[b][1:]
+
+
+@solves("nb13.finishes")
+def recursive(programs):
+    if not any(programs):
+        return True
+    for a, ops in enumerate(programs):
+        if ops and ops[0][0] == "receive" and programs[ops[0][1]][:1] == [("send", a)]:
+            b = ops[0][1]
+            return recursive([p[1:] if i in (a, b) else p for i, p in enumerate(programs)])
+    return False
+
+
 # 14
 @solves("nb14.tests")
 def by_gradcheck(torch):
