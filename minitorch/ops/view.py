@@ -32,10 +32,11 @@ def view_as_shape(self, shape):
 @method
 def view(self, *shape, dtype=None):
     """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
-    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)) and not hasattr(shape[0], "__index__"):
-        dtype = shape[0]
     if dtype is None:
-        return view_as_shape(self, ints(shape))
+        first = shape[0] if shape else ()
+        if len(shape) != 1 or first.__class__ is int or isinstance(first, (tuple, list)) or hasattr(first, "__index__"):
+            return view_as_shape(self, ints(shape))
+        dtype = first
     from ..dtypes import as_np
     from ..tensor import wrap
     if self.needs_grad:
