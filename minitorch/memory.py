@@ -198,7 +198,7 @@ def variables():
     As id of a value -> names; as (array, name) pairs of those that are NumPy arrays; and the ids of the dicts that
     hold them.
     """
-    found: dict = {}
+    found = {}
     arrays, scopes, locals_ = [], {}, set()
 
     def note(value, words):
@@ -207,7 +207,7 @@ def variables():
             arrays.append((value, words))
 
     for top in sys._current_frames().values():
-        frame: FrameType | None = top
+        frame = top
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
             scopes.setdefault(id(frame.f_globals), (frame.f_globals, module))
