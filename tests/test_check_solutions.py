@@ -481,7 +481,7 @@ also(nb13_peak_bytes=lambda events: max(sum(events[:i]) for i in range(len(event
 also(nb13_peak_bytes=lambda events: max(running_totals(events)),
      nb13_stored=lambda n, k: len({i // k for i in range(n)}) + min(n, k),
      nb13_accumulate=lambda grads, sizes: sum(g * (n / sum(sizes)) for g, n in zip(grads, sizes)),
-     nb13_ring=lambda rank, step, world: rank - step + 3,
+     nb13_ring=lambda rank, step, world: step - rank + 3,
      nb13_step_time=lambda compute, exchange: max(c + exchange for c in compute))
 
 

@@ -113,8 +113,8 @@ ring.slips(
     by_step=("all ranks send the same chunk: only one chunk at a time moves, the other links carry nothing new",
              lambda rank, step, world: step),
     always_first=("chunk 0 always: it gets complete, the others never", lambda rank, step, world: 0),
-    mirrored=("(step - rank): the signs are exchanged, the chunks run against each other",
-              lambda rank, step, world: (step - rank) % world),
+    half_as_fast=("every second step the same chunk again: what has just arrived is not passed on",
+                  lambda rank, step, world: (rank - step // 2) % world),
     too_fast=("twice as far in each step: chunks are skipped", lambda rank, step, world: (rank - 2 * step) % world))
 
 finishes = Exercise(
