@@ -89,7 +89,8 @@ def test_triangles_diagonals_ramps():
 
 
 def test_fills_and_frames():
-    for dtype, value in (("f4", 2.5), ("f2", 2.5), ("i8", -3), ("u1", 200), ("?", True), ("f8", np.nan), ("c8", 1 + 2j)):
+    for dtype, value in (("f4", 2.5), ("f2", 2.5), ("i8", -3), ("u1", 200), ("?", True), ("f8", np.nan),
+                         ("c8", 1 + 2j)):
         same(xp.full((3, 700), value, dtype), np.full((3, 700), value, dtype))
         x, ours = np.zeros((6, 9), dtype), xp.zeros((6, 9), dtype)
         x[1::2, ::3], ours[1::2, ::3] = value, value

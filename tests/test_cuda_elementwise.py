@@ -19,8 +19,8 @@ ULPS = 5
 DOMAINS = {"log": (0.1, 9), "log2": (0.1, 9), "log10": (0.1, 9), "log1p": (-0.9, 9), "sqrt": (0, 9), "arcsin": (-1, 1),
            "arccos": (-1, 1), "arctanh": (-0.9, 0.9), "arccosh": (1, 9), "power": (0.1, 4), "tan": (-1.5, 1.5)}
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 0.5, np.inf, -np.inf, np.nan])
-EXACT = {"positive", "negative", "absolute", "fabs", "sign", "floor", "ceil", "trunc", "rint", "maximum", "minimum", "fmax",
-         "fmin", "copysign", "fmod", "add", "subtract", "multiply"}
+EXACT = {"positive", "negative", "absolute", "fabs", "sign", "floor", "ceil", "trunc", "rint", "maximum", "minimum",
+         "fmax", "fmin", "copysign", "fmod", "add", "subtract", "multiply"}
 
 
 def numbers(rng, name, dtype, shape):
@@ -169,8 +169,9 @@ def test_where_and_clip():
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_op_kernels_against_their_reference(name, dtype):
     """Within four roundings of what the op's own forward pass gives in float64, for values of moderate size."""
-    from minitorch.testing.strategies import Draw
     import random
+
+    from minitorch.testing.strategies import Draw
     arrays, attrs = Draw(random.Random(1)).op_sample(OPS[name])
     rounded = [x.astype(DTYPES[dtype]) if getattr(x, "dtype", None) == np.float64 else x for x in arrays]
     exact = [x.astype("f8") if getattr(x, "dtype", None) == DTYPES[dtype] else x for x in rounded]

@@ -1,4 +1,4 @@
-"""What users do on the device: copies, views, writes, saving, training; and that all that is hot runs kernels of ours."""
+"""What users do on the device: copies, views, writes, saving, training; and that hot things run kernels of ours."""
 
 import copy
 import io
@@ -16,8 +16,8 @@ from minitorch.backends.cuda.namespace import HOT, OURS
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8",
-                                   "bool", "complex64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8",
+                                   "uint8", "bool", "complex64"])
 def test_there_and_back(dtype):
     x = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(torch, dtype))
     y = x.to(DEVICE)
@@ -30,8 +30,9 @@ def test_there_and_back(dtype):
 def test_factories():
     for made in (torch.zeros(2, 3, device=DEVICE), torch.ones(2, device=DEVICE), torch.full((2,), 7, device=DEVICE),
                  torch.arange(5, device=DEVICE), torch.linspace(0, 1, 5, device=DEVICE), torch.eye(3, device=DEVICE),
-                 torch.tensor([1.0], device=DEVICE), torch.randn(3, device=DEVICE), torch.randint(0, 9, (3,), device=DEVICE),
-                 torch.empty(2, device=DEVICE), torch.randperm(5, device=DEVICE)):
+                 torch.tensor([1.0], device=DEVICE), torch.randn(3, device=DEVICE),
+                 torch.randint(0, 9, (3,), device=DEVICE), torch.empty(2, device=DEVICE),
+                 torch.randperm(5, device=DEVICE)):
         assert type(made.array) is device.ndarray
         torch.zeros_like(made), torch.empty_like(made), made.new_ones(2)
     with torch.device(DEVICE):

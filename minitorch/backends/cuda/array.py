@@ -20,8 +20,8 @@ COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater
                "ne": "not_equal"}
 UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 METHODS = ("all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "conj", "conjugate", "cumprod",
-           "cumsum", "dot", "max", "mean", "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "std", "sum",
-           "take", "trace", "var")
+           "cumsum", "dot", "max", "mean", "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "std",
+           "sum", "take", "trace", "var")
 BASIC = (int, slice, type(None), type(Ellipsis))
 
 

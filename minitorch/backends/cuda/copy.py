@@ -76,7 +76,7 @@ def concatenate(F, arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     for k, x in enumerate(arrays):
         if x.ndim != first.ndim or any([m != n for d, (m, n) in enumerate(zip(x.shape, first.shape)) if d != axis]):
             raise ValueError(f"all the input array dimensions except for the concatenation axis must match exactly, "
-                             f"but along dimension {axis} the array at index 0 has shape {first.shape} and the array at "
+                             f"but along dimension {axis} the array at index 0 has shape {first.shape} and that at "
                              f"index {k} has shape {x.shape}")
     dtype = np.dtype(dtype) if dtype is not None else np.result_type(*{x.dtype for x in arrays})
     shape = [*first.shape[:axis], sum([x.shape[axis] for x in arrays]), *first.shape[axis + 1:]]

@@ -6,6 +6,7 @@ rounded once, and Python numbers stay as precise as what is computed in.
 """
 
 import functools
+import itertools
 import math
 import struct
 
@@ -151,7 +152,8 @@ def map_into(F, functor, out, operands, T, V, numbers=(0, 0), kernels=None):
             unaligned(F, functor, out, operands)
             return []
     vector, pieces = plan(shape, steps, itemsizes, 16 // width if not aligned & 15 else 1)
-    launched, places = [], [0] + [None if x is None else 1 + sum([y is not None for y in arrays[:k]]) for k, x in enumerate(arrays)]
+    count, launched = itertools.count(1), []
+    places = [0] + [None if x is None else next(count) for x in arrays]        # in the plan, which numbers are not in
     for offsets, record, n in pieces:
         record = record if None not in places else spread_operands(record, places)
         views = [None if i is None else moved(F, x, offsets[i]) for i, x in zip(places, [out, *arrays])]

@@ -118,7 +118,7 @@ class Real(Machine):
         self.current = self.cupy.cuda.runtime.getDevice
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
-        self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory, where above 48 KiB
+        self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
 
     def allocate(self, nbytes):
         try:

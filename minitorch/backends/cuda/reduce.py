@@ -101,7 +101,7 @@ def run(F, op, x, axes, U, n=1.0):
 
 @functools.lru_cache(maxsize=4096)
 def plan(op, T, U, shape, strides, axes, aligned):
-    """The result's shape and the launches: (kernel, grid, block, numbers, layouts, bytes of partial results, constants).
+    """The result's shape and the launches: (kernel, grid, block, numbers, layouts, bytes of parts, constants).
 
     None for the launches if the array must be copied first.
     """
