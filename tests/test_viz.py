@@ -180,6 +180,11 @@ def test_collapse_of_a_model_with_parameters_of_its_own():
     check(view)
     labels = [v.label for v in view.vertices]
     assert "MultiheadAttention" in labels and "out_proj" in labels and "leaf" not in {v.kind for v in view.vertices}
+    block = nn.TransformerEncoderLayer(8, 2, 16)
+    whole = viz.graph(block(x).sum(), block).collapse()
+    assert "leaf" not in {v.kind for v in whole.vertices}                     # parameters are inside of the boxes
+    assert [v.label for v in whole.vertices if v.kind == "module"] == ["self_attn", "norm1", "linear1", "linear2",
+                                                                       "norm2"]
     seen = set()
     for v in view.vertices:                                                   # each after what it reads
         assert all(p.key in seen for p, _ in v.parents if p is not None)
@@ -500,6 +505,8 @@ def test_emulated_threads_go_step_by_step_and_are_told_of_mistakes():
 
     x = [1, 2, 3]
     view = viz.kernel(viz.emulate(double, 2, 2, {"x": x}), double)
+    shown = [int(n) for n in re.findall(r'data-k="line(\d+)"', view.html())]
+    assert shown == sorted(shown) and len(shown) == 3                         # the source, line by line
     assert x == [2, 4, 6] and [(s.kind, len(s.accesses)) for s in view.steps] == [
         ("load", 2), ("store", 2), ("load", 1), ("store", 1)]
     with pytest.raises(IndexError, match="thread 1 of block 0.*guard"):

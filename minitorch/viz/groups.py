@@ -49,14 +49,14 @@ def outside_parents(box, inside, box_of):
     found = {}
     for v in inside:
         for p, name in v.parents:
-            if p is not None and box_of[p.key] is not box and not is_own(p, inside[-1]):
+            if p is not None and box_of[p.key] is not box and not is_own(p, box.label):
                 found.setdefault(id(box_of[p.key]), (box_of[p.key], name))
     return list(found.values())
 
 
-def is_own(leaf, call):
-    """Whether a leaf is a parameter of the module that a call belongs to, or of one within it."""
-    return leaf.kind == "leaf" and bool(leaf.module) and f"{leaf.module}.".startswith(f"{call.module}.")
+def is_own(leaf, path):
+    """Whether a leaf is a parameter of the module at `path`, or of one within it."""
+    return leaf.kind == "leaf" and f"{leaf.module}.".startswith(f"{path}.")
 
 
 def module_box(key, inside, depth):

@@ -136,7 +136,7 @@ class Kernel(Picture):
 
     def table_of_lines(self):
         rows, keys = [], []
-        for n, line in list({**dict.fromkeys(self.lines, ""), **self.source}.items())[:200]:
+        for n, line in sorted({**dict.fromkeys(self.lines, ""), **self.source}.items())[:200]:
             cost = self.lines.get(n)
             rows.append([n, line, *(cost.cells() if cost else [""] * 4)])
             keys.append(f"line{n}")
