@@ -214,6 +214,15 @@ def test_data_loader():
     assert torch.cat([y for _, y in seen]).tolist() == [0, 1, 2, 3, 4] and seen[0][0].tolist() == [[0, 1], [2, 3]]
 
 
+def test_nothing_loads_cupy_before_it_is_asked_for():
+    import subprocess
+    import sys
+    program = ("import sys, minitorch as torch; torch.backends.cuda.matmul.allow_tf32 = True; torch.cuda.is_available; "
+               "torch.backends.cuda.load_kernel; print([m for m in ('cupy', 'ml_dtypes') if m in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 # ---- torch.cuda ----------------------------------------------------------------------------------------------
 def test_cuda_without_a_gpu():
     cuda = torch.cuda

@@ -7,10 +7,10 @@ sorting, linear algebra, Fourier transforms, complex numbers, sets.
 
 import functools
 
-import cupy
 import numpy as np
 
 from ..base import owner
+from .machine import import_cupy
 
 __all__ = ["VIEWS", "Room", "function", "view_of"]
 
@@ -29,10 +29,10 @@ THROUGH_HOST = ("busday_count", "fmin.accumulate", "fmax.accumulate", "frexp", "
 def function(F, path):
     """The array library's function of that name ("sort", "linalg.svd", "add.at"), on arrays of `F`."""
     if path in VIEWS:
-        return getattr(cupy, path)
+        return getattr(import_cupy(), path)
     if F.machine.kind == "sim" or path in THROUGH_HOST:
         return on_host(F, find(np, path))
-    return on_device(F, find(cupy, path))
+    return on_device(F, find(import_cupy(), path))
 
 
 def find(library, path):
@@ -101,6 +101,8 @@ def on_host(F, function):
 # ---- CuPy, for a GPU -----------------------------------------------------------------------------------------
 def on_device(F, function):
     """CuPy's `function` for `F`'s arrays, which it sees as CuPy's own."""
+    cupy = import_cupy()
+
     def call(*args, **kwargs):
         ours = []
 
