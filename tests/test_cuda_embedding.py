@@ -26,8 +26,8 @@ from minitorch.testing.strategies import Draw, draws
 
 
 # ---- sorting -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("n", "largest"), [(1, 0), (7, 3), (300, 255), (2049, 256), (5000, 2), (4500, 70_000),
-                                            (9000, 2**32 - 1)])
+@pytest.mark.parametrize(("n", "largest"), [(1, 0), (7, 3), (300, 255), (2049, 256), (4500, 70_000),
+                                            (2100, 2**32 - 1)])
 def test_sort_is_stable(n, largest):
     keys = np.random.default_rng(n).integers(0, largest + 1, n).astype("uint32")
     order = np.argsort(keys, kind="stable")
@@ -59,10 +59,10 @@ def any_indices(d, n, size):
 
 
 @pytest.mark.parametrize(("n", "width", "kind"), [(300, 12, "f32"), (100, 5, "f32"), (70, 8, "bf16"),
-                                                  (3000, 4, "f32")])
+                                                  (1500, 4, "f32")])
 def test_embedding(n, width, kind):
     d, dtype = Draw(random.Random(n)), DTYPES[kind]
-    for _ in range(3):
+    for _ in range(2):
         index = any_indices(d, n, 9).astype("int32" if kind == "bf16" else "int64")
         table, grad = cast(d.array((9, width)), dtype), cast(d.array((n, width)), dtype)
         how = dict(padding_idx=d.choice([-1, 0, 4]), scale_grad_by_freq=False)
@@ -72,7 +72,7 @@ def test_embedding(n, width, kind):
     same_in_every_order(lambda: run("embedding_backward", [grad, index], how | dict(rows=9))[0], got)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(draws())
 def test_slices_and_elements(d):
     shape, dim = d.choice([((3, 5, 7), 1), ((6, 3), 0), ((2, 7), -1), ((3, 5, 3), 0)])

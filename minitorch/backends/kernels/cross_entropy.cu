@@ -1,7 +1,7 @@
 // Losses over classes: the logarithm of the softmax at the target, and its derivative.
 //
 // Logits are (outer, classes, inner), targets (outer, inner) of type U; sample i is place i of the targets. A sample
-// whose target is `ignored` has weight 0, as has no loss and no gradient; one whose target is no class has the loss NaN.
+// whose target is `ignored` has weight 0, no loss and no gradient; one whose target is no class has the loss NaN.
 #include "exponentials.cuh"
 
 __device__ __forceinline__ Wide nan() { return __int_as_float(0x7fffffff); }
@@ -61,7 +61,7 @@ entropy_planes(Wide* __restrict__ losses, Wide* __restrict__ counts, Wide* __res
                count);
 }
 
-// The same for logits that are log-probabilities already: the negative log likelihood. Without `input`, only the counts.
+// The same for logits that are log-probabilities already: the negative log likelihood. Without `input`, only counts.
 extern "C" __global__ void __launch_bounds__(256)
 likelihood(Wide* __restrict__ losses, Wide* __restrict__ counts, const T* __restrict__ input,
            const U* __restrict__ targets, const T* __restrict__ weight, i64 samples, i64 classes, i64 inner,

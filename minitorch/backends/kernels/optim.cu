@@ -1,8 +1,8 @@
 // Steps of optimisers, and what goes with them, for many tensors in one launch.
 //
-// The tensors are cut into chunks, one for each block. `chunks` says for each its tensor, its first element and how many
-// there are; the addresses of the tensors come by value: LISTS lists (the parameters, their gradients, their states),
-// each of `tensors` addresses.
+// The tensors are cut into chunks, one for each block. `chunks` says for each its tensor, its first element and how
+// many there are; the addresses of the tensors come by value: LISTS lists (the parameters, their gradients, their
+// states), each of `tensors` addresses.
 //
 //   RULE  0: Adam, 1: gradient descent; of the states there are LISTS - 2
 //   WHAT  of `measure`: 0: sum of squares, 1: sum of sizes, 2: largest size

@@ -4,8 +4,8 @@
 // has more than 32 random bits (WORDS).
 //
 // With WHOLE, numbers are `low` plus the draw modulo `span` (0: as it is); else what `what` says: uniform in [a, b);
-// normal or its exponential, mean a, deviation b; exponential, rate a; Cauchy, median a, scale b; trials up to a success,
-// b the logarithm of the probability of none. And, of both kinds, 1 with probability a.
+// normal or its exponential, mean a, deviation b; exponential, rate a; Cauchy, median a, scale b; trials up to a
+// success, b the logarithm of the probability of none. And, of both kinds, 1 with probability a.
 #include "common.cuh"
 
 enum { BLOCK = 256 };

@@ -1,7 +1,7 @@
 // Reading and writing by index: rows taken, elements gathered, sums scattered.
 //
-// Sums are made without atomics. The indices are sorted (sort.cu), equal ones then form runs, and each run is added up in
-// the order in which its members stand in memory. So that a long run keeps more than one thread busy, the sorted
+// Sums are made without atomics. The indices are sorted (sort.cu), equal ones then form runs, and each run is added up
+// in the order in which its members stand in memory. So that a long run keeps more than one thread busy, the sorted
 // sequence is cut into chunks: a run inside one chunk is finished there, of one that reaches over its ends each chunk
 // makes a partial sum, and where the run begins these are joined.
 //
@@ -19,7 +19,9 @@ __device__ __forceinline__ T missing() {
 
 #ifdef TYPE_U
 // An index counted from the front; negative ones stand, `from_end`, for places counted from the end.
-__device__ __forceinline__ i64 from_front(i64 at, i64 size, bool from_end) { return from_end && at < 0 ? at + size : at; }
+__device__ __forceinline__ i64 from_front(i64 at, i64 size, bool from_end) {
+    return from_end && at < 0 ? at + size : at;
+}
 
 // ---- reading -----------------------------------------------------------------------------------------------
 // Slices: (outer, size, inner) to (outer, n, inner). One thread moves VECTOR neighbours of `inner`, which are `packs`.
@@ -28,7 +30,8 @@ take_slices(T* __restrict__ out, const T* __restrict__ input, const U* __restric
             i64 total, bool from_end) {
     i64 i = blockIdx.x * (i64)BLOCK + threadIdx.x;
     if (i >= total) return;
-    i64 row = i / packs, rest = i - row * packs, outer = row / n, at = from_front(index[row - outer * n], size, from_end);
+    i64 row = i / packs, rest = i - row * packs, outer = row / n;
+    i64 at = from_front(index[row - outer * n], size, from_end);
     Vector<T, VECTOR> pack;
     if (at >= 0 && at < size) {
         pack = load_vector<T, VECTOR>(input + ((outer * size + at) * packs + rest) * VECTOR);

@@ -1,7 +1,7 @@
 // A stable sort of keys below 2^32 with the places they came from: by 8 bits at a time, the lowest first (radix sort).
 //
-// It waits for nothing and its result depends on the keys only, so sums that follow its order are the same in every run.
-// A tile of TILE keys belongs to a block; within it each warp has a run of neighbours, so that order is kept.
+// It waits for nothing and its result depends on the keys only, so that sums which follow its order are the same in
+// every run. A tile of TILE keys belongs to a block; within it each warp has a run of neighbours: order is kept.
 #define VECTOR 8
 #include "packs.cuh"
 
