@@ -1,7 +1,7 @@
 """What the tests of CUDA kernels share: a device, an op run by its kernel and by its reference, and how far they may
 differ.
 
-The device is the simulator; MINITORCH_TEST_DEVICE=cuda runs the same tests on a GPU.
+The device is the simulator, or what ``pytest --device`` names.
 """
 
 import contextlib
