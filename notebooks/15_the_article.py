@@ -259,3 +259,5 @@ check.report()
 #
 # **Go further.** Read the article with this list beside it: where in its code does each of the six happen? Then read
 # `minitorch/autograd/engine.py`, which is not longer, and find where each of them is avoided.
+#
+# Next: [16. Moving between minitorch and PyTorch](16_moving.ipynb)
