@@ -116,6 +116,19 @@ def test_memory_comes_back():
     assert machine.allocated == before
 
 
+def test_out_of_memory_leaves_all_as_it_was(monkeypatch):
+    x = torch.ones(1000, device=DEVICE)
+
+    def allocate(nbytes):
+        raise torch.cuda.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {nbytes} bytes.")
+    with monkeypatch.context() as patch:
+        patch.setattr(device.machine, "allocate", allocate)
+        for call in (lambda: x + x, lambda: torch.zeros(9, device=DEVICE), lambda: x.sum(), lambda: x.cpu().to(DEVICE)):
+            with pytest.raises(torch.cuda.OutOfMemoryError, match="Tried to allocate"):
+                call()
+    assert (x + x).sum().item() == 2000
+
+
 # ---- training ------------------------------------------------------------------------------------------------
 def networks():
     """(network, inputs, labels) of three kinds, on the CPU."""
@@ -179,6 +192,11 @@ def test_training_never_calls_the_library(kind, monkeypatch):
     monkeypatch.setattr(library, "function_of", function_of)
     train(model.to(DEVICE), x.to(DEVICE), y.to(DEVICE), steps=2)
     assert called == []
+
+
+def test_what_goes_through_the_host_is_in_numpy():
+    for path in library.THROUGH_HOST:
+        assert callable(library.find(np, path))
 
 
 def test_hot_names_are_ours():

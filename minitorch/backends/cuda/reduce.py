@@ -277,6 +277,12 @@ def averaged(F, op, x, axis, keepdims, correction=0, out=None):
 
 
 @ours
+def vecdot(F, x1, x2, axis=-1):
+    """The sums of products along an axis; the first operand conjugated."""
+    return F.xp.sum((x1.conj() if x1.dtype.kind == "c" else x1) * x2, axis)
+
+
+@ours
 def count_nonzero(F, a, axis=None, *, keepdims=False):
     if kind_of(a.dtype) is None:
         return library.function(F, "count_nonzero")(a, axis, keepdims=keepdims)
