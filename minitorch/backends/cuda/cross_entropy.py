@@ -11,7 +11,7 @@ the simulator it raises the IndexError that the CPU raises.
 from ...ops.cross_entropy import check_classes, class_dim
 from ..base import takes_halves
 from .kernel import Kernel
-from .rows import Spread, check_indices, decline, dense, is_float, longest_vector, power_of_two, split_at, wide
+from .rows import check_indices, decline, dense, is_float, longest_vector, looped, split_at, wide
 
 __all__ = ["KERNELS"]
 
@@ -53,7 +53,7 @@ def class_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction
     if inner > 1:
         PLANES(F.machine, -(-target.size // 256), 256, *arrays, target.size, classes, inner, ignore_index)
     else:
-        how = looped(classes, input)
+        how = looped(classes, longest_vector(classes, [input]))
         ROWS(F.machine, how.grid(target.size), how.block, *arrays, target.size, classes, ignore_index, **how.constants)
     out, total = reduced(F, input.dtype, target.dtype, losses, counts, reduction)
     return out, total, normalisers
@@ -74,7 +74,7 @@ def class_entropy_backward(F, grad, input, target, weight=None, powers=None, tot
     if inner > 1:
         PLANES_BACK(F.machine, -(-target.size // 256), 256, *arrays, target.size, classes, inner, ignore_index, each)
     else:
-        how = looped(classes, input, out)
+        how = looped(classes, longest_vector(classes, (input, out)))
         ROWS_BACK(F.machine, how.grid(target.size), how.block, *arrays, target.size, classes, ignore_index, each,
                   **how.constants)
     return out
@@ -123,13 +123,6 @@ def checked_sizes(F, input, target, ignored):
     check_indices(F, target, classes, lambda wrong: IndexError(
         f"Target {wrong} is out of bounds: class indices go from 0 to {classes - 1}"), but=ignored)
     return outer, classes, inner
-
-
-def looped(classes, *arrays):
-    """How rows are spread that are read once, and not kept."""
-    vector = longest_vector(classes, arrays)
-    threads = min(1024, max(32, power_of_two(-(-classes // (8 * vector)))))
-    return Spread(threads, 4 if threads == 32 else 1, None, vector)
 
 
 def reduced(F, dtype, index_dtype, losses, counts, reduction):

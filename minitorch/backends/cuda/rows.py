@@ -1,13 +1,17 @@
 """How rows are spread over threads: what softmax, norms and losses share (`kernels/rows.cuh` is their other half)."""
 
+import functools
 from typing import NamedTuple
+
+import numpy as np
 
 from ...op import OPS
 from ...ops.shape import count
 
-__all__ = ["Spread", "aligned", "check_indices", "decline", "dense", "is_float", "longest_vector", "power_of_two",
-           "split_at", "spread", "wide"]
+__all__ = ["Spread", "check_indices", "decline", "dense", "is_float", "longest_vector", "looped", "split_at",
+           "spread", "wide"]
 
+FLOAT32 = np.dtype("float32")
 ITEMS = 32                 # numbers that a thread may hold in its registers; in float64 a quarter of it
 MOST_THREADS = 1024
 LONG_THREADS = 512         # of a block that goes over a long row in several steps
@@ -15,43 +19,48 @@ LONG_THREADS = 512         # of a block that goes over a long row in several ste
 
 class Spread(NamedTuple):
     """`threads` for each row, `rows` for each block, `items` elements for each thread (None: in a loop), moved in
-    packs of `vector`."""
+    packs of `vector`; the shape of a `block`, and the `constants` that a kernel is compiled with."""
 
     threads: int
     rows: int
     items: int | None
     vector: int
-
-    @property
-    def block(self):
-        """The shape of a block."""
-        return self.threads, self.rows
-
-    @property
-    def constants(self):
-        """What a kernel is compiled with."""
-        found = {"THREADS": self.threads, "VECTOR": self.vector}
-        if self.rows > 1:
-            found["ROWS"] = self.rows
-        if self.items is not None:
-            found["ITEMS"] = self.items
-        return found
+    block: tuple
+    constants: dict
 
     def grid(self, rows):
         """How many blocks `rows` rows take."""
         return -(-rows // self.rows)
 
 
-def spread(columns, arrays, held=1, most_threads=MOST_THREADS):
+def spread(columns, arrays, held=1):
     """The `Spread` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column."""
-    vector = longest_vector(columns, arrays)
-    most = ITEMS // held // (4 if arrays[0].itemsize == 8 else 1)
+    return spread_of(columns, arrays[0].itemsize, longest_vector(columns, arrays), held)
+
+
+@functools.lru_cache(maxsize=1024)
+def spread_of(columns, itemsize, vector, held):
+    most = ITEMS // held // (4 if itemsize == 8 else 1)
     vector = min(vector, most)
     threads = max(32, power_of_two(-(-columns // most)))
-    if threads > most_threads:
-        return Spread(LONG_THREADS, 1, None, vector)
-    items = vector * power_of_two(-(-columns // (threads * vector)))
-    return Spread(threads, 4 if threads == 32 else 1, items, vector)
+    if threads > MOST_THREADS:
+        return made(LONG_THREADS, None, vector)
+    return made(threads, vector * power_of_two(-(-columns // (threads * vector))), vector)
+
+
+@functools.lru_cache(maxsize=1024)
+def looped(columns, vector):
+    """The `Spread` for rows that are read once, and not kept."""
+    return made(min(MOST_THREADS, max(32, power_of_two(-(-columns // (8 * vector))))), None, vector)
+
+
+def made(threads, items, vector):
+    rows, constants = 4 if threads == 32 else 1, {"THREADS": threads, "VECTOR": vector}
+    if rows > 1:
+        constants["ROWS"] = rows
+    if items is not None:
+        constants["ITEMS"] = items
+    return Spread(threads, rows, items, vector, (threads, rows), constants)
 
 
 def power_of_two(n):
@@ -60,16 +69,15 @@ def power_of_two(n):
 
 
 def longest_vector(columns, arrays):
-    """How many elements can be moved at a time, up to 16 bytes, if each row of `columns` begins behind the other."""
-    step = 16 // arrays[0].itemsize
-    while step > 1 and (columns % step or not all([aligned(x, step * x.itemsize) for x in arrays])):
-        step //= 2
-    return step
+    """How many elements can be moved at a time, up to 16 bytes, if each row of `columns` begins behind the other.
 
-
-def aligned(array, nbytes):
-    """Whether the array begins at a multiple of `nbytes`."""
-    return array.data.ptr % nbytes == 0
+    The arrays have one dtype. The lowest bit that is set in any address, or in the length of a row, decides.
+    """
+    itemsize = arrays[0].itemsize
+    reach = columns * itemsize | 16
+    for x in arrays:
+        reach |= x.data.ptr
+    return (reach & -reach) // itemsize
 
 
 def decline(F, name, *inputs, **attributes):
@@ -79,12 +87,12 @@ def decline(F, name, *inputs, **attributes):
 
 def is_float(dtype):
     """Whether there are kernels for a dtype: float16, bfloat16, float32, float64."""
-    return dtype.name in ("float32", "float64", "float16", "bfloat16")
+    return dtype.kind == "f" and dtype.itemsize <= 8 or dtype.name == "bfloat16"
 
 
 def wide(F, dtype):
     """What kernels compute in: float64 for float64, float32 for the others."""
-    return F.xp.dtype("float64" if dtype.itemsize == 8 else "float32")
+    return dtype if dtype.itemsize == 8 else FLOAT32
 
 
 def dense(F, array):
