@@ -425,6 +425,52 @@ def by_projection(g, xhat, std):
     return torch.stack(columns, 1)
 
 
+# 9
+also(nb09_bigram=lambda counts: F.normalize(counts + 1, p=1, dim=1),
+     nb09_perplexity=lambda losses: torch.exp(-losses).log().mean().neg().exp(),
+     nb09_causal=lambda n: torch.arange(n)[:, None] >= torch.arange(n),
+     nb09_attention=lambda q, k, v, mask: F.scaled_dot_product_attention(q[None], k[None], v[None], mask)[0],
+     nb09_heads=lambda x, n: torch.stack(x.chunk(n, dim=1)),
+     nb09_cached=lambda q, k, v, keys, values: (
+         F.scaled_dot_product_attention(q[None], torch.vstack([keys, k]), torch.vstack([values, v]))[0],
+         torch.vstack([keys, k]), torch.vstack([values, v])))
+also(nb09_bigram=lambda counts: torch.stack([(row + 1) / (row.sum() + len(row)) for row in counts]),
+     nb09_perplexity=lambda losses: losses.exp().prod() ** (1 / len(losses)),
+     nb09_causal=lambda n: torch.tensor([[j <= i for j in range(n)] for i in range(n)]),
+     nb09_heads=lambda x, n: x.unflatten(1, (n, -1)).movedim(1, 0))
+
+
+@solves("nb09.attention")
+def one_query_at_a_time(q, k, v, mask):
+    rows = []
+    for query, allowed in zip(q, mask):
+        weights = torch.where(allowed, torch.exp(k @ query / math.sqrt(len(query))), 0.0)
+        rows.append((weights / weights.sum()) @ v)
+    return torch.stack(rows)
+
+
+@solves("nb09.top_k")
+def through_indices(logits, k, temperature):
+    out = torch.zeros_like(logits)
+    best = logits.topk(k).indices
+    out[best] = (logits[best] / temperature).softmax(0)
+    return out
+
+
+@solves("nb09.top_k")
+def cut_and_renormalise(logits, k, temperature):
+    p = (logits / temperature).exp()
+    p[logits.argsort(descending=True)[k:]] = 0
+    return p / p.sum()
+
+
+@solves("nb09.cached")
+def with_exponentials(q, k, v, keys, values):
+    keys, values = torch.cat((keys, k.unsqueeze(0))), torch.cat((values, v.unsqueeze(0)))
+    w = torch.exp((keys * q).sum(1) * q.numel() ** -0.5)
+    return (w[:, None] * values).sum(0) / w.sum(), keys, values
+
+
 # 11
 also(nb11_softplus=lambda x: torch.logaddexp(x, torch.zeros_like(x)),
      nb11_log1mexp=lambda x: torch.where(x < 0.5, (-torch.expm1(-x)).log(), torch.log1p(-torch.exp(-x))),
