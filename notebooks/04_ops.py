@@ -120,8 +120,7 @@ def cumprod_pull(g, x, y):
 check.nb04.cumprod(cumprod_pull)
 
 # %% [markdown]
-# (This one is quadratic; with one zero in $x$ it can be had in linear time. PyTorch does that, and falls back to your
-# way when there are several.)
+# (This one is quadratic. It can be done in linear time, zeros and all, by going from the back: see the end.)
 #
 # ## A gallery of suspects
 #
@@ -300,6 +299,6 @@ check.report()
 # * Test with an upstream gradient that is not 1, with repeats, zeros, empties, both ends.
 #
 # **Go further.** Write the second derivative of `Softplus` (does `gradgradcheck` pass? why?). Make `cumprod_pull`
-# linear for inputs with at most one zero.
+# linear: $x_i$ times what follows it is a sum that can be kept up from the back, without any division.
 #
 # Next: [5. From line to network](05_networks.ipynb)

@@ -207,7 +207,7 @@ if check.passed("nb16.differing"):
 #
 # * Errors say more: the shapes aligned, both lines of an in-place conflict. Same classes, same first words.
 # * A write through `.data` to something the backward pass needs is an error here; PyTorch is silently wrong.
-# * There is no compiler behind `torch.compile` and no `torch.jit`: a program runs as it is written.
+# * Programs saved by `torch.jit` do not move: carry the source and the weights.
 # * It is some tens of thousands of lines of Python and a table of ops, so you can read it: `print(torch.mul.source)`.
 
 # %%
