@@ -31,7 +31,8 @@ def transposed():
 
 
 # file: (kernel, a computation that uses every barrier, barriers that this kernel does not need and why)
-CASES = {"common.cuh": (ROWS, lambda: sums(1) and variances(), {0: "block_reduce may be called twice; ROWS calls it once"}),
+CASES = {"common.cuh": (ROWS, lambda: sums(1) and variances(),
+                        {0: "block_reduce may be called twice; this kernel calls it once"}),
          "reduce.cu": (COLUMNS, lambda: sums(0), {}),
          "copy.cu": (TRANSPOSE, transposed, {})}
 

@@ -118,7 +118,6 @@ def compile_source(source, macros=(), arch="90", form="ptx"):
 
 def write_whole(path, content):
     """Write a file so that no other process ever sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
@@ -126,7 +125,18 @@ def write_whole(path, content):
 
 
 def cache_folder():
-    """Where compiled kernels are kept."""
+    """Where compiled kernels are kept, in the system's temporary folder if the usual one cannot be written to."""
+    folder = usual_cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.gettempdir()) / f"minitorch-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def usual_cache_folder():
+    """The platform's folder for caches, or the one that MINITORCH_CACHE names."""
     given = os.environ.get("MINITORCH_CACHE")
     if given:
         return Path(given) / "kernels"
