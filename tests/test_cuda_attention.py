@@ -137,7 +137,7 @@ def test_every_barrier_is_needed(monkeypatch, line):
             check(arrays, scale=0.2, causal=True)
 
 
-@pytest.mark.parametrize(("dtype", "arch", "head", "mask"), [(f16, "80", 128, 2), (bf16, "90", 64, 0)], ids=str)
+@pytest.mark.parametrize(("dtype", "arch", "head", "mask"), [(f16, "80", 128, 2)], ids=str)
 def test_resources(dtype, arch, head, mask):
     constants = dict(HEAD=head, MASK=mask, CAUSAL=1, ALIGNED=1)
     kernel = attention.FORWARD

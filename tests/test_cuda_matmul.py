@@ -89,8 +89,8 @@ def test_batches_and_addends(multiprocessors):
 
 
 def test_batches_that_lie_too_irregularly_are_copied():
-    a = numbers(2, 1, 2, 1, 2, 5, 4)
-    b = numbers(2, 2, 1, 2, 1, 4, 3)
+    a = numbers(2, 1, 2, 1, 2, 5, 7)
+    b = numbers(2, 2, 1, 2, 1, 7, 3)
     got = device.to_host(product.product(device, put(a), put(b)))
     close(got, a.astype("f8") @ b.astype("f8"), bound(a, b, a @ b))
 
@@ -100,7 +100,7 @@ def test_activations(activation):
     check(3 * numbers(1, 5), numbers(5, 9), numbers(9), activation=activation)
 
 
-@pytest.mark.parametrize(("n", "k", "m"), [(4, 0, 5), (1, 0, 5), (0, 3, 5), (4, 3, 0), (0, 0, 0)])
+@pytest.mark.parametrize(("n", "k", "m"), [(5, 0, 5), (0, 3, 5), (4, 3, 0), (0, 0, 0)])
 def test_empty(n, k, m):
     addend = numbers(m)
     got = device.to_host(product.product(device, put(numbers(n, k)), put(numbers(k, m)), put(addend)))
@@ -119,17 +119,16 @@ def test_vectors(shape_a, shape_b, layouts, names):
 
 
 def test_deep_sums_are_cut_and_added_in_order():
-    assert check(numbers(2, 36, 1040), numbers(2, 1040, 40), numbers(40), alpha=0.5) == ["matmul_simt", "combine"]
+    assert check(numbers(2, 35, 1041), numbers(2, 1041, 39), numbers(39), alpha=0.5) == ["matmul_simt", "combine"]
     assert check(numbers(36, 1040, dtype=f16), numbers(1040, 40, dtype=f16), numbers(40, dtype=f16)) == [
         "matmul_mma", "combine"]
 
 
 # ---- tensor cores --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("n", "k", "m", "layouts", "dtype", "few"), [
-    (72, 56, 80, "dense dense", f16, 132), (72, 56, 80, "transposed transposed", bf16, 132),
-    (72, 88, 80, "dense transposed", bf16, 132), (71, 45, 67, "dense dense", f16, 132),
+    (72, 56, 80, "transposed transposed", bf16, 132), (71, 45, 67, "dense dense", f16, 132),
     (136, 40, 152, "transposed dense", f16, 1), (72, 44, 80, "transposed dense", f32, 132),
-    (68, 44, 80, "dense transposed", f32, 132), (71, 45, 67, "dense dense", f32, 132)], ids=str)
+    (71, 45, 67, "dense transposed", f32, 132)], ids=str)
 def test_tensor_cores(multiprocessors, monkeypatch, n, k, m, layouts, dtype, few):
     monkeypatch.setattr(product, "capability", lambda machine: 80)
     multiprocessors(few)
@@ -174,16 +173,17 @@ def test_hopper_takes_batches_and_declines_what_the_copying_unit_cannot_reach(mu
         assert (made.first.kernel is hopper.KERNEL) == taken
 
 
-def test_tf32_only_where_it_is_allowed():
+def test_tf32_only_where_it_is_allowed(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(product, "run", lambda F, launch, *arrays: chosen.append(launch.kernel.entry))
     assert not matmul.allow_tf32
     a, b = put(numbers(8, 8)), put(numbers(8, 8))
     try:
         for allowed, kernel, precision in ((True, "matmul_mma", "high"), (False, "matmul_simt", "highest")):
             matmul.allow_tf32 = allowed
             assert minitorch.get_float32_matmul_precision() == precision
-            with launches() as names:
-                matmul.KERNELS["mm"](device, a, b)
-            assert names == [kernel]
+            matmul.KERNELS["mm"](device, a, b)
+            assert chosen.pop() == kernel
     finally:
         minitorch.set_float32_matmul_precision("highest")
 
@@ -195,8 +195,8 @@ def test_older_devices_have_no_use_for_tensor_cores(multiprocessors, monkeypatch
 
 
 # ---- ops -----------------------------------------------------------------------------------------------------
-SHAPES = [((4, 5), (5, 3)), ((5,), (5, 3)), ((4, 5), (5,)), ((5,), (5,)), ((2, 4, 5), (5, 3)), ((2, 4, 5), (5,)),
-          ((5,), (2, 5, 3)), ((2, 1, 4, 5), (3, 5, 3))]
+SHAPES = [((7, 5), (5, 3)), ((5,), (5, 3)), ((7, 5), (5,)), ((5,), (5,)), ((2, 7, 5), (5, 3)), ((2, 7, 5), (5,)),
+          ((5,), (2, 5, 3)), ((2, 1, 7, 5), (3, 5, 3))]
 
 
 @settings(max_examples=30, deadline=None)
@@ -204,14 +204,14 @@ SHAPES = [((4, 5), (5, 3)), ((5,), (5, 3)), ((4, 5), (5,)), ((5,), (5,)), ((2, 4
 def test_matmul_and_dot_as_numpy(d):
     left, right = d.choice(SHAPES)
     a, b = numbers(*left), numbers(*right)
-    xs = [put(x, d.choice(["dense", "offset", "gaps", "transposed"])) for x in (a, b)]
+    xs = [put(x, d.choice(["dense", "offset", "gaps"])) for x in (a, b)]
     for function, reference in ((device.xp.matmul, np.matmul), (device.xp.dot, np.dot)):
         got, wanted = device.to_host(function(*xs)), reference(a.astype("f8"), b.astype("f8"))
         close(got, wanted, 20 * 2.0**-24 * 5)
 
 
 def test_out_may_have_any_strides():
-    a, b = numbers(4, 6), numbers(6, 5)
+    a, b = numbers(4, 7), numbers(7, 5)
     room = device.xp.zeros((5, 8), "f")
     assert device.xp.matmul(put(a), put(b), out=room[:, ::2].T) is not None
     close(device.to_host(room)[:, ::2].T, a.astype("f8") @ b.astype("f8"), bound(a, b, a @ b))
@@ -298,19 +298,14 @@ def tiles_of(t, *names):
     return dict(zip(("TILE_M", "TILE_N", *names), t))
 
 
-INSTANTIATIONS = [                                         # of each kernel those that take most
-    (product.SIMT, (f32, f32), product.LARGE, ["80", "90", "100"], dict(
+# Of each kernel those that take most; docs/build_kernels.py looks at all that the tests ran.
+INSTANTIATIONS = [
+    (product.SIMT, (f32, f32), product.LARGE, ["80"], dict(
         **tiles_of(product.LARGE, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=4, VECTOR_B=4, VECTOR_OUT=4)),
-    (product.SIMT, (f64, f64), product.MEDIUM, ["90"], dict(
-        **tiles_of(product.MEDIUM, "THREAD_M", "THREAD_N", "DEPTH"), VECTOR_A=1, VECTOR_B=1, VECTOR_OUT=1)),
     (hopper.KERNEL, (bf16, bf16), product.Tiles(128, 256, 0, 0, 0, 384), ["90"], dict(
         TILE_N=256, STAGES=4, VECTOR_OUT=2)),
-    (product.MMA, (bf16, bf16), product.MMA_LARGE, ["80", "90", "100"], dict(
-        **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=32, STAGES=4, ALIGNED_A=1, ALIGNED_B=1, VECTOR_OUT=2)),
     (product.MMA, (f16, f16), product.MMA_LARGE, ["80"], dict(
         **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=32, STAGES=4, ALIGNED_A=0, ALIGNED_B=0, VECTOR_OUT=1)),
-    (product.MMA, (f32, f32), product.MMA_LARGE, ["80"], dict(
-        **tiles_of(product.MMA_LARGE, "WARP_M", "WARP_N"), DEPTH=16, STAGES=4, ALIGNED_A=0, ALIGNED_B=0, VECTOR_OUT=1)),
 ]
 
 

@@ -1,8 +1,9 @@
 """Convolution on CUDA: the rows `convolution`, `convolution_input` and `convolution_weight` in one and two dimensions.
 
 `convolve.cu` has one kernel for all three, a product of matrices of which one is gathered from images as it is read,
-and direct ones for groups of few channels. Sums are in float32 for 16-bit floats, on CUDA cores. Three dimensions are
-left to the rows' reference, which unfolds windows and multiplies by the kernels of `product.py`.
+and direct ones for groups of few channels; `convolve_mma.cu` is the same on tensor cores, for 16-bit floats, which are
+summed in float32. Three dimensions are left to the rows' reference, which unfolds windows and multiplies by the kernels
+of `product.py`.
 """
 
 from math import prod
@@ -10,8 +11,9 @@ from math import prod
 import numpy as np
 
 from ..base import is_half, takes_halves
+from . import product
 from .kernel import Kernel
-from .product import COMBINE, LARGE, MEDIUM, SHORTEST_PIECE, SMALL, Operand, Problem, multiprocessors, record_of
+from .product import COMBINE, LARGE, MEDIUM, SMALL, Operand, Problem, Tiles, multiprocessors
 
 __all__ = ["KERNELS"]
 
@@ -19,11 +21,14 @@ FORWARD, INPUT, WEIGHT = 0, 1, 2                           # TASK in convolve.cu
 FIELDS = ("images", "groups", "channels", "outputs", "height", "width", "out_height", "out_width", "stride_y",
           "stride_x", "pad_y", "pad_x", "dilation_y", "dilation_x", "rows", "columns", "depth", "chunk")
 CONVOLUTION = np.dtype([(name, "i4") for name in FIELDS] + [("split_stride", "i8")], align=True)
-GEMM = Kernel("convolve.cu", "convolve", "U* out, const T* left, const T* images, const T* bias?, Convolution c")
-DIRECT = Kernel("convolve.cu", "convolve_direct",
-                "U* out, const T* left, const T* images, const T* bias?, Convolution c, i64 count")
+ARGUMENTS = "U* out, const T* left, const T* images, const T* bias?, Convolution c"
+GEMM = Kernel("convolve.cu", "convolve", ARGUMENTS)
+MMA = Kernel("convolve_mma.cu", "convolve_mma", ARGUMENTS)
+DIRECT = Kernel("convolve.cu", "convolve_direct", f"{ARGUMENTS}, i64 count")
 DIRECT_WEIGHT = Kernel("convolve.cu", "convolve_direct_weight",
                        "U* out, const T* left, const T* images, Convolution c")
+SIZES, SIZES_64_BITS = (LARGE, MEDIUM, SMALL), (MEDIUM, SMALL)
+MMA_SIZES = Tiles(128, 64, 64, 32, 32, 128), product.MMA_SMALL
 FEW = 4                                                    # rows of a group for which a product is not worth it
 
 
@@ -87,8 +92,8 @@ def convolve(F, task, out, left, images, bias, input_shape, weight_shape, out_si
     """Fill `out`; `left` is the operand that is not gathered."""
     record = describe(task, input_shape, weight_shape, out_size, geometry)
     groups, rows, columns, depth = [int(record[name]) for name in ("groups", "rows", "columns", "depth")]
-    kernel = two(weight_shape[2:], 1)
-    constants = {"TASK": task, "KH": kernel[0], "KW": kernel[1]}
+    height, width = two(weight_shape[2:], 1)
+    constants = {"TASK": task, "KH": height, "KW": width}
     if rows < FEW and (task != WEIGHT or columns < 64):
         direct = constants | tile_constants(SMALL, 1, 1)
         if task == WEIGHT:
@@ -96,16 +101,25 @@ def convolve(F, task, out, left, images, bias, input_shape, weight_shape, out_si
         else:
             DIRECT(F.machine, -(-out.size // 256), 256, out, left, images, bias, record, out.size, **direct)
         return
-    tiles, splits, record["chunk"] = choose(F.machine, task, out.dtype, groups, rows, columns, depth)
-    vector = vector_of(columns if task == WEIGHT else prod(out.shape[2:]), out.dtype)
-    constants |= tile_constants(tiles, 1 if task == WEIGHT else vector_of(depth, out.dtype), vector)
+    tensor_cores = is_half(out.dtype) and product.capability(F.machine) >= 80
+    sizes = MMA_SIZES if tensor_cores else SIZES_64_BITS if out.itemsize == 8 else SIZES
+    tiles, splits, record["chunk"] = choose(F.machine, task, sizes, groups, rows, columns, depth)
+    neighbours = columns if task == WEIGHT else prod(out.shape[2:])
+    if tensor_cores:
+        constants |= {"TILE_M": tiles.rows, "TILE_N": tiles.columns, "WARP_M": tiles.part_rows,
+                      "WARP_N": tiles.part_columns, "ALIGNED": task != WEIGHT and depth % 8 == 0,
+                      "VECTOR_OUT": 2 if neighbours % 2 == 0 else 1}
+    else:
+        constants |= tile_constants(tiles, 1 if task == WEIGHT else vector_of(depth, out.dtype),
+                                    vector_of(neighbours, out.dtype))
+    kernel = MMA if tensor_cores else GEMM
     blocks = -(-rows // tiles.rows) * -(-columns // tiles.columns) * groups
     if splits == 1:
-        GEMM(F.machine, blocks, tiles.threads, out, left, images, bias, record, **constants)
+        kernel(F.machine, blocks, tiles.threads, out, left, images, bias, record, **constants)
         return
     record["split_stride"] = out.size
     pieces = F.empty((splits, out.size), np.dtype("f4") if is_half(out.dtype) else out.dtype)
-    GEMM(F.machine, (blocks, splits), tiles.threads, pieces, left, images, None, record, **constants)
+    kernel(F.machine, (blocks, splits), tiles.threads, pieces, left, images, None, record, **constants)
     add_up(F, out, pieces, splits)
 
 
@@ -141,15 +155,16 @@ def tile_constants(tiles, vector_a, vector_out):
             "DEPTH": tiles.depth, "VECTOR_A": vector_a, "VECTOR_OUT": vector_out}
 
 
-def choose(machine, task, dtype, groups, rows, columns, depth):
-    """The tiles; into how many pieces the depth is cut (for the gradient of the weight, which has many pixels for few
-    elements), and of what size."""
+def choose(machine, task, sizes, groups, rows, columns, depth):
+    """The tiles, of sizes from large to small; into how many pieces the depth is cut (for the gradient of the weight,
+    which has many pixels for few elements), and of what size."""
     def count(t):
         return -(-rows // t.rows) * -(-columns // t.columns) * groups
-    sizes = [t for t in ((MEDIUM,) if dtype.itemsize == 8 else (LARGE, MEDIUM)) if rows > t.rows // 2]
-    enough = [t for t in sizes if task == WEIGHT or count(t) >= multiprocessors(machine)]
-    tiles = enough[0] if enough else SMALL
-    wanted = min(2 * multiprocessors(machine) // count(tiles), depth // SHORTEST_PIECE, 64) if task == WEIGHT else 1
+    enough = [t for t in sizes if rows > t.rows // 2 and (task == WEIGHT or count(t) >= multiprocessors(machine))]
+    tiles = enough[0] if enough else sizes[-1]
+    wanted = 1
+    if task == WEIGHT:
+        wanted = min(2 * multiprocessors(machine) // count(tiles), depth // product.SHORTEST_PIECE, 64)
     chunk = -(-depth // max(wanted, 1) // 64) * 64 if wanted > 1 else depth
     return tiles, -(-depth // chunk), chunk
 
@@ -158,7 +173,7 @@ def add_up(F, out, pieces, splits):
     """`out` as the sum of pieces, in their order."""
     line = Operand(out.size, 1, (), True)
     p = Problem(1, out.size, 0, (), line, line, None, line)
-    record = record_of(p, {"alpha": 1, "beta": 0}, 1, splits, out.size)
+    record = product.record_of(p, {"alpha": 1, "beta": 0}, 1, splits, out.size)
     COMBINE(F.machine, -(-out.size // 256), 256, out, pieces, None, record, ACTIVATION=0)
 
 

@@ -119,17 +119,16 @@ def product(F, a, b, addend=None, *, alpha=1, beta=1, activation=None, out=None,
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: dimension mismatch: {a.shape} and {b.shape} have {a.shape[-1]} and {b.shape[-2]} "
                          f"elements to sum over")
-    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    batch = () if a.ndim == b.ndim == 2 else np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
     out = F.empty(shape, a.dtype) if out is None else out
     if not out.size:
         return out
-    if addend is not None:
-        addend = F.xp.broadcast_to(addend, shape)
-    made = plan(F.machine, a.dtype, describe(a), describe(b), addend if addend is None else describe(addend),
+    made = plan(F.machine, a.dtype, describe(a), describe(b), addend if addend is None else repeated(addend, shape),
                 describe(out), alpha, beta, activation, tf32)
     if made is None:                                       # the batch lies too irregularly
-        a, b, addend = [x if x is None else F.xp.ascontiguousarray(F.xp.broadcast_to(x, (*shape[:-2], *x.shape[-2:])))
-                        for x in (a, b, addend)]
+        a, b = [F.xp.ascontiguousarray(F.xp.broadcast_to(x, (*batch, *x.shape[-2:]))) for x in (a, b)]
+        addend = addend if addend is None else F.xp.ascontiguousarray(F.xp.broadcast_to(addend, shape))
         F.xp.copyto(out, product(F, a, b, addend, alpha=alpha, beta=beta, activation=activation, tf32=tf32))
         return out
     if made.swapped:
@@ -153,6 +152,15 @@ def run(F, launch, *arrays):
 def describe(x):
     """All that a plan depends on of an array."""
     return x.shape, x.strides, x.data.ptr % 16 == 0
+
+
+def repeated(x, shape):
+    """`describe` of an array broadcast to a shape, without making the view. ValueError if it does not fit."""
+    lead = len(shape) - x.ndim
+    if lead < 0 or any([n != m and n != 1 for n, m in zip(x.shape, shape[lead:])]):
+        raise ValueError(f"matmul: what is added has shape {x.shape}, which does not broadcast to {shape}")
+    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
+    return shape, strides, x.data.ptr % 16 == 0
 
 
 # ---- how operands lie --------------------------------------------------------------------------------------
@@ -327,7 +335,7 @@ def in_pieces(machine, dtype, p, how, kernel, tiles, blocks, shared, constants):
     if vector_out:
         vector_out["VECTOR_OUT"] = neighbours(whole.out, True, p.columns, min(most, 16 // sums.itemsize))
     record = record_of(whole, {"alpha": 1, "beta": 0}, chunk, splits, size)
-    first = Launch(kernel, (blocks, splits), tiles.threads, record, shared, constants | vector_out)
+    first = Launch(kernel, (blocks, splits), tiles.threads, record, shared, constants | {"ACTIVATION": 0} | vector_out)
     second = Launch(COMBINE, -(-size // 256), 256, record_of(p, how, chunk, splits, size), 0, finish)
     return Plan(first, False, ((splits, size), sums), second)
 
