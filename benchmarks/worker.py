@@ -27,6 +27,10 @@ def load(library, threads):
     if library == "jax":
         from .with_jax import WITH_JAX
         return WITH_JAX
+    if library == "minitorch compiled":
+        torch = importlib.import_module("minitorch")
+        torch.set_num_threads(threads)
+        return {name: partial(compiled, torch, row.make) for name, row in load_rows().items()}
     library, _, lever = library.partition(" without ")     # "minitorch without blocks"
     torch = importlib.import_module(library)
     torch.set_num_threads(threads)
@@ -34,6 +38,11 @@ def load(library, threads):
         from minitorch.testing.levers import without
         until_the_end.enter_context(without(lever))
     return {name: partial(row.make, torch) for name, row in load_rows().items()}
+
+
+def compiled(torch, make):
+    """A workload as `minitorch.compile` has traced it; RuntimeError where it would run eagerly."""
+    return torch.compile(make(torch), fullgraph=True)
 
 
 def prepare(make):

@@ -134,7 +134,7 @@ check.nb09.causal(causal)
 # dot product; a softmax over the keys turns scores into weights; the result is the weighted mean of the values.
 #
 # Why divide by $\sqrt d$? A dot product of $d$ random numbers has variance $d$. Without the root, scores of size 10
-# turn the softmax into a hard choice, with no gradient for anyone else. Look at the largest weight among 10 random keys:
+# turn the softmax into a hard choice, with no gradient for anyone else. The largest weight among 10 random keys:
 
 # %%
 torch.manual_seed(0)
