@@ -156,6 +156,13 @@ def test_the_choice(wanted, x, w, padding, groups, stride):
     assert all(c is None or c > 0 for c in costs.values())
 
 
+def test_spectra_that_would_not_fit_are_not_made():
+    geometry = Geometry((1, 1), (15, 15), (1, 1), 1)
+    p = Problem("forward", 8, 512, 512, (64, 64), (31, 31), (64, 64), geometry, np.dtype("float32"))
+    with convolution_method("fft"):
+        assert choose(p) != "fft" and choose(p._replace(channels=16, outputs=16)) == "fft"
+
+
 @given(rng=samples)
 @some
 def test_integers_take_a_method_that_is_exact(rng):

@@ -160,10 +160,11 @@ def winograd_cost(p):
 
 
 def fft_cost(p):
-    if not convolve_fft.applies(p.geometry, p.dtype):
-        return None
     size = prod(convolve_fft.circle(p.size, p.kernel, p.geometry, p.out))
-    planes = p.images * (p.channels + p.outputs) + p.outputs * p.channels // p.geometry.groups
+    weights = p.outputs * p.channels // p.geometry.groups
+    if not convolve_fft.applies(p.geometry, p.dtype, weights, size):
+        return None
+    planes = p.images * (p.channels + p.outputs) + weights
     products = size // 2 * p.images * p.outputs * p.channels // p.geometry.groups
     return planes * (COSTS["plane"] + COSTS["fft"] * size * log2(size + 1)) + COSTS["frequency"] * products
 

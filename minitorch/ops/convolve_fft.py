@@ -17,11 +17,12 @@ from math import prod
 from .windows import evenly, reach
 
 BLOCK = 1 << 23                # bytes of spectra of a block of images
+MOST = 1 << 28                 # bytes of the spectrum of a weight, above which other methods must do
 
 
-def applies(geometry, dtype):
-    """Whether the method can do it: windows that move by one place, floats."""
-    return max(geometry.stride) == 1 and dtype.kind == "f"
+def applies(geometry, dtype, weights, size):
+    """Whether the method can do it: windows that move by one place, floats, and `weights` planes of `size` that fit."""
+    return max(geometry.stride) == 1 and dtype.kind == "f" and weights * size * dtype.itemsize <= MOST
 
 
 def circle(size, kernel, geometry, out):
