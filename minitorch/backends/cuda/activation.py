@@ -72,6 +72,38 @@ backward("gelu_backward", lambda approximate="none": "gelu_tanh_backward" if app
 
 
 @kernel
+def hardtanh(F, input, *, min_val=-1.0, max_val=1.0):
+    """`input` clamped to [min_val, max_val]."""
+    if not floating(input) or min_val > max_val:
+        return reference("hardtanh")(F, input, min_val=min_val, max_val=max_val)
+    return launch(F, "clamp_to_numbers", (input,), input.dtype, input.dtype, numbers=(min_val, max_val))
+
+
+@kernel
+def threshold(F, input, *, threshold, value):
+    """`input` where it is greater than `threshold`, elsewhere `value`."""
+    if not floating(input):
+        return reference("threshold")(F, input, threshold=threshold, value=value)
+    return launch(F, "threshold", (input,), input.dtype, input.dtype, numbers=(threshold, value))
+
+
+@kernel
+def elu_of(F, input, *, alpha, scale, input_scale):
+    """``scale * input`` where positive, elsewhere ``scale * alpha * (exp(input_scale * input) - 1)``."""
+    if not floating(input):
+        return reference("elu_of")(F, input, alpha=alpha, scale=scale, input_scale=input_scale)
+    return launch(F, "elu", (input, input_scale), input.dtype, input.dtype, numbers=(alpha * scale, scale))
+
+
+@kernel
+def prelu_of(F, input, weight):
+    """`input` where positive, elsewhere ``weight * input``."""
+    if not floating(input, weight):
+        return reference("prelu_of")(F, input, weight)
+    return launch(F, "prelu", (input, weight), input.dtype, input.dtype)
+
+
+@kernel
 def keep(F, input, mask):
     """`input` where `mask` holds, 0 elsewhere."""
     if kind_of(input.dtype) is None or not isinstance(mask, F.ndarray) or kind_of(mask.dtype) is None:

@@ -172,7 +172,7 @@ UNARY(silu, x * logistic(x))
 UNARY(gelu, x * normal_cdf(x))
 UNARY(gelu_tanh, C(0.5) * x * (C(1) + gelu_gate(x)))
 UNARY(leaky_relu, x > C(0) ? x : x * a)
-UNARY(elu, x > C(0) ? x * b : a * expm1(x))
+UNARY(threshold, x <= a ? b : x)
 UNARY(softplus, x * a > b ? x : soft_plus(x * a) / a)
 UNARY(logsigmoid, lesser_of(x, C(0)) - log1p(exp(-fabs(x))))
 UNARY(mish, x * tanh(soft_plus(x)))
@@ -215,16 +215,14 @@ BINARY(right_shift, y < 0 || y >= D(8 * sizeof(C)) ? C(x < C(0) ? -1 : 0) : C(x 
 
 // masks: y is a bool or a gate
 BINARY(keep, kept(x, bool(y)))
+BINARY(elu, x > C(0) ? x * b : a * expm1(x * y))
+BINARY(prelu, x > C(0) ? x : x * y)
 BINARY(keep_above, kept(x, y > a))
-BINARY(keep_between, kept(x, y > a && y < b))
 
-// backward passes: x is the gradient of the output; y the input, or the output where that says so
-BINARY(sigmoid_backward, x * (y * (C(1) - y)))             // y: the output
-BINARY(tanh_backward, x * (C(1) - y * y))                  // y: the output
+// backward passes: x is the gradient of the output, y the input
 BINARY(silu_backward, x * silu_slope<C>(y))
 BINARY(gelu_backward, x * (normal_cdf<C>(y) + y * normal_density<C>(y)))
 BINARY(gelu_tanh_backward, x * gelu_tanh_slope<C>(y))
-BINARY(leaky_relu_backward, y > C(0) ? x : x * a)
 
 // chains: a bias, then an activation
 BINARY(bias_relu, relu()(C(x + y), a, b))
