@@ -85,7 +85,7 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     means = F.empty((rows,), wide(F, input.dtype)) if centred else None
     deviations = F.empty((rows,), wide(F, input.dtype))
     vectors = [out, input] if inner else [x for x in (out, input, weight, bias) if x is not None]
-    how = spread(columns, vectors)
+    how = spread(columns, vectors, held=2)
     arrays = out, means, deviations, input, weight, bias
     constants = dict(CHANNELS=inner > 0, **how.constants)
     if how.items is None:

@@ -51,7 +51,7 @@ __device__ __forceinline__ Sums from_lane(Sums x, int distance) {
 }
 
 #if defined(ITEMS) && !defined(WEIGHTS)
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
 normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
                const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias, i64 rows,
                int columns, double eps, i64 groups, i64 inner) {
@@ -80,7 +80,7 @@ normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__
 #elif defined(ITEMS)
 // Each block goes over every so many rows; the columns of a thread are the same in all of them, so that it can sum up
 // their gradients. Its sums are row `part` of `weight_parts` and `bias_parts`, which `add_parts` adds up.
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
 normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts,
                         const T* __restrict__ grad, const T* __restrict__ input, const T* __restrict__ weight,
                         const Wide* __restrict__ means, const Wide* __restrict__ deviations, i64 rows, int columns) {

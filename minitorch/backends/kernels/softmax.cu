@@ -41,7 +41,7 @@ __device__ __forceinline__ Wide backward(Wide grad, Wide out, Wide total) {
 }
 
 #if defined(ITEMS) && !BACKWARD
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
 softmax_forward(T* __restrict__ out, const T* __restrict__ input, i64 rows, int columns) {
     if (this_row() >= rows) return;
     out += this_row() * columns;
@@ -62,7 +62,7 @@ softmax_forward(T* __restrict__ out, const T* __restrict__ input, i64 rows, int 
 }
 
 #elif defined(ITEMS)
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
 softmax_backward(T* __restrict__ result, const T* __restrict__ grad, const T* __restrict__ out, i64 rows,
                  int columns) {
     if (this_row() >= rows) return;
