@@ -30,8 +30,8 @@ class Map(NamedTuple):
 
 
 def shared_bytes(columns):
-    """The dynamic shared memory of a block: stages of tiles, two barriers each."""
-    return STAGES[columns] * ((ROWS + columns) * DEPTH * 2 + 16)
+    """The dynamic shared memory of a block: stages of tiles, two barriers each, and room to align them to 1024."""
+    return STAGES[columns] * ((ROWS + columns) * DEPTH * 2 + 16) + 1024
 
 
 def maps_of(p, along_k, columns):

@@ -272,10 +272,11 @@ def plan_tensor_cores(machine, dtype, p, how):
 
 
 def plan_hopper(machine, dtype, p, how):
-    """None where the device, the dtype or the arrays are not for it, or there are fewer tiles than multiprocessors."""
+    """None where the device, the dtype or the arrays are not for it, or most multiprocessors would have no tile."""
     if capability(machine) != 90 or dtype.itemsize != 2:
         return None
-    enough = [n for n in (256, 128) if count_tiles(p, Tiles(hopper.ROWS, n, 0, 0, 0, 0)) >= multiprocessors(machine)]
+    least = {256: multiprocessors(machine), 128: multiprocessors(machine) // 3}          # tiles of so many columns
+    enough = [n for n in least if count_tiles(p, Tiles(hopper.ROWS, n, 0, 0, 0, 0)) >= max(least[n], 1)]
     along = along_depth(p)
     maps = hopper.maps_of(p, along, enough[0]) if enough else None
     if maps is None:
@@ -309,8 +310,9 @@ def count_tiles(p, tiles):
 
 
 def choose_tiles(machine, p, sizes):
-    """The largest tiles of which there is one for each multiprocessor; the smallest if there is no such size."""
-    enough = [t for t in sizes if count_tiles(p, t) >= multiprocessors(machine)]
+    """The largest tiles that give three of four multiprocessors work, with the depth cut; or the smallest."""
+    pieces = max(p.depth // SHORTEST_PIECE, 1)
+    enough = [t for t in sizes if 4 * pieces * count_tiles(p, t) >= 3 * multiprocessors(machine)]
     return enough[0] if enough else sizes[-1]
 
 

@@ -186,7 +186,8 @@ __device__ __forceinline__ void consume(const Shared& shared, U* out, const T* a
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 matmul_hopper(U* out, const T* addend, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
               const Product p) {
-    extern __shared__ __align__(1024) char memory[];
+    extern __shared__ __align__(1024) char start[];
+    char* memory = start + (-shared_address(start) & (GROUP - 1));             // the swizzle goes by the address
     const Shared shared = {memory, (u64*)(memory + STAGES * BYTES), (u64*)(memory + STAGES * BYTES) + STAGES};
     const unsigned tiles = (p.rows + TILE_M - 1) / TILE_M * ((p.columns + TILE_N - 1) / TILE_N)
         * (p.batch[0] * p.batch[1] * p.batch[2]);
