@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..op import op
 from .convolution_methods import run_forward, run_input, run_weight
 from .pad import constant_pad
+from .shape import count
 from .windows import for_ranks, reach, spread
 
 
@@ -64,7 +65,7 @@ def sample_weight(d):
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_weight(
         input, g, geometry=geometry, size=tuple(weight_shape[2:])),
-    bias=lambda F, g: F.sum(g, dim=(0, *range(2, g.ndim))))
+    bias=lambda F, g: over_places(F, g))
 def convolution(F, input, weight, bias=None, *, geometry=None):
     """Each output is the sum of a window of `input` times `weight`, plus `bias` (O)."""
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
@@ -72,6 +73,11 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     if out.size:
         run_forward(F, input, weight, bias, geometry, out)
     return out
+
+
+def over_places(F, g):
+    """The sum over all but the channels; rows first and then columns, which are products with ones."""
+    return F.sum(F.sum(F.reshape(g, shape=(*g.shape[:2], count(g.shape[2:]))), dim=2), dim=0)
 
 
 def cut(F, y, shape):
