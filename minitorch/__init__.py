@@ -44,7 +44,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "special", "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "amp", "func", "version", "types",
          "profiler", "memory", "formula", "jit", "hub")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "compile": "compiler", "autocast": "amp", "GradScaler": "amp", "vmap": "func",
+             "compile": "compiler", "OutOfMemoryError": "cuda", "autocast": "amp", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available"), "mixed_precision")}
 
