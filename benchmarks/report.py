@@ -111,7 +111,7 @@ def memory_table(memory, rows):
     """Peak memory of three training steps, beyond what was there before them and in all."""
     out = [["peak memory of training steps", "MiB", "PyTorch, MiB", "ratio", "whole process, MiB", "PyTorch, MiB"],
            ["---"] + ["---:"] * 5]
-    for name, by in memory.items():
+    for name, by in ((name, memory[name]) for name in rows if name in memory):
         ours, theirs = by.get("minitorch", {}), by.get("torch", {})
         if "growth" in ours and "growth" in theirs:
             out.append([rows[name].title, f"{ours['growth']:.1f}", f"{theirs['growth']:.1f}",
