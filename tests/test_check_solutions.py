@@ -14,6 +14,63 @@ from minitorch.nn import functional as F
 EXERCISES = check.exercises()
 
 
+# 8
+also(nb08_conv_loops=lambda x, w: F.conv2d(x[None, None], w[None, None])[0, 0],
+     nb08_out_size=lambda n, k, s, p, d: len(range(-p, n + p - d * (k - 1), s)),
+     nb08_im2col=lambda x, k: F.unfold(x[None], k)[0],
+     nb08_conv_fft=lambda x, w: np.fft.ifft2(np.fft.fft2(x.numpy()) * np.fft.fft2(w.numpy(), s=x.shape).conj()).real[
+         :x.shape[0] - w.shape[0] + 1, :x.shape[1] - w.shape[1] + 1],
+     nb08_conv_transpose=lambda y, w, s: F.conv_transpose2d(y[None, None], w[None, None], stride=s)[0, 0],
+     nb08_receptive=lambda layers: 1 + sum((k - 1) * math.prod(s for _, s in layers[:i])
+                                           for i, (k, _) in enumerate(layers)))
+also(nb08_conv_loops=lambda x, w: torch.einsum("ijkl,kl->ij", x.unfold(0, w.shape[0], 1).unfold(1, w.shape[1], 1), w),
+     nb08_out_size=lambda n, k, s, p, d: F.conv1d(torch.zeros(1, 1, n), torch.zeros(1, 1, k), None, s, p, d).shape[2],
+     nb08_im2col=lambda x, k: x.unfold(1, k, 1).unfold(2, k, 1).permute(0, 3, 4, 1, 2).reshape(len(x) * k * k, -1))
+
+
+@solves("nb08.conv_fft")
+def larger_torus(x, w):
+    """With room around, so that nothing wraps round where it matters."""
+    (h, n), (k, m) = x.shape, w.shape
+    size = (h + k + 2, n + m + 2)
+    y = torch.fft.irfft2(torch.fft.rfft2(x, s=size) * torch.fft.rfft2(w.flip(0, 1), s=size), s=size)
+    return y[k - 1:h, m - 1:n]
+
+
+@solves("nb08.is_adjoint")
+def by_columns(A, B, n, m):
+    """Both as matrices, column by column."""
+    forward = torch.stack([A(e) for e in torch.eye(n, dtype=torch.float64)], 1)
+    backward = torch.stack([B(e) for e in torch.eye(m, dtype=torch.float64)], 1)
+    return torch.allclose(forward.T, backward)
+
+
+@solves("nb08.is_adjoint")
+def by_autograd(A, B, n, m):
+    """The gradient of a linear map is its adjoint."""
+    x, y = torch.zeros(n, dtype=torch.float64, requires_grad=True), torch.randn(m, dtype=torch.float64)
+    A(x).backward(y)
+    return bool((x.grad - B(y)).abs().max() < 1e-9)
+
+
+@solves("nb08.conv_transpose")
+def spread_and_convolve(y, w, stride):
+    """Zeros between the values of y, then a full convolution with the flipped kernel."""
+    (k, m), (rows, columns) = w.shape, y.shape
+    spread = torch.zeros((rows - 1) * stride + 1, (columns - 1) * stride + 1, dtype=y.dtype)
+    spread[::stride, ::stride] = y
+    return F.conv2d(spread[None, None], w.flip(0, 1)[None, None], padding=(k - 1, m - 1))[0, 0]
+
+
+@solves("nb08.receptive")
+def backwards(layers):
+    """From the output back to the input."""
+    seen = 1
+    for k, stride in reversed(layers):
+        seen = (seen - 1) * stride + k
+    return seen
+
+
 # 9
 also(nb09_bigram=lambda counts: F.normalize(counts + 1, p=1, dim=1),
      nb09_perplexity=lambda losses: torch.exp(-losses).log().mean().neg().exp(),
