@@ -231,10 +231,10 @@ check.nb11.bfloat16(bfloat16)
 # %% [markdown]
 # ## Where gradients live
 #
-# Train a small network until it is good and look at the *sizes* of its gradients, on a logarithmic axis. The grey band is
-# what float16 can hold. The left part would be flushed to zero: those weights would never learn. Multiply the loss by
-# 1,024 and every gradient moves ten powers of two to the right: that is loss scaling. (bfloat16 covers the whole
-# picture, which is why it needs none.)
+# Train a small network until it is good and look at the *sizes* of its gradients, on a logarithmic axis. The grey band
+# is what float16 can hold. What lies left of it would be flushed to zero, and near its left end few digits are left.
+# Multiply the loss by 1,024 and every gradient moves ten powers of two to the right: that is loss scaling. (bfloat16
+# covers the whole picture, which is why it needs none.)
 
 # %%
 images, labels = Digits(train=True).tensors()

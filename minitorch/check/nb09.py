@@ -129,7 +129,7 @@ def _(d):
     return logits, d.int(1, n - 1), d.choice([0.5, 2.0])
 
 
-def chosen(logits, k, temperature, largest=True, scale=lambda x, t: x / t):
+def chosen(logits, k, temperature, *, largest=True, scale=lambda x, t: x / t):
     edge = logits.topk(k, largest=largest).values[-1]
     out = logits < edge if largest else logits > edge
     return scale(logits, temperature).masked_fill(out, float("-inf")).softmax(-1)

@@ -2,7 +2,8 @@
 
 The numbers are those of `minitorch.sampling`, from the default generator or a given one: with the same seed those of
 PyTorch on the CPU (docs/randomness.md says how exactly). CUDA devices and the simulator draw their own, by
-Philox (`minitorch/philox.py`). Nothing random depends on what was there before: gradients through these functions are zero.
+Philox (`minitorch/philox.py`). Nothing random depends on what was there before: gradients through these functions are
+zero.
 """
 
 import operator

@@ -79,5 +79,5 @@ class Capture:
 def no_reading(machine):
     """RuntimeError if a graph is being captured, in which the host cannot wait for values."""
     if machine.capture is not None:
-        raise RuntimeError("operation not permitted when stream is capturing: the host reads a value of a tensor, which "
-                           "no run of a captured graph could give it; do that before or after the graph")
+        raise RuntimeError("operation not permitted when stream is capturing: the host reads a value of a tensor, "
+                           "which no run of a captured graph could give it; do that before or after the graph")
