@@ -255,8 +255,8 @@ if check.passed("nb08.conv_loops", "nb08.conv_fft"):
 # * The FFT is flat: it does not care how large the kernel is. Somewhere it begins to win; for 3 x 3 kernels, which is
 #   what networks use, it usually does not.
 #
-# The library knows a few more ways (Winograd's among them) and chooses by the shapes alone, so that the same call always
-# gives the same bits.
+# The library knows a few more ways (Winograd's among them) and chooses by the shapes alone, so that the same call
+# always gives the same bits.
 #
 # ## Backwards
 #
