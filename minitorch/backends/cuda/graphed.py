@@ -17,7 +17,7 @@ from ... import backends
 from ...autograd import engine
 from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
-from ...tensor import Tensor
+from ...tensor import Tensor, wrap
 from .graphs import Capture
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
@@ -113,7 +113,7 @@ def graphed(function, sample_args, warmup, allow_unused):
     with graph(forward):
         result = function(*inputs)
     outputs = as_tuple(result)
-    seeds = tuple(o.detach().clone() for o in live(outputs))
+    seeds = tuple(wrap(o.backend.xp.zeros(o.shape, o.array.dtype), o.backend) for o in live(outputs))
     found = ()
     if wanted:
         with graph(backward):
