@@ -114,8 +114,12 @@ def is_float(x, y):
 
 
 def check_divisor(F, other):
-    """Division by zero has no answer in the integers."""
-    if not F.xp.all(other):
+    """Division by zero has no answer in the integers; a device is not waited for, as in PyTorch."""
+    if not hasattr(other, "dtype"):
+        zero = not other
+    else:
+        zero = F.on_host and not F.xp.all(other)
+    if zero:
         raise RuntimeError("ZeroDivisionError")
 
 
