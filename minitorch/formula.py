@@ -38,7 +38,8 @@ SHOWN = {"class_entropy": "cross_entropy", "squared_error": "mse_loss", "absolut
          "bent_error": "smooth_l1_loss", "logits_loss": "binary_cross_entropy_with_logits", "contract": "einsum",
          "probability_loss": "binary_cross_entropy", "to_dtype": "to", "keep": "masked", "reshape_view": "view",
          "standardise": "batch_norm", "layer_normalise": "layer_norm", "batch_normalise": "batch_norm",
-         "group_normalise": "group_norm", "take_rows": "embedding", "stack_pieces": "stack", "slice_view": "slice"}
+         "group_normalise": "group_norm", "add_normalise": "add_layer_norm", "take_rows": "embedding",
+         "stack_pieces": "stack", "slice_view": "slice"}
 
 
 def shown_name(row):

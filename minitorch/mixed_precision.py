@@ -25,9 +25,9 @@ LOWER = {"matmul", "linear", "convolution", "convolution_input", "bilinear", "at
 FLOAT32 = {"cpu": {"squared_error", "absolute_error", "bent_error", "logits_loss", "probability_loss", "divergence",
                    "nll", "class_entropy", "resample", "shift_states"}}
 FLOAT32["cuda"] = FLOAT32["cpu"] | {
-    "softmax_along", "log_softmax_along", "layer_normalise", "standardise", "exp", "expm1", "log", "log2", "log10",
-    "log1p", "pow", "reciprocal", "rsqrt", "sum", "prod", "cumsum", "cumprod", "vector_norm", "softplus", "asin",
-    "acos", "sinh", "cosh", "tan", "erfinv"}
+    "softmax_along", "log_softmax_along", "layer_normalise", "add_normalise", "standardise", "exp", "expm1", "log",
+    "log2", "log10", "log1p", "pow", "reciprocal", "rsqrt", "sum", "prod", "cumsum", "cumprod", "vector_norm",
+    "softplus", "asin", "acos", "sinh", "cosh", "tan", "erfinv"}
 WATCHED = LOWER | FLOAT32["cuda"]                          # whose generated calls look at `state.enabled`
 
 

@@ -24,6 +24,7 @@ from . import (
     extreme,
     fft,
     fold,
+    fused,
     grid,
     histogram,
     index,
