@@ -117,6 +117,58 @@ def with_exponentials(q, k, v, keys, values):
     return (w[:, None] * values).sum(0) / w.sum(), keys, values
 
 
+# 10
+also(nb10_reparameterise=lambda mean, logvar, noise: torch.addcmul(mean, logvar.exp().sqrt(), noise),
+     nb10_kl=lambda mean, logvar: -0.5 * torch.einsum("nd->n", 1 + logvar - mean.pow(2) - logvar.exp()),
+     nb10_adds_up=lambda beta, kept: torch.allclose(torch.cumprod(1 - beta, 0), kept),
+     nb10_noisy=lambda x0, t, kept, noise: torch.einsum("n,nd->nd", kept[t] ** 0.5, x0) + (
+         (1 - kept)[t] ** 0.5)[:, None] * noise,
+     nb10_ddim_step=lambda x, eps, now, then: math.sqrt(then / now) * x + (
+         math.sqrt(1 - then) - math.sqrt(then * (1 - now) / now)) * eps)
+also(nb10_reparameterise=lambda mean, logvar, noise: noise.mul(torch.exp(0.5 * logvar)).add(mean),
+     nb10_kl=lambda mean, logvar: torch.stack([sum((m * m + torch.exp(a) - 1 - a) / 2 for m, a in zip(*row))
+                                               for row in zip(mean, logvar)]))
+
+
+@solves("nb10.adds_up")
+def by_noise(beta, kept):
+    """The variance of the noise, step by step: what was there shrinks, beta comes on top."""
+    v, right = 0.0, True
+    for b, k in zip(beta, kept):
+        v = (1 - b) * v + b
+        right = right and bool((v - (1 - k)).abs() < 1e-6)
+    return right
+
+
+@solves("nb10.noisy")
+def image_by_image(x0, t, kept, noise):
+    return torch.stack([math.sqrt(kept[i]) * a + math.sqrt(1 - kept[i]) * e for a, i, e in zip(x0, t.tolist(), noise)])
+
+
+@solves("nb10.ddpm_step")
+def by_bayes(x, eps, t, beta, kept, noise):
+    """The mean of q(x[t - 1] | x[t], x0), with the clean image that eps implies."""
+    before = kept[t - 1] if t else torch.ones((), dtype=kept.dtype)
+    x0 = (x - (1 - kept[t]).sqrt() * eps) / kept[t].sqrt()
+    mean = (before.sqrt() * beta[t] * x0 + (1 - beta[t]).sqrt() * (1 - before) * x) / (1 - kept[t])
+    return mean + (t > 0) * beta[t].sqrt() * noise
+
+
+@solves("nb10.ddpm_step")
+def by_score(x, eps, t, beta, kept, noise):
+    score = -eps / (1 - kept[t]).sqrt()
+    mean = (x + beta[t] * score) * (1 - beta[t]).rsqrt()
+    return torch.where(torch.tensor(t == 0), mean, mean + beta[t].sqrt() * noise)
+
+
+@solves("nb10.ddim_step")
+def by_angles(x, eps, now, then):
+    """sqrt(share) is a cosine: a rotation."""
+    a, b = math.acos(math.sqrt(now)), math.acos(math.sqrt(then))
+    clean = (x - math.sin(a) * eps) / math.cos(a)
+    return math.cos(b) * clean + math.sin(b) * eps
+
+
 # 11
 also(nb11_softplus=lambda x: torch.logaddexp(x, torch.zeros_like(x)),
      nb11_log1mexp=lambda x: torch.where(x < 0.5, (-torch.expm1(-x)).log(), torch.log1p(-torch.exp(-x))),
