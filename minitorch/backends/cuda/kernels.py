@@ -9,7 +9,8 @@ from importlib import import_module, util
 __all__ = ["KERNELS"]
 
 MODULES = ("elementwise", "activation", "reduce", "copy", "matmul", "convolve", "attention", "softmax", "normalise",
-           "cross_entropy", "embedding", "scatter", "optim", "random", "cumulative", "pool", "resize")
+           "cross_entropy", "embedding", "scatter", "optim", "random", "cumulative", "pool", "resize",
+           "rope")
 
 
 def collect():
