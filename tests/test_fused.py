@@ -91,3 +91,14 @@ def test_a_float32_residual_stream_takes_halves():
     assert out.dtype is total.dtype is minitorch.float32
     (out.sum() + total.sum()).backward()
     assert x.grad.dtype is minitorch.float16 and r.grad.dtype is minitorch.float32
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_halves_stay_halves(recorded):
+    x, w = (normal(*s, dtype=minitorch.float16).detach().requires_grad_(recorded) for s in ((5, 4), (4,)))
+    pair = F.add_layer_norm(x, x, w)
+    batch = F.batch_norm(x, None, None, w, None, True)     # which has several results and keeps something, too
+    assert [t.dtype for t in (*pair, batch)] == [minitorch.float16] * 3
+    if recorded:
+        (pair[0].sum() + pair[1].sum()).backward()
+        assert x.grad.dtype is w.grad.dtype is minitorch.float16

@@ -132,10 +132,10 @@ class Wide:
                 return out
 
             def narrow(y):
+                if isinstance(y, (tuple, list)):           # several results; a named tuple stays one
+                    return getattr(y, "_make", type(y))(map(narrow, y))
                 return y.astype(halves[0]) if getattr(y, "dtype", None) == float32 else y
-            if not isinstance(out, (tuple, list)):
-                return narrow(out)
-            return getattr(out, "_make", type(out))(map(narrow, out))   # a named tuple stays one
+            return narrow(out)
         return call
 
 
