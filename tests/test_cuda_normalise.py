@@ -123,6 +123,35 @@ def test_group_norm(shape, groups):
     close(got[0], wanted, unit(x.dtype) * 400 * (1 + abs(wanted)))
 
 
+@pytest.mark.parametrize("with_weights", [False, True])
+@pytest.mark.parametrize(("dtype", "shape", "forward"), [
+    ("f16", (9, 64), "normalise_rows"), ("bf16", (2, 3, 100), "normalise_rows"), ("f32", (9, 13), "normalise_rows"),
+    ("f32", (3, 4096), "normalise_rows"), ("f32", (1, 33001), "normalise_long_rows"),
+    ("f16", (1, 32776), "normalise_long_rows"), ("f64", (5, 30), "normalise_rows")])
+def test_a_residual_is_added_first(dtype, shape, forward, with_weights):
+    d, dtype = Draw(random.Random(str(shape))), DTYPES[dtype]
+    x, residual = (cast(d.array(shape, -1, 1) + 1.5, dtype) for _ in range(2))
+    weights = [cast(d.array(shape[-1:], 0.5, 1.5), dtype), cast(d.array(shape[-1:]), dtype)] if with_weights else []
+    attrs = dict(eps=1e-3, centred=with_weights)
+    wanted = reference("add_normalise", [x, residual, *weights], attrs)[:2]
+    got, launched = run("add_normalise", [x, residual, *weights], attrs)
+    assert launched == [forward] and got[0].dtype == got[1].dtype == dtype
+    total = exact(x) + exact(residual)
+    error = unit(dtype) * error_of(total, (len(shape) - 1,), **attrs)
+    close(got[0], wanted[0], 5 * error * (1 + abs(wanted[0])) + rounding(dtype) * abs(wanted[0]) + smallest(dtype))
+    close(got[1], wanted[1], (rounding(dtype) or unit(dtype)) * abs(total))      # one sum, rounded once
+    if total.size < 10_000:
+        same_in_every_order(lambda: run("add_normalise", [x, residual, *weights], attrs)[0], got)
+        same_sum(x, residual, got[1])
+
+
+def same_sum(x, residual, total):
+    """The sum does not depend on how the arrays lie."""
+    for layout in ("offset", "transposed", "gaps"):
+        found, launched = run("add_normalise", [x, residual], dict(eps=1e-3, centred=True), layout)
+        assert "normalise_rows" in launched and found[1].tobytes() == total.tobytes()
+
+
 def through(compute, shape, *sizes):
     """A function of x and weights, and all gradients, on the CPU in float64 and on the device in float32."""
     rng = np.random.default_rng(0)
@@ -144,6 +173,9 @@ def test_through_autograd():
     through(lambda x: F.layer_norm(x, (13,)), (8, 13))
     through(lambda x, w, b: F.group_norm(x, 2, w, b), (3, 4, 5), (4,), (4,))
     through(lambda x: F.instance_norm(x), (3, 4, 5))
+    through(lambda x, r, w, b: minitorch.cat(F.add_layer_norm(x, r, w, b)), (8, 13), (8, 13), (13,), (13,))
+    through(lambda x, r, w: F.add_rms_norm(x, r, w, 1e-5)[0], (8, 13), (8, 13), (13,))
+    through(lambda x, r: F.add_layer_norm(x, r)[1], (8, 13), (8, 13))
     through(lambda x, w, b: F.batch_norm(x, None, None, w, b, True), (7, 5), (5,), (5,))
 
     def fixed(x, w, b):
@@ -159,4 +191,5 @@ def test_halves_keep_statistics_in_float32():
 
 
 def test_resources():
+    check_resources(normalise.ROWS, [DTYPES["f32"]] * 2, ITEMS=16, THREADS=1024, VECTOR=4, CHANNELS=0, RESIDUAL=1)
     check_resources(normalise.ROWS_BACK, [DTYPES["f32"]] * 2, ITEMS=8, WEIGHTS=1, THREADS=1024, VECTOR=4, CHANNELS=0)

@@ -18,11 +18,11 @@ from .rows import decline, dense, is_float, longest_vector, spread, wide
 __all__ = ["KERNELS"]
 
 ROWS = Kernel("normalise.cu", "normalise_rows",
-              "T* out, V* means?, V* deviations, const T* input, const T* weight?, const T* bias?, i64 rows, "
-              "i32 columns, f64 eps, i64 groups, i64 inner")
+              "T* out, V* means?, V* deviations, const T* input, const T* weight?, const T* bias?, "
+              "const T* residual?, T* total?, i64 rows, i32 columns, f64 eps, i64 groups, i64 inner")
 LONG = Kernel("normalise.cu", "normalise_long_rows",
-              "T* out, V* means?, V* deviations, const T* input, const T* weight?, const T* bias?, i64 columns, "
-              "f64 eps, i64 groups, i64 inner")
+              "T* out, V* means?, V* deviations, const T* input, const T* weight?, const T* bias?, "
+              "const T* residual?, T* total?, i64 columns, f64 eps, i64 groups, i64 inner")
 ROWS_BACK = Kernel("normalise.cu", "normalise_rows_backward",
                    "T* result, V* weight_parts?, V* bias_parts?, const T* grad, const T* input, const T* weight?, "
                    "const V* means?, const V* deviations, i64 rows, i32 columns")
@@ -75,19 +75,22 @@ def covered(input):
 
 
 # ---- rows --------------------------------------------------------------------------------------------------
-def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=0):
+def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=0, residual=None, total=None):
     """The normalised rows, scaled and shifted, and their means (None if not `centred`) and inverse deviations.
 
-    With `inner`, weight and bias belong to runs of so many columns, of which `groups` rows have all.
+    With `inner`, weight and bias belong to runs of so many columns, of which `groups` rows have all. A `residual` is
+    added to the input first, and the sum written to `total`.
     """
-    input, weight, bias = (x if x is None else dense(F, x) for x in (input, weight, bias))
+    input, weight, bias, residual = (x if x is None else dense(F, x) for x in (input, weight, bias, residual))
     out, columns = F.empty(input.shape, input.dtype), input.size // rows
     means = F.empty((rows,), wide(F, input.dtype)) if centred else None
     deviations = F.empty((rows,), wide(F, input.dtype))
-    vectors = [out, input] if inner else [x for x in (out, input, weight, bias) if x is not None]
+    vectors = [out, input] if inner else [x for x in (out, input, weight, bias, residual, total) if x is not None]
     how = spread(columns, vectors, held=2)
-    arrays = out, means, deviations, input, weight, bias
+    arrays = out, means, deviations, input, weight, bias, residual, total
     constants = dict(CHANNELS=inner > 0, **how.constants)
+    if residual is not None:
+        constants["RESIDUAL"] = 1
     if how.items is None:
         LONG(F.machine, rows, how.threads, *arrays, columns, eps, groups, inner, **constants)
     else:
@@ -206,6 +209,16 @@ def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, cent
     return out, deviations if means is None else means.reshape(shape), deviations
 
 
+def add_normalise(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
+    dims = (input.ndim - 1,)
+    if not covered(input) or input.shape != residual.shape or not are_rows(input, dims):
+        return decline(F, "add_normalise", input, residual, weight, bias, eps=eps, centred=centred)
+    rows, shape, total = prod(input.shape[:-1]), (*input.shape[:-1], 1), F.empty(input.shape, input.dtype)
+    out, means, deviations = normalised_rows(F, input, weight, bias, rows, eps, centred, residual=residual, total=total)
+    deviations = deviations.reshape(shape)
+    return (out, total), deviations if means is None else means.reshape(shape), deviations
+
+
 def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     if not covered(input) or not are_channels(input, dims):
         return decline(F, "batch_normalise", input, weight, bias, dims=dims, eps=eps, centred=centred)
@@ -287,5 +300,5 @@ def dot_channels(F, a, b):
 
 
 KERNELS = {function.__name__: takes_halves(function) for function in (
-    layer_normalise, batch_normalise, fixed_normalise, group_normalise, affine_backward, standardise,
+    layer_normalise, add_normalise, batch_normalise, fixed_normalise, group_normalise, affine_backward, standardise,
     standardise_backward, dot_channels)}

@@ -2,10 +2,15 @@
 //
 // Without `means` no mean is taken away (rms_norm). Weight and bias, each of which may be missing, belong to columns;
 // with CHANNELS, to runs of `inner` columns, of which every `groups` rows together have all (group_norm). WEIGHTS is
-// given in the backward pass: whether the gradients of weight and bias are summed up as well.
+// given in the backward pass: whether the gradients of weight and bias are summed up as well. With RESIDUAL (forward)
+// the rows are the sums of those of `input` and `residual`, which are written to `total` as well.
 //
 // As in softmax.cu, rows lie in registers if they fit (ITEMS is given) and are read again if they do not.
 #include "moments.cuh"
+
+#ifndef RESIDUAL
+#define RESIDUAL 0
+#endif
 
 struct Affine {
     i64 groups, inner;
@@ -33,6 +38,17 @@ __device__ __forceinline__ void load_affine(Wide (&scale)[VECTOR], Wide (&shift)
 #endif
 }
 
+// A pack of a row, to which the residual's is added.
+__device__ __forceinline__ void load_sum(Wide (&x)[VECTOR], const T* input, const T* residual, i64 column) {
+    load_pack(x, input + column);
+#if RESIDUAL
+    Wide other[VECTOR];
+    load_pack(other, residual + column);
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) x[v] += other[v];
+#endif
+}
+
 __device__ __forceinline__ void store_statistics(Wide* means, Wide* deviations, i64 row, Wide mean, Wide inverse) {
     if (threadIdx.x) return;
     if (means) means[row] = mean;
@@ -53,12 +69,21 @@ __device__ __forceinline__ Sums from_lane(Sums x, int distance) {
 #if defined(ITEMS) && !defined(WEIGHTS)
 extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
 normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
-               const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias, i64 rows,
-               int columns, double eps, i64 groups, i64 inner) {
+               const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias,
+               const T* __restrict__ residual, T* __restrict__ total, i64 rows, int columns, double eps, i64 groups,
+               i64 inner) {
     i64 row = this_row();
     if (row >= rows) return;
     Wide x[PACKS][VECTOR], mean = 0, squares = 0;
     load_row(x, input + row * columns, columns, 0);
+#if RESIDUAL
+    {
+        Wide other[PACKS][VECTOR];
+        load_row(other, residual + row * columns, columns, 0);
+        EACH(p, v) x[p][v] += other[p][v];
+        store_row(total + row * columns, x, columns);
+    }
+#endif
     if (means) mean = over_row(fold(x, Add()), Add(), 0) / columns;
     EACH(p, v) {
         Wide distance = pack_column(p) < columns ? x[p][v] - mean : Wide(0);
@@ -129,16 +154,21 @@ normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts,
 #elif defined(THREADS)
 extern "C" __global__ void __launch_bounds__(THREADS)
 normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
-                    const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias, i64 columns,
-                    double eps, i64 groups, i64 inner) {
+                    const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias,
+                    const T* __restrict__ residual, T* __restrict__ total, i64 columns, double eps, i64 groups,
+                    i64 inner) {
     i64 row = blockIdx.x;
     input += row * columns;
+    residual += RESIDUAL ? row * columns : 0;
     out += row * columns;
     Moments moments = no_moments();
 #pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         Wide x[VECTOR];
-        load_pack(x, input + i);
+        load_sum(x, input, residual, i);
+#if RESIDUAL
+        store_pack(total + row * columns + i, x);
+#endif
         moments.add(x);
     }
     moments = over_row(moments, MergeMoments(), 0);
@@ -148,7 +178,7 @@ normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restr
 #pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
         Wide x[VECTOR], scale[VECTOR], shift[VECTOR];
-        load_pack(x, input + i);
+        load_sum(x, input, residual, i);
         load_affine(scale, shift, weight, bias, row, i, columns, {groups, inner});
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) x[v] = (x[v] - mean) * inverse * scale[v] + shift[v];
