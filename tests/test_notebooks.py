@@ -101,8 +101,12 @@ def test_solved(name, offline, monkeypatch, tmp_path):
     notebook.run(source, show=show)
     plt.close("all")
     results = {name: r for name, r in exercise.report().results.items() if name.startswith("nb")}
-    assert list(results) == exercises(source) and all(r.ok for r in results.values()), exercise.report()
+    assert list(results) == exercises(source)
+    assert all(r.ok or r.needs for r in results.values()), exercise.report()
     assert not any(re.search(r"""(src|href)=["']?(https?:)?//|@import|url\(http""", page) for page in shown)
+    needs = {r.needs for r in results.values() if r.needs}
+    if needs:
+        pytest.skip(f"run to its end, but not checked without {needs.pop()}")
 
 
 SITE = '''

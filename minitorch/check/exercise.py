@@ -114,12 +114,17 @@ class Exercise:
         level = min(max(int(level), 1), len(self.hints))
         return Words(f"Hint {level} of {len(self.hints)}: {self.hints[level - 1]}")
 
+    def needs(self):
+        """What checking needs that is not installed here, in words; "" if nothing."""
+        return ""
+
     def __repr__(self):
         return f"{self.name}: {self.task}"
 
     def _check(self, solution):
-        if solution is None or solution is ...:
-            return Result(self, "missing")
+        needs = self.needs()
+        if solution is None or solution is ... or needs:
+            return Result(self, "missing", needs=needs)
         tried = []
         for args in self._examples():
             found = self._outcome(solution, args)
@@ -215,10 +220,11 @@ class Outcome:
 class Result:
     """What a check found. `state` is "ok", "wrong" or "missing"; true if ok; shown as a card in notebooks."""
 
-    def __init__(self, exercise, state, tried=0, example=None, found=None, expected=None, mistake=None):
+    def __init__(self, exercise, state, tried=0, example=None, found=None, expected=None, mistake=None, needs=""):
         self.exercise, self.state, self.tried = exercise, state, tried
         self.example, self.found, self.expected = example, found, expected
         self.misconception, self.words = mistake or (None, None)
+        self.needs = needs
 
     @property
     def ok(self):
@@ -239,7 +245,8 @@ class Result:
         way = f"check.{name}" if name.startswith("nb") else "the result"
         hint = [("A hint", f"{way}.hint(1)")] if HINTS and self.exercise.hints else []
         if self.state == "missing":
-            return [(f"{name}: still missing", task), *hint]
+            needs = [("The check needs", self.needs)] if self.needs else []
+            return [(f"{name}: still missing", task), *needs, *hint]
         found = [("You gave", str(self.found)), ("Expected", str(self.expected))]
         if self.found.changed_inputs is not None:
             found = [("Afterwards the arguments were", show(plain(self.found.changed_inputs)))]

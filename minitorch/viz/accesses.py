@@ -62,9 +62,9 @@ def extent(indices):
 def flat(index, sizes):
     if isinstance(index, int):
         return index
-    total, step = 0, 1
+    total, step = 0, 1                                     # in Python's numbers: NumPy's small ones would wrap around
     for i, n in zip(index, sizes):
-        total, step = total + int(i) * step, step * n
+        total, step = total + int(i) * step, step * int(n)
     return total
 
 

@@ -54,8 +54,9 @@ class Trace:
                 array, offset = "shared", address
             elif SPACES[space] == "global":
                 array, offset = locate(address) or ("", 0)
-            self.events.append(Event(entry, tuple(block), tuple(thread), sites[site].own_line, KINDS[kind],
-                                     SPACES[space], address, nbytes, array, offset, sites[site]))
+            place = tuple(block.tolist()), tuple(thread.tolist())          # Python's numbers: these can be negated
+            self.events.append(Event(entry, *place, sites[site].own_line, KINDS[kind], SPACES[space], address, nbytes,
+                                     array, offset, sites[site]))
 
     def of(self, thread, block=(0, 0, 0)):
         """The events of one thread: `thread` and `block` are (x, y, z), or an int for x."""
