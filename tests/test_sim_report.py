@@ -96,7 +96,9 @@ def test_trace_can_be_drawn():
     module = compile_module(TRANSPOSE.replace("PAD", "0"), "transpose.cu")
     with sim.trace(block=(0, 0, 0)) as trace:
         launch(module, "transpose", (1, 1), (32, 32), to_device(np.zeros(1024, "f4")), empty(1024), np.int32(32))
-    words = str(viz.kernel(trace))
+    view = viz.kernel(trace)
+    words = str(view)
+    assert type(view.threads) is int and view.threads == 1024 and view.svg().count(">warp ") == 256 // 32
     assert "no races" in words and "32 turns instead of 1" in words
 
 
