@@ -132,14 +132,15 @@ def write(all_kernels, ran, measured):
 HEAD = """# The CUDA kernels
 
 Written by `python docs/build_kernels.py`, which runs the tests of kernels on the simulator and compiles the largest
-specialisations that they ran, two for each kernel and its dtypes, for real architectures with NVRTC. Each kernel was compared with the reference of its op on derived inputs
-(dtypes, strides, broadcast, ragged, empty) with every check of the simulator on: bounds, alignment, initialisation,
-races in shared and global memory, barriers, launch limits. `-` in a column: the architecture lacks an instruction
-that the kernel is made for (sm_75 has no bfloat16 products and no asynchronous copies). No compiled specialisation
-spills unless it is listed at the end.
+specialisations that they ran, two for each kernel and its dtypes, for real architectures with NVRTC. Each kernel was
+compared with the reference of its op on derived inputs (dtypes, strides, broadcast, ragged, empty) with every check of
+the simulator on: bounds, alignment, initialisation, races in shared and global memory, barriers, launch limits. `-` in a
+column: the architecture lacks an instruction that the kernel is made for (sm_75 has no bfloat16 products and no
+asynchronous copies). No compiled specialisation spills unless it is listed at the end.
 
-The tensor-core kernels, the simulator's deleted-barrier tests and its conformance suite: `tests/test_sim_mutation.py`,
-`tests/test_sim_conformance.py`. **No figure here was measured on a GPU**: `benchmarks/gpu.py` is for that."""
+Deleted barriers: `tests/test_sim_mutation.py`, `tests/test_cuda_barriers.py` and the tests of each kernel; the
+simulator's conformance suite: `tests/test_sim_conformance.py`. **No figure here was measured on a GPU**:
+`benchmarks/gpu.py` is for that."""
 
 if __name__ == "__main__":
     main()
