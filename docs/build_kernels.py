@@ -134,8 +134,8 @@ HEAD = """# The CUDA kernels
 Written by `python docs/build_kernels.py`, which runs the tests of kernels on the simulator and compiles the largest
 specialisations that they ran, two for each kernel and its dtypes, for real architectures with NVRTC. Each kernel was
 compared with the reference of its op on derived inputs (dtypes, strides, broadcast, ragged, empty) with every check of
-the simulator on: bounds, alignment, initialisation, races in shared and global memory, barriers, launch limits. `-` in a
-column: the architecture lacks an instruction that the kernel is made for (sm_75 has no bfloat16 products and no
+the simulator on: bounds, alignment, initialisation, races in shared and global memory, barriers, launch limits. `-` in
+a column: the architecture lacks an instruction that the kernel is made for (sm_75 has no bfloat16 products and no
 asynchronous copies). No compiled specialisation spills unless it is listed at the end.
 
 Deleted barriers: `tests/test_sim_mutation.py`, `tests/test_cuda_barriers.py` and the tests of each kernel; the
