@@ -63,10 +63,11 @@ def measure(job):
     from minitorch import dtypes as names
     from minitorch.backends.cuda import compile as compiler
     kernel = kernels()[file, entry]
-    types = [getattr(names, d).np for d in dtypes if d]
-    given = {k: getattr(names, v).np if k in "TUV" else v for k, v in constants}
+    types = {k: getattr(names, v).np for k, v in constants if k in "TUV"}
+    types |= {letter: getattr(names, d).np for (letter, _), d in zip(kernel.generic, dtypes) if d}
     try:
-        return job, tuple(kernel.resources(arch, types, **given))
+        macros = kernel.macros(types, dict(constants))
+        return job, tuple(compiler.resources(kernel.source, macros, kernel.arch or arch)[entry])
     except compiler.CompileError as error:
         return job, str(error).strip().splitlines()[-1][:200]
 
