@@ -67,7 +67,8 @@ def measure(job):
     types |= {letter: getattr(names, d).np for (letter, _), d in zip(kernel.generic, dtypes) if d}
     try:
         macros = kernel.macros(types, dict(constants))
-        return job, tuple(compiler.resources(kernel.source, macros, kernel.arch or arch)[entry])
+        found = compiler.resources(kernel.source, macros, kernel.arch or arch)
+        return job, tuple(found[entry]) if entry in found else f"the assembler reports {', '.join(found)} only"
     except compiler.CompileError as error:
         return job, str(error).strip().splitlines()[-1][:200]
 
