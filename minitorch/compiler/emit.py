@@ -40,6 +40,7 @@ class Source:
         inner = {v for g in self.groups.values() for v in g.inner}
         ends = {n: first + len(g.instructions) - 1 for first, g in self.groups.items()
                 for n in range(first, first + len(g.instructions))}
+        self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes}
         self.places, self.sizes = buffers.plan(program, inner, ends)
         for v in (*inputs, *captured):
             self.names[v] = self.fresh(v.name or "x")
@@ -223,8 +224,7 @@ class Source:
 
     def must_be_array(self, v):
         """Whether a number must be an array: it is written to, viewed, or leaves the program."""
-        kept = {k.root for k in self.program.held()}
-        return v.root in kept or any(w.root is v.root for i in self.program.instructions for w in i.writes)
+        return v.root in self.lasting
 
     def targets(self, i):
         """The left-hand side of an instruction: a name, or names as the results are nested."""

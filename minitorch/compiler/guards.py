@@ -3,6 +3,7 @@
 import inspect
 
 from ..tensor import Tensor
+from .nests import mapped
 
 __all__ = ["signature", "watched_modules", "flatten", "rebuild"]
 
@@ -64,15 +65,12 @@ def watched_modules(function):
 
 def flatten(x, leaves):
     """A nest of tensors as a template, with the tensors put into `leaves`."""
-    if isinstance(x, Tensor):
-        leaves.append(x)
+    def place(v):
+        if not isinstance(v, Tensor):
+            return v
+        leaves.append(v)
         return Leaf(len(leaves) - 1)
-    if isinstance(x, (tuple, list)):
-        items = [flatten(v, leaves) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: flatten(v, leaves) for k, v in x.items()}
-    return x
+    return mapped(place, x)
 
 
 class Leaf:
@@ -84,11 +82,4 @@ class Leaf:
 
 def rebuild(template, leaves):
     """The nest that `flatten` took apart, with other tensors."""
-    if isinstance(template, Leaf):
-        return leaves[template.index]
-    if isinstance(template, (tuple, list)):
-        items = [rebuild(v, leaves) for v in template]
-        return type(template)(*items) if hasattr(template, "_fields") else type(template)(items)
-    if isinstance(template, dict):
-        return {k: rebuild(v, leaves) for k, v in template.items()}
-    return template
+    return mapped(lambda v: leaves[v.index] if isinstance(v, Leaf) else v, template)

@@ -17,6 +17,7 @@ from ..autograd.graph import Selected, Several
 from ..tensor import Tensor, wrap
 from .emit import Source, set_gradients
 from .guards import Leaf, flatten, rebuild
+from .nests import mapped
 from .program import Program, Value
 from .trace import Recorder, Traced, Tracing
 
@@ -62,7 +63,7 @@ class Plan:
         if recorder.broken is not None:
             plan.reason = recorder.broken
             return plan, result
-        plan.finish(recorder, inputs, tensors, grads, modules, leaves)
+        plan.finish(recorder, inputs, grads, modules, leaves)
         outputs = [v.example for v in recorder.program.outputs[:len(leaves)]]
         if plan.backward is not None:
             return plan, plan.wrapped(outputs, tensors, [v.example for v in plan.backward.saved])
@@ -108,7 +109,7 @@ class Plan:
         self.backward.first = len(program.outputs)
         program.outputs += [v for v in self.backward.outputs if v is not None]
 
-    def finish(self, recorder, inputs, tensors, grads, modules, leaves):
+    def finish(self, recorder, inputs, grads, modules, leaves):
         """Simplify the program, write its source, note what it relies on."""
         program = self.program = recorder.program
         program.simplify()
@@ -119,7 +120,6 @@ class Plan:
         self.inputs, self.tensors = inputs, [getter(v.source, grads) for v in self.captured]
         self.relied = [(t, v.shape, v.dtype, v.example.strides) for t, v in zip(self.tensors, self.captured)]
         self.leaves_without = [(t, before is None) for t, before in grads.values() if concerns(program, t)]
-        self.same = [next((i for i, x in enumerate(inputs) if v is x), None) for v in program.outputs]
         self.written = [t for t, v in zip(self.tensors, self.captured)
                         if any(w.root is v.root for i in program.instructions for w in i.writes)]
         if self.backward is not None:
@@ -270,16 +270,7 @@ class Inner:
 
 def rebuild_arguments(x, inner):
     """Arguments with stand-ins in their places."""
-    if not inner.twins:
-        return x
-    if isinstance(x, Tensor):
-        return inner.twins.get(id(x), (None, x))[1]
-    if isinstance(x, (tuple, list)):
-        items = [rebuild_arguments(v, inner) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: rebuild_arguments(v, inner) for k, v in x.items()}
-    return x
+    return mapped(lambda v: inner.twins.get(id(v), (None, v))[1], x) if inner.twins else x
 
 
 # ------------------------------------------------------------------ what comes from outside

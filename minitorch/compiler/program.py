@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..tensor import pointer
+from .nests import mapped
 
 __all__ = ["Value", "Instruction", "Program"]
 
@@ -27,7 +26,7 @@ class Value:
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
         self.kind, self.example, self.source, self.name = kind, example, source, name
         self.root: Value = root or self
-        self.scalar = isinstance(example, np.generic)      # NumPy makes a scalar here, not an array
+        self.scalar = False                                # whether NumPy makes a scalar here, not an array
 
     shape = property(lambda self: self.example.shape)
     dtype = property(lambda self: self.example.dtype)
@@ -84,14 +83,7 @@ def values_in(x):
 
 def substitute(x, mapping):
     """A nest with some values exchanged."""
-    if isinstance(x, Value):
-        return mapping.get(x, x)
-    if isinstance(x, (tuple, list)):
-        items = [substitute(item, mapping) for item in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: substitute(v, mapping) for k, v in x.items()}
-    return x
+    return mapped(lambda v: mapping.get(v, v) if isinstance(v, Value) else v, x)
 
 
 class Program:

@@ -23,6 +23,7 @@ from ..autograd.graph import calling_line
 from ..backends.base import Backend, owner
 from ..op import OPS
 from ..tensor import Tensor
+from .nests import mapped
 from .program import Instruction, Program, Value
 
 __all__ = ["Recorder", "Traced", "Tracing"]
@@ -48,17 +49,8 @@ class Recorder:
             self.broken = f"{reason}, at {line if isinstance(line, str) else ':'.join(map(str, line))}"
 
     # -- values --------------------------------------------------------------------------------------------
-    def made(self, array):
-        """The Value of a result: a view of an operand's memory, or new memory."""
-        base = owner(array)
-        found = self.roots.get(id(base))
-        value = Value("made", array, root=found[1] if found else None)
-        if not found:
-            self.roots[id(base)] = base, value
-        return value
-
-    def known(self, array, kind, source):
-        """The Value of an array that comes from outside."""
+    def known(self, array, kind, source=None):
+        """The Value of an array: a view of memory that the program knows, or a piece of its own."""
         base = owner(array)
         found = self.roots.get(id(base))
         value = Value(kind, array, root=found[1] if found else None, source=source)
@@ -75,7 +67,7 @@ class Recorder:
         if id(owner(x)) in self.roots:
             if self.roots[id(owner(x))][1].kind != "constant":
                 self.give_up("an array of the program was read past the trace")
-        return self.known(x, "constant", None)
+        return self.known(x, "constant")
 
     def lift(self, x):
         """A nest of operands with Values in place of arrays."""
@@ -122,7 +114,7 @@ class Recorder:
         if isinstance(result, (self.ndarray, np.generic)):
             traced = Traced(np.asarray(result) if isinstance(result, np.generic) else result, self)
             if instruction is not None:
-                traced.value = self.made(traced.array)
+                traced.value = self.known(traced.array, "made")
                 traced.value.scalar = isinstance(result, np.generic)
                 instruction.results.append(traced.value)
                 instruction.template = traced.value
@@ -154,16 +146,7 @@ class Recorder:
 
 def bare(x):
     """A nest with the real arrays in place of traced ones."""
-    if isinstance(x, Traced):
-        return x.array
-    if isinstance(x, (tuple, list)):
-        items = [bare(v) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: bare(v) for k, v in x.items()}
-    if isinstance(x, slice):
-        return slice(bare(x.start), bare(x.stop), bare(x.step))
-    return x
+    return mapped(lambda v: v.array if isinstance(v, Traced) else v, x)
 
 
 def arrays_in(x):
@@ -265,11 +248,10 @@ class Traced:
             raise AttributeError(f"a traced array has no attribute {name!r}")
         if name in ("T", "real", "imag", "mT"):
             return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
-        if name in ("fill", "sort", "partition", "put", "resize", "itemset"):
-            return lambda *args, **kwargs: self.recorder.call(
-                "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs, (self,))
+        writes = name in ("fill", "sort", "partition", "put", "resize", "itemset")
         return lambda *args, **kwargs: self.recorder.call(
-            "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs, out_of(kwargs))
+            "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs,
+            (self,) if writes else out_of(kwargs))
 
 
 def out_of(kwargs):
