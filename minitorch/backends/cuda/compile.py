@@ -13,12 +13,13 @@ import functools
 import hashlib
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CompileError", "Source", "cache_folder", "compile_source", "from_file", "resources"]
+from ..cache import cache_folder
+
+__all__ = ["CompileError", "Source", "compile_source", "from_file", "resources"]
 
 KERNELS = Path(__file__).parent.parent / "kernels"         # the .cu and .cuh files of this package
 TYPES = "types.cuh"                                        # included before every source
@@ -109,7 +110,7 @@ def compile_source(source, macros=(), arch="90", form="ptx"):
     """
     options = options_for(macros, arch, form)
     key = repr((source, [o for o in options if not o.startswith("-I")], nvrtc().getVersion()))
-    path = cache_folder() / f"{Path(source.name).stem}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.{form}"
+    path = cache_folder("kernels") / f"{Path(source.name).stem}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.{form}"
     if not path.exists():
         code, _ = run_nvrtc(source, options, form)
         write_whole(path, code)
@@ -122,31 +123,6 @@ def write_whole(path, content):
     with os.fdopen(handle, "wb") as file:
         file.write(content)
     os.replace(temporary, path)
-
-
-def cache_folder():
-    """Where compiled kernels are kept, in the system's temporary folder if the usual one cannot be written to."""
-    folder = usual_cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"minitorch-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
-
-
-def usual_cache_folder():
-    """The platform's folder for caches, or the one that MINITORCH_CACHE names."""
-    given = os.environ.get("MINITORCH_CACHE")
-    if given:
-        return Path(given) / "kernels"
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "minitorch" / "kernels"
 
 
 # ---- what a kernel takes -----------------------------------------------------------------------------------

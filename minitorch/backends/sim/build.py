@@ -14,21 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ..cache import cache_folder
 from .errors import Missing, SimulatorError
 
 RUNTIME = Path(__file__).with_name("runtime")
-
-
-def cache_directory():
-    """Where libraries are kept: $MINITORCH_CACHE, or minitorch/sim in the user's cache directory."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    directory = Path(os.environ.get("MINITORCH_CACHE") or user / "minitorch") / "sim"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        directory = Path(tempfile.gettempdir()) / f"minitorch-sim-{os.getuid()}"
-        directory.mkdir(mode=0o700, exist_ok=True)
-    return directory
 
 
 @functools.cache
@@ -68,7 +57,7 @@ def compile_library(key, flags, sources, notes=None):
     path, version = compiler()
     options = ["-std=c++17", "-fPIC", "-shared", *machine_flags(), *flags]
     name = hashlib.sha256(repr((version, platform.machine(), options, key)).encode()).hexdigest()[:32]
-    library = cache_directory() / f"{name}.so"
+    library = cache_folder("sim") / f"{name}.so"
     if library.exists():
         return library
     with tempfile.TemporaryDirectory(dir=library.parent, prefix="build-") as scratch:

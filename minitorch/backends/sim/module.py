@@ -133,7 +133,7 @@ def load(ptx, name="kernel", sources=None):
     """The `Module` of a PTX text (compile it with -lineinfo, so that messages can name lines).
 
     name: for messages. sources: {file name: text} of source files that are not on this machine's disk, to be quoted.
-    The C++ compiler runs once for each text; libraries are kept in `build.cache_directory()`.
+    The C++ compiler runs once for each text; libraries are kept in `cache_folder("sim")`.
     """
     reports.SOURCES.update(sources or {})
     return Module(ptx, name)
