@@ -8,6 +8,8 @@ Gates and targets are shares of the ceiling, of which the design asks on an H200
 import math
 from typing import Any, NamedTuple
 
+from .models import training_step
+
 ROWS: list = []
 STEPS: dict = {}
 
@@ -227,24 +229,15 @@ def step_of(name):
     return add
 
 
-def training_step(torch, model, x, y, lr=1e-3):
-    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
-    criterion = torch.nn.CrossEntropyLoss()
-
-    def step():
-        optimizer.zero_grad()
-        loss = criterion(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-    return step
+def adamw_step(torch, model, x, y):
+    return training_step(model, torch.optim.AdamW(model.parameters(), lr=1e-3), torch.nn.CrossEntropyLoss(), x, y)
 
 
 @step_of("MLP 784-128-10, batch 64")
 def mlp(torch, device, quick):
     nn = torch.nn
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10)).to(device)
-    return training_step(torch, model, torch.rand(64, 784, device=device),
+    return adamw_step(torch, model, torch.rand(64, 784, device=device),
                          torch.zeros(64, dtype=torch.int64, device=device))
 
 
@@ -253,7 +246,7 @@ def cnn(torch, device, quick):
     nn, n = torch.nn, 4 if quick else 64
     model = nn.Sequential(nn.Conv2d(1, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 5), nn.ReLU(),
                           nn.MaxPool2d(2), nn.Flatten(), nn.Linear(512, 10)).to(device)
-    return training_step(torch, model, torch.rand(n, 1, 28, 28, device=device),
+    return adamw_step(torch, model, torch.rand(n, 1, 28, 28, device=device),
                          torch.zeros(n, dtype=torch.int64, device=device))
 
 
@@ -278,4 +271,4 @@ def gpt(torch, device, quick):
     places = torch.arange(t, device=device)
     mask = torch.triu(torch.full((t, t), float("-inf"), device=device), 1)
     x = (torch.rand(b, t, device=device) * 65).to(torch.int64).clamp(0, 64)
-    return training_step(torch, GPT().to(device), x, x.view(-1))
+    return adamw_step(torch, GPT().to(device), x, x.view(-1))
