@@ -21,6 +21,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 from . import autograd, backends, call, dtypes, ops, random  # noqa: F401
 from .autograd.grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
                                  set_grad_enabled)
+from .backends.cpu import kernels as _cpu_kernels  # noqa: F401
 from .device import device
 from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type, set_default_dtype
 from .generator import Generator, default_generator

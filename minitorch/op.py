@@ -137,6 +137,11 @@ class Op:
             return getattr(backend.xp, self.xp_name)
         return MethodType(self.forward, backend)
 
+    def parameter_names(self):
+        """The names of its inputs and attributes, as kernels take them: attributes by name, a list of tensors last."""
+        inputs, attrs = [x.name for x in self.inputs], [k for k, _ in self.attrs]
+        return attrs + inputs if self.inputs[0].kind == "variadic" else inputs + attrs
+
     def __repr__(self):
         return f"<op {self.name}>"
 

@@ -7,7 +7,7 @@ import functools
 import os
 
 from . import backends
-from .backends import threads
+from .backends.cpu import threads
 from .device import device
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",

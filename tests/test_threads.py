@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch
-from minitorch.backends import threads
+from minitorch.backends.cpu import threads
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import minitorch.nn.functional as F
 from minitorch import backends
 from minitorch.autograd import engine
 from minitorch.backends.base import Backend
-from minitorch.backends.cpu import CPU
+from minitorch.backends.cpu.backend import CPU
 from minitorch.op import OPS
 from minitorch.tensor import Tensor, wrap
 from minitorch.testing.strategies import Draw

@@ -8,7 +8,7 @@ from ..device import TYPES
 from ..device import device as Device
 from . import cuda
 from .base import Backend
-from .cpu import make_cpu
+from .cpu.backend import make_cpu
 from .switches import cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["Backend", "convolution_method", "cpu", "cuda", "cudnn", "get", "mkl", "mkldnn", "mps", "openmp", "register"]

@@ -9,7 +9,8 @@ What each does, and what it brings, is in docs/performance.md. `python -m benchm
 import contextlib
 
 from ..autograd import engine
-from ..backends import cpu, threads
+from ..backends import cpu
+from ..backends.cpu import threads
 from ..op import OPS
 from ..ops import blocks, embedding, reduce, shape, softmax
 from ..optim import pieces

@@ -6,15 +6,16 @@ import sys
 
 import numpy as np
 
-from ..device import device
-from .base import Backend, check_of_memory, owner
-from .cpu_kernels import KERNELS
+from ...device import device
+from ..base import Backend, Kernels, check_of_memory, owner
+
+kernel = Kernels("cpu")                                   # the decorator of the kernels in this folder
 
 
 def make_cpu(index):
     """The backend of device "cpu"."""
     keep_large_blocks()
-    return CPU(device("cpu"), np, KERNELS)
+    return CPU(device("cpu"), np, kernel.found)
 
 
 class CPU(Backend):

@@ -1,0 +1,1 @@
+"""The CPU: NumPy, the settings that make it fast, and kernels that are faster than an op definition's reference."""
