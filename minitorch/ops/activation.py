@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from ..backends.cpu.blocks import in_blocks, numbers
 from ..call import require_floating
 from ..errors import worded
 from ..generator import default_of
@@ -17,7 +18,6 @@ from ..op import FUNCTIONS, Other, composite, deferred, op, publish
 from ..op import recorded as R
 from ..sampling import uniform
 from ..tensor import wrap
-from .blocks import in_blocks, numbers
 from .erf import erf
 
 

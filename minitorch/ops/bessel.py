@@ -6,7 +6,7 @@ below 1e-17. Source: F. Olver et al., NIST Digital Library of Mathematical Funct
 
 import math
 
-from .blocks import piecewise
+from ..backends.cpu.blocks import piecewise
 from .erf import horner
 
 SWITCH = 20.0

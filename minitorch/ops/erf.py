@@ -11,7 +11,7 @@ All functions take and return arrays of float32 or float64. Three pieces carry t
 import functools
 import math
 
-from .blocks import piecewise
+from ..backends.cpu.blocks import piecewise
 
 STEPS, REACH = 512, 6                                      # nodes per unit, and where erf has become 1
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .blocks import piecewise
+from ..backends.cpu.blocks import piecewise
 from .erf import erfc, horner
 
 EULER = 0.5772156649015329

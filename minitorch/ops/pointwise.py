@@ -5,9 +5,9 @@ Integers and bools become the default float first. Shapes stay; two inputs broad
 
 import math
 
+from ..backends.cpu.blocks import in_blocks, numbers
 from ..op import Number, composite, op, ufunc
 from .arithmetic import pow
-from .blocks import in_blocks, numbers
 
 POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, where not all of [-2, 2]
 LN2, LN10, PI = math.log(2), math.log(10), math.pi

@@ -12,8 +12,8 @@ Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, 
 """
 
 from ..autograd import engine
+from ..backends.cpu.blocks import ones
 from ..op import Other, op, recorded
-from .blocks import ones
 from .join import stack
 from .linear import linear
 

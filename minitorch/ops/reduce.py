@@ -4,8 +4,8 @@
 Extremes are in `extreme.py`, norms in `norms.py`, what needs an order in `sort.py`, running sums in `cumulative.py`.
 """
 
+from ..backends.cpu.blocks import column_sums, is_matrix, row_sums
 from ..op import composite, op
-from .blocks import column_sums, is_matrix, row_sums
 
 
 # ---- dimensions --------------------------------------------------------------------------------------------

@@ -5,10 +5,10 @@ A view's rule is its transpose: the op that puts the gradient back where the vie
 
 from operator import index
 
+from ..backends.cpu.blocks import column_sums, is_matrix
 from ..dtypes import float64
 from ..errors import worded
 from ..op import method, op
-from .blocks import column_sums, is_matrix
 
 
 def ints(sizes):

@@ -2,9 +2,9 @@
 
 import warnings
 
+from ..backends.cpu.blocks import in_row_blocks, ones
 from ..op import composite, op
 from ..op import recorded as R
-from .blocks import in_row_blocks, ones
 from .create import empty_like, zeros_like
 
 

@@ -6,11 +6,11 @@ rounded once. Integers become the default float first.
 
 import math
 
+from ..backends.cpu.blocks import in_blocks, in_double
 from ..inplace import inplace
 from ..op import FUNCTIONS, Number, Public, composite, method, op
 from . import bessel, gamma
 from . import erf as error_function
-from .blocks import in_blocks, in_double
 from .pointwise import INNER, POSITIVE, UNIT
 
 ROOT_PI, ROOT_2, LN_PI = math.sqrt(math.pi), math.sqrt(2), math.log(math.pi)

@@ -8,8 +8,8 @@ The kernels see every array as (A, B, D), whose sums over A and D are wanted: ro
 NumPy's own are several times slower.
 """
 
+from ..backends.cpu.blocks import in_row_blocks, ones
 from ..op import Other, op
-from .blocks import in_row_blocks, ones
 from .shape import count
 
 

@@ -10,9 +10,9 @@ import contextlib
 
 from ..autograd import engine
 from ..backends import cpu
-from ..backends.cpu import threads
+from ..backends.cpu import blocks, threads
 from ..op import OPS
-from ..ops import blocks, embedding, reduce, shape, softmax
+from ..ops import embedding, reduce, shape, softmax
 from ..optim import pieces
 
 __all__ = ["LEVERS", "without"]

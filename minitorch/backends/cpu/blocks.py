@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from ..backends.cpu.threads import share
+from .threads import share
 
 
 def in_blocks(F, kernel, first, *rest, outputs=1):
