@@ -62,8 +62,8 @@ def kernels():
 def measure(job):
     """The resources of one specialisation on one architecture; None if it cannot be compiled for it."""
     file, entry, dtypes, constants, arch = job
-    from minitorch import dtypes as names
     from minitorch.backends.cuda import compile as compiler
+    from minitorch.core import dtypes as names
     kernel = kernels()[file, entry]
     types = {k: getattr(names, v).np for k, v in constants if k in "TUV"}
     types |= {letter: getattr(names, d).np for (letter, _), d in zip(kernel.generic, dtypes) if d}

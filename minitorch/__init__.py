@@ -1,4 +1,4 @@
-"""minitorch: PyTorch's eager API in pure Python over NumPy and CuPy, small enough to read in a weekend.
+"""minitorch: PyTorch's eager API in pure Python over NumPy and CuPy.
 
 >>> import minitorch as torch
 >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -6,8 +6,8 @@
 >>> x.grad
 tensor([2., 4.])
 
-The public names, in PyTorch's spelling, and nothing else: functions come from the op table (`minitorch/ops`), parts
-that not every program needs are imported when first asked for.
+The public names, in PyTorch's spelling, and nothing else: functions come from the op registry (`minitorch/ops`), parts
+that not every program needs are imported when first asked for. `docs/architecture.md` says in which order to read.
 """
 
 import importlib
@@ -18,36 +18,54 @@ import warnings
 # warnings of this package's own calls, not of its users', are switched off.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\.")
 
-from . import autograd, backends, call, dtypes, ops, random  # noqa: F401
-from .autograd.grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
-                                 set_grad_enabled)
-from .backends.cpu import kernels as _cpu_kernels  # noqa: F401
-from .device import device
-from .dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type, set_default_dtype
-from .generator import Generator, default_generator
-from .op import FUNCTIONS
+from .core import call, dtypes  # noqa: F401
+from .core.device import device
+from .core.dtypes import (can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type,
+                          set_default_dtype)
+from .core.grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
+                             set_grad_enabled)
+from .core.registry import FUNCTIONS, late
+from .core.storage import (channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format,
+                           strided)
+from .core.tensor import Size, Tensor
+from . import ops
+from . import amp, autograd, backends, random
+from .backends.cpu import kernels as _cpu_kernels  # noqa: F401  the CPU's kernels, which need the definitions
+from .random.generator import Generator, default_generator
 from .settings import (are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
                        get_num_interop_threads, get_num_threads, set_default_device, set_float32_matmul_precision,
                        set_num_interop_threads, set_num_threads, use_deterministic_algorithms)
-from .tensor import (Size, Tensor, channels_last, channels_last_3d, contiguous_format, layout, memory_format,
-                     preserve_format, strided)
 from .utils import einops_backend
 
 __version__ = "0.1.0"
 
 einops_backend.watch()
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
-globals().update(ops.query.CONSTANTS)
+globals().update(ops.creation.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
+
+# What tensors and functions hand over to packages that lie above them: all that the core knows of these.
+late.places.update(
+    backward="minitorch.autograd.api:backward",
+    deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
+    draw_graph="minitorch.viz.graphs:graph",
+    draw_layout="minitorch.viz.storage:layout",
+    explain="minitorch.formula:explain",
+    formula="minitorch.formula:formula",
+    grad="minitorch.autograd.api:grad",
+    reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    tensor_html="minitorch.printing:tensor_html",
+    tensor_repr="minitorch.printing:tensor_repr",
+)
 
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "distributed",
-         "special", "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "amp", "func", "version", "types",
+         "special", "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "version", "types",
          "profiler", "memory", "formula", "jit", "hub")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "compile": "compiler", "OutOfMemoryError": "cuda", "autocast": "amp", "GradScaler": "amp", "vmap": "func",
-             **dict.fromkeys(("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
-                              "set_autocast_dtype", "is_autocast_available"), "mixed_precision")}
+             "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
+             **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
+                              "set_autocast_dtype", "is_autocast_available"), "amp.autocast_mode")}
 
 
 def __getattr__(name):

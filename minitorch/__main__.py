@@ -12,7 +12,7 @@ USAGE = """python -m minitorch demo [options]       train a small network on han
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     if argv and argv[0] == "demo":
-        from .demo import main as demo
+        from .cli.demo import main as demo
         return demo(argv[1:])
     if argv and argv[0] == "notebooks":
         from .check.copies import main as notebooks
@@ -20,7 +20,7 @@ def main(argv=None):
     if argv and argv[0] == "info":
         return info()
     if argv and (argv[0].endswith(".py") or argv[0] == "-m"):
-        from .alias import run
+        from .cli.alias import run
         return run(argv)
     parser = argparse.ArgumentParser("minitorch", usage=USAGE)
     parser.parse_args(argv if argv and argv[0].startswith("-") else ["--help"])

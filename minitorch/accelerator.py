@@ -1,8 +1,8 @@
 """``torch.accelerator``: the device beside the processor, whichever there is: a GPU."""
 
 from . import cuda
+from .core.device import device
 from .cuda import device_count, is_available, synchronize
-from .device import device
 
 __all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "set_device_index",
            "synchronize"]

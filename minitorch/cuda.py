@@ -7,8 +7,9 @@ PyTorch's errors. Without a GPU the same kernels run on device "sim" (docs/archi
 import functools
 
 from . import amp  # noqa: F401
-from . import backends as _backends
-from .device import device as _Device
+from .core.device import device as _Device
+from .core.device import made
+from .core.errors import OutOfMemoryError
 
 __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "current_device", "current_stream",
            "default_stream", "device", "device_count", "device_of", "empty_cache", "get_arch_list",
@@ -27,11 +28,6 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class OutOfMemoryError(RuntimeError):
-    """The GPU's memory does not suffice. The process can go on: free what is not needed and try again."""
-
-
-OutOfMemoryError.__module__ = "torch"
 _state = {"initialized": False}
 
 
@@ -82,7 +78,7 @@ def init():
 
 def is_initialized():
     """Whether a GPU is in use."""
-    return _state["initialized"] or any(kind == "cuda" for kind, _ in _backends.made())
+    return _state["initialized"] or any(kind == "cuda" for kind, _ in made())
 
 
 def current_device():
@@ -383,7 +379,7 @@ def mem_get_info(device=None):
 # ---- random numbers ------------------------------------------------------------------------------------------
 def _generator(device="cuda"):
     """The generator that a GPU draws from by default."""
-    from .generator import default_of
+    from .random.generator import default_of
     return default_of(_Device("cuda", _index(device)))
 
 

@@ -9,7 +9,8 @@ import functools
 import inspect
 import linecache
 
-from .op import OPS, Op
+from .core.op import Op
+from .core.registry import OPS
 
 __all__ = ["formula", "rule_text", "rules_of", "explain", "shown_name"]
 

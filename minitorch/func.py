@@ -6,10 +6,10 @@ results: the meaning is PyTorch's, the speed is that of a loop.
 
 import functools
 
-from .autograd import engine
+from .autograd import api
 from .autograd import functional as _functional
-from .autograd.grad_mode import enable_grad
-from .tensor import Tensor
+from .core.grad_mode import enable_grad
+from .core.tensor import Tensor
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
            "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
@@ -48,7 +48,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise RuntimeError("Expected the function given to grad_and_value to return a tensor with one element")
             xs = [t for i in chosen for t in leaves(args[i])]
-            found = iter(engine.grad(value, xs, create_graph=True, materialize_grads=True))
+            found = iter(api.grad(value, xs, create_graph=True, materialize_grads=True))
         grads = tuple([tree_map(lambda _: next(found), args[i]) for i in chosen])
         outside = any(t.requires_grad for a in args for t in leaves(a) if isinstance(t, Tensor) and t.node is not None)
         if not outside:
@@ -78,7 +78,7 @@ def vjp(func, *primals, has_aux=False):
 
     def pull(cotangents, retain_graph=True, create_graph=None):
         flat = [t for x in xs for t in leaves(x)]
-        found = iter(engine.grad(leaves(out), flat, leaves(cotangents), retain_graph=retain_graph,
+        found = iter(api.grad(leaves(out), flat, leaves(cotangents), retain_graph=retain_graph,
                                  create_graph=bool(create_graph), materialize_grads=True))
         return tuple([tree_map(lambda _: next(found), x) for x in xs])
     shown = tree_map(lambda t: t.detach(), out)

@@ -1,11 +1,11 @@
-"""Linear algebra, as ``torch.linalg``: what the op table publishes under that name.
+"""Linear algebra, as ``torch.linalg``: the functions that `minitorch/ops/linalg` publishes under that name.
 
-Products are in `minitorch/ops/matmul.py`, decompositions and what is built on them in `minitorch/ops/linalg.py` and
-`minitorch/ops/decompositions.py`, norms in `minitorch/ops/norms.py`.
+Products are in `matmul.py` there, decompositions in `decompositions.py`, what is built on them in `matrices.py`;
+norms are in `minitorch/ops/reductions/norms.py`.
 """
 
-from .op import FUNCTIONS
-from .ops.decompositions import LinAlgError
+from .core.registry import FUNCTIONS
+from .ops.linalg.decompositions import LinAlgError
 
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if namespace == "linalg"})
 __all__ = ["LinAlgError"] + [name for namespace, name in FUNCTIONS if namespace == "linalg"]

@@ -17,9 +17,10 @@ from types import FrameType, ModuleType
 
 import numpy as np
 
-from .autograd import graph
-from .autograd.graph import Node, owner
-from .tensor import Tensor
+from .core import graph
+from .core.arrays import owner
+from .core.graph import Node
+from .core.tensor import Tensor
 
 __all__ = ["explain", "Explanation", "Holder"]
 

@@ -369,7 +369,7 @@ def _dtype_is_evident(dtype: str, default: str, empty: bool) -> bool:
 
 
 def _default_dtype() -> Any:
-    from minitorch.dtypes import get_default_dtype  # late: dtypes needs nothing of this file, tests of it no dtypes
+    from .core.dtypes import get_default_dtype  # late: dtypes needs nothing of this file, tests of it no dtypes
 
     return get_default_dtype()
 

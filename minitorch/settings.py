@@ -6,9 +6,8 @@ What PyTorch can be asked and this library has no choice in is accepted if it is
 import functools
 import os
 
-from . import backends
 from .backends.cpu import threads
-from .device import device
+from .core.device import default, device, get
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "set_default_device", "set_float32_matmul_precision",
@@ -63,12 +62,12 @@ def get_num_interop_threads():
 
 def set_default_device(where):
     """Let new tensors live on that device."""
-    backends.default = backends.cpu if where is None else backends.get(where)
+    default.set(None if where is None else get(where))
 
 
 def get_default_device():
     """The device of new tensors."""
-    return device(backends.default.device)
+    return device(get().device)
 
 
 def set_float32_matmul_precision(precision):

@@ -14,7 +14,7 @@ from typing import Any
 
 import minitorch
 
-from .tensor import Tensor
+from .core.tensor import Tensor
 
 __all__ = ["make_grid", "save_image"]
 

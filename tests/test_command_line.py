@@ -93,7 +93,7 @@ def test_the_articles_losses(tmp_path):
 
 
 def test_aliases_leave_modules_as_they_are(tmp_path):
-    code = ("from minitorch.alias import install; install()\n"
+    code = ("from minitorch.cli.alias import install; install()\n"
             "import torch, torch.backends.cudnn as cudnn, torch.nn.functional as F, torch.nn.parallel\n"
             "import torchvision.utils as tv, minitorch\n"
             "cudnn.benchmark = True; tv.save_image(torch.rand(2, 1, 3, 3), 'grid.png')\n"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends import cpu
-from minitorch.ops.conv import Geometry
-from minitorch.ops.windows import reach
+from minitorch.backends.cpu.backend import cpu
+from minitorch.ops.nn.conv import Geometry
+from minitorch.ops.nn.windows import reach
 from minitorch.testing.strategies import Draw
 
 some = settings(max_examples=60, deadline=None, database=None, derandomize=True)

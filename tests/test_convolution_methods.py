@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.autograd import grad
-from minitorch.backends import convolution_method, cpu
-from minitorch.ops import convolution_methods, convolve, convolve_fft, unfold_rows, winograd
-from minitorch.ops.conv import Geometry
-from minitorch.ops.convolution_methods import METHODS, Problem, choose
-from minitorch.ops.windows import reach
+from minitorch.autograd.api import grad
+from minitorch.backends import convolution_method
+from minitorch.backends.cpu.backend import cpu
+from minitorch.ops.nn import convolution_methods, convolve, convolve_fft, unfold_rows, winograd
+from minitorch.ops.nn.conv import Geometry
+from minitorch.ops.nn.convolution_methods import METHODS, Problem, choose
+from minitorch.ops.nn.windows import reach
 from minitorch.testing.strategies import Draw
 
 each_method = pytest.mark.parametrize("method", METHODS)

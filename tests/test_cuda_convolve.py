@@ -10,7 +10,7 @@ import minitorch.nn.functional as F
 from minitorch.backends.cuda import compile as compiler
 from minitorch.backends.cuda import convolve, product
 from minitorch.backends.cuda.kernel import Kernel
-from minitorch.ops.conv import Geometry
+from minitorch.ops.nn.conv import Geometry
 
 f16, bf16, f32, f64 = DTYPES.values()
 TASKS = ("convolution", "convolution_input", "convolution_weight")

@@ -21,8 +21,8 @@ from kernel_checks import (
 import minitorch
 import minitorch.nn.functional as F
 from minitorch.backends.cuda import pool
-from minitorch.ops.pool import Pooling, window_sizes
-from minitorch.ops.windows import reach
+from minitorch.ops.nn.pool import Pooling, window_sizes
+from minitorch.ops.nn.windows import reach
 from minitorch.testing.strategies import Draw, draws
 
 

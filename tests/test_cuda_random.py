@@ -11,10 +11,10 @@ from kernel_checks import DTYPES, check_resources, close, device, orders, roundi
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch import sampling
 from minitorch.backends.cuda import random
-from minitorch.generator import unit_double, unit_float
-from minitorch.philox import PhiloxGenerator, philox, words
+from minitorch.random import sampling
+from minitorch.random.generator import unit_double, unit_float
+from minitorch.random.philox import PhiloxGenerator, philox, words
 
 # Random123's kat_vectors for philox4x32 with 10 rounds: counter, key, result.
 KNOWN = [("00000000 00000000 00000000 00000000", "00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),

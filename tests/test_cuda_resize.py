@@ -21,7 +21,7 @@ from kernel_checks import (
 import minitorch
 import minitorch.nn.functional as F
 from minitorch.backends.cuda import resize
-from minitorch.ops.resize import cubic_taps, linear_taps, mean_taps, smoothed_taps, triangle
+from minitorch.ops.nn.resize import cubic_taps, linear_taps, mean_taps, smoothed_taps, triangle
 from minitorch.testing.strategies import Draw, draws
 
 MAPS = [linear_taps, cubic_taps, smoothed_taps(triangle, 1)]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from minitorch import backends
-from minitorch.autograd import engine
-from minitorch.backends import cpu
-from minitorch.op import OPS
-from minitorch.tensor import Tensor, wrap
+from minitorch.autograd import api
+from minitorch.backends.cpu.backend import cpu
+from minitorch.core.registry import OPS
+from minitorch.core.tensor import Tensor, wrap
 from minitorch.testing.strategies import Draw
 
 ROWS = [row for row in OPS.values() if row.sample or not any(x.kind == "variadic" for x in row.inputs)]
@@ -40,7 +40,7 @@ def run(row, backend, seed):
         wanted = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
         seeds = [wrap(backend.from_host(np.ones(t.shape, t.array.dtype)), backend) for t in live]
         try:
-            grads = engine.grad(live, wanted, seeds, allow_unused=True)
+            grads = api.grad(live, wanted, seeds, allow_unused=True)
         except NotImplementedError:                        # a derivative that nobody knows
             grads = []
         found += [g for g in grads if g is not None]

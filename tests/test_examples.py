@@ -47,7 +47,7 @@ def test_program(name, tmp_path):
 
 def test_without_progress_bar_and_pictures(tmp_path):
     code = ("import sys, runpy; sys.modules['tqdm'] = sys.modules['matplotlib'] = None\n"
-            "from minitorch.alias import run\n"
+            "from minitorch.cli.alias import run\n"
             f"run([{str(ROOT / 'examples' / 'time_sequence.py')!r}, '--steps', '1', '--length', '10'])")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True,

@@ -88,7 +88,7 @@ def test_einops_in_either_order(order):
 
 def test_einops_layers_where_torch_means_minitorch():
     pytest.importorskip("einops")
-    _run("import minitorch.alias; minitorch.alias.install(); import torch\n"
+    _run("import minitorch.cli.alias; minitorch.cli.alias.install(); import torch\n"
          "from einops.layers.torch import EinMix, Rearrange, Reduce\n"
          "net = torch.nn.Sequential(Rearrange('b (c h) w -> b c h w', c=2), Reduce('b c h w -> b c', 'max'),\n"
          "    EinMix('b c -> b d', weight_shape='c d', bias_shape='d', c=2, d=5))\n"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitorch.backends import cpu
-from minitorch.op import OPS
+from minitorch.backends.cpu.backend import cpu
+from minitorch.core.registry import OPS
 from minitorch.testing.strategies import Draw
 
 SPECIAL = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as t
-from minitorch.ops.einsum import parse
-from minitorch.ops.matmul import best_splits
+from minitorch.ops.linalg.einsum import parse
+from minitorch.ops.linalg.matmul import best_splits
 from minitorch.testing import check
 
 few = settings(max_examples=60, deadline=None)

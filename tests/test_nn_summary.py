@@ -55,7 +55,8 @@ def test_a_model_that_fails_leaves_nothing_behind():
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         nn.summary(net, torch.ones(4, 3))
     assert watching.current is None and not net[0]._forward_hooks
-    assert torch.backends.cpu.__class__.__name__ == "CPU" and "find" not in torch.backends.cpu.__class__.__dict__
+    cpu = torch.backends.get("cpu")
+    assert cpu.__class__.__name__ == "CPU" and "find" not in cpu.__class__.__dict__
 
 
 def test_attention_products_and_transposed_convolutions_are_counted():
@@ -89,7 +90,7 @@ def test_module_html_is_a_tree():
 
 def test_ops_are_told_of_only_while_somebody_watches():
     seen = []
-    cpu = torch.backends.cpu
+    cpu = torch.backends.get("cpu")
     x = torch.ones(3, requires_grad=True)
     (x * 2).sum()
     before, cls = dict(cpu.__dict__), type(cpu)
@@ -105,12 +106,15 @@ def test_ops_are_told_of_only_while_somebody_watches():
 
 
 def test_a_backend_that_is_made_meanwhile_is_watched(monkeypatch):
+    from importlib import import_module
+
     from minitorch import backends
-    from minitorch.device import TYPES
+    from minitorch.core.device import TYPES
+    device = import_module("minitorch.core.device")
     seen = []
-    monkeypatch.setattr(backends, "_makers", dict(backends._makers))
-    monkeypatch.setattr("minitorch.backends._made", made := dict(backends._made))
-    monkeypatch.setattr("minitorch.backends.watched._made", made)
+    monkeypatch.setattr(device, "MAKERS", dict(device.MAKERS))
+    monkeypatch.setattr(device, "MADE", made := dict(device.MADE))
+    monkeypatch.setattr("minitorch.backends.watched.MADE", made)
     backends.register("late", lambda index: backends.Backend(torch.device("late"), np))
     with watching(lambda name, arrays, attrs, backend: seen.append((name, backend.device.type)), lambda *end: None):
         late = backends.get("late")

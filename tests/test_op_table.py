@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch.autograd import engine
-from minitorch.backends import cpu
-from minitorch.op import OPS, recorded
-from minitorch.tensor import Tensor, wrap
+from minitorch.autograd import api
+from minitorch.backends.cpu.backend import cpu
+from minitorch.core.op import recorded
+from minitorch.core.registry import OPS
+from minitorch.core.tensor import Tensor, wrap
 from minitorch.testing.battery import layouts
 from minitorch.testing.strategies import Draw
 
@@ -47,7 +48,7 @@ def call(row, tensors, attrs):
 
 def raw(row, arrays, attrs):
     """The forward pass on raw arrays, as a list of outputs."""
-    attrs = {k: (minitorch.dtypes.as_np(v) if k == "dtype" and v is not None else v) for k, v in attrs.items()}
+    attrs = {k: (minitorch.core.dtypes.as_np(v) if k == "dtype" and v is not None else v) for k, v in attrs.items()}
     out = getattr(cpu, row.name)(*arrays, **attrs)
     return [np.asarray(o) for o in (out if isinstance(out, tuple) else [out])]
 
@@ -72,7 +73,7 @@ def gradients(row, arrays, attrs, create_graph=False):
     if not live or not which:
         return [], which, weights
     seeds = [wrap(w.astype(outputs[k].array.dtype), cpu) for w, k in zip(weights, which)]
-    found = engine.grad([outputs[k] for k in which], live, seeds, create_graph=create_graph, materialize_grads=True)
+    found = api.grad([outputs[k] for k in which], live, seeds, create_graph=create_graph, materialize_grads=True)
     assert all(np.allclose(s.array, w) for s, w in zip(seeds, weights)), "the upstream gradient was written to"
     return found, which, weights
 
@@ -143,7 +144,7 @@ def test_second_derivatives(row, rng):
     if not outputs or not inputs:
         return
     seeds = [wrap(w, cpu) for w in weights_for([o.array for o in outputs])]
-    grads = engine.grad(outputs, inputs, seeds, create_graph=True, materialize_grads=True)
+    grads = api.grad(outputs, inputs, seeds, create_graph=True, materialize_grads=True)
     total = None
     for g, w in zip(grads, weights_for([g.array for g in grads])):
         part = recorded.sum(recorded.mul(g, wrap(w, cpu)))
@@ -151,7 +152,7 @@ def test_second_derivatives(row, rng):
     if not total.needs_grad:
         found = [np.zeros(t.array.shape) for t in inputs]
     else:
-        found = [g.array for g in engine.grad(total, inputs, materialize_grads=True)]
+        found = [g.array for g in api.grad(total, inputs, materialize_grads=True)]
     for g, i in zip(found, live):
         close(g, numeric(first, arrays, i), 2e-4, err_msg=f"input {i} of {row.name}, {attrs}")
 
@@ -194,7 +195,7 @@ def test_empty_and_zero_dim(row, shape):
         assert out.array.shape == shape and isinstance(out.array, np.ndarray)
         if out.needs_grad:
             live = [t for t in tensors if t.needs_grad]
-            for g, t in zip(engine.grad(out, live, wrap(np.ones(shape), cpu)), live):
+            for g, t in zip(api.grad(out, live, wrap(np.ones(shape), cpu)), live):
                 assert g.array.shape == t.array.shape and isinstance(g.array, np.ndarray)
 
 

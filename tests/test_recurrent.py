@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import nn
-from minitorch.autograd import grad
-from minitorch.ops.recurrent import GATES, recurrent, step_by_step
+from minitorch.autograd.api import grad
+from minitorch.ops.nn.recurrent import GATES, recurrent, step_by_step
 from minitorch.testing.strategies import Draw
 
 modes = pytest.mark.parametrize("mode", GATES)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as t
-from minitorch.ops.index import add_at
+from minitorch.ops.indexing.index import add_at
 from minitorch.testing import check
 
 few = settings(max_examples=40, deadline=None)

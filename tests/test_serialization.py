@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import backends, nn
+from minitorch.core.tensor import Tensor, wrap
 from minitorch.serialization import add_safe_globals, clear_safe_globals, get_safe_globals, load, safe_globals, save
 from minitorch.serialization.archive import Writer
 from minitorch.serialization.formats import load_file, load_npz, save_file, save_npz
-from minitorch.tensor import Tensor, wrap
 
 DTYPES = "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 
 
 def tensor(array):
-    return wrap(np.asarray(array), backends.cpu)
+    return wrap(np.asarray(array), backends.get("cpu"))
 
 
 def saved(value, **options):
@@ -320,7 +320,7 @@ KILLED = """
     import numpy as np
     from minitorch import backends
     from minitorch.serialization import save
-    from minitorch.tensor import wrap
+    from minitorch.core.tensor import wrap
     from minitorch.serialization import archive
 
     put, count = archive.Writer.put, 0
@@ -334,7 +334,7 @@ KILLED = """
     archive.Writer.put = put_and_die
     if sys.argv[2] == "-1":
         os.replace = lambda *names: os.kill(os.getpid(), 9)
-    save({"x": wrap(np.ones(300_000), backends.cpu)}, sys.argv[1])
+    save({"x": wrap(np.ones(300_000), backends.get("cpu"))}, sys.argv[1])
 """
 
 

@@ -15,13 +15,13 @@ import pytest
 
 import minitorch
 from minitorch import backends
+from minitorch.core.tensor import Tensor, wrap
 from minitorch.serialization import load, safe_globals, save
 from minitorch.serialization.archive import Writer
-from minitorch.tensor import Tensor, wrap
 
 
 def tensor(array):
-    return wrap(np.asarray(array), backends.cpu)
+    return wrap(np.asarray(array), backends.get("cpu"))
 
 
 def saved(value, **options):

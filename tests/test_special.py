@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch import special
-from minitorch.ops import bessel, gamma
-from minitorch.ops import erf as error_function
+from minitorch.ops.elementwise import bessel, gamma
+from minitorch.ops.elementwise import erf as error_function
 
 EPS = 2.0**-52
 finite = st.floats(-1e6, 1e6)

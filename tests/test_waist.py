@@ -14,11 +14,11 @@ import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
 from minitorch import backends
-from minitorch.autograd import engine
-from minitorch.backends.base import Backend
+from minitorch.autograd import api
 from minitorch.backends.cpu.backend import CPU
-from minitorch.op import OPS
-from minitorch.tensor import Tensor, wrap
+from minitorch.core.backend import Backend
+from minitorch.core.registry import OPS
+from minitorch.core.tensor import Tensor, wrap
 from minitorch.testing.strategies import Draw
 
 
@@ -131,7 +131,7 @@ def test_op_and_its_rules_stay_on_their_device(row):
         wanted = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
         seeds = [wrap(foreign.from_host(np.ones(t.shape)), foreign) for t in live]
         try:
-            grads = engine.grad(live, wanted, seeds, allow_unused=True)
+            grads = api.grad(live, wanted, seeds, allow_unused=True)
         except NotImplementedError:                        # a derivative that nobody knows
             continue
         assert all(g is None or type(g.array) is Foreign for g in grads)

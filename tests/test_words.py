@@ -7,7 +7,7 @@ import pytest
 
 import minitorch as torch
 from minitorch import formula, nn
-from minitorch.op import FUNCTIONS, OPS
+from minitorch.core.registry import FUNCTIONS, OPS
 
 
 # ------------------------------------------------------------------ formulas
@@ -31,7 +31,7 @@ def test_every_rule_has_a_text():
 
 
 def test_two_rules_on_one_line_are_told_apart():
-    from minitorch.op import parameters_of
+    from minitorch.core.op import parameters_of
     for row in OPS.values():
         for i, x in enumerate(row.inputs):
             rule = row.rules[x.name]

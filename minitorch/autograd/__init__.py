@@ -1,10 +1,6 @@
 """Automatic differentiation: the tape (`graph`), the backward pass (`engine`), the modes, user-defined functions."""
 
-from . import anomaly, functional, graph
-from .anomaly import detect_anomaly, set_detect_anomaly
-from .engine import backward, grad
-from .function import Function
-from .grad_mode import (
+from ..core.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -12,6 +8,13 @@ from .grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from ..core.tensor import Tensor
+from . import anomaly, functional, graph
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .api import backward, grad
+from .function import Function
+
+Variable = Tensor                                          # its name when variables and tensors were two things
 
 __all__ = ["Function", "Variable", "anomaly", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
@@ -26,7 +29,4 @@ def __getattr__(name):
     if name == "profiler":
         import importlib
         return importlib.import_module("minitorch.autograd.profiler")
-    if name == "Variable":                                 # what tensors were called when they were two things
-        from ..tensor import Tensor
-        return Tensor
     raise AttributeError(f"module 'minitorch.autograd' has no attribute {name!r}")

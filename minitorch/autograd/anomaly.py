@@ -15,7 +15,7 @@ import weakref
 
 import numpy as np
 
-from . import graph
+from ..core import graph
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 

@@ -19,9 +19,12 @@
 
 import functools
 
-from . import graph
-from .grad_mode import enable_grad, grad_mode, no_grad
-from .graph import Selected, Several
+from ..core import graph
+from ..core.arrays import owner
+from ..core.grad_mode import enable_grad, grad_mode, no_grad
+from ..core.graph import Selected, Several
+from ..core.inplace import adopt, check_is_no_leaf
+from ..core.tensor import Tensor, wrap
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -67,9 +70,8 @@ class Saved:
         self.time = graph.clock
 
     def unpack(self, node):
-        from ..tensor import wrap
         array = self.value if self.output is not None else self.value.array
-        found = graph.writes.get(id(graph.owner(array)))
+        found = graph.writes.get(id(owner(array)))
         if found is not None and found.time > self.time:
             graph.raise_written(node, array, found)
         if self.output is None:
@@ -104,7 +106,6 @@ class Function:
     @classmethod
     def apply(cls, *args, **kwargs):
         """Call the function, recording it if an argument requires grad."""
-        from ..tensor import Tensor
         if kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(kwargs)}")
         ctx = FunctionCtx()
@@ -146,7 +147,6 @@ class FunctionNode(Several):
 
     def incoming(self, grads, create_graph):
         """The gradients of the outputs as tensors; zeros for unused ones, unless the function wants None."""
-        from ..tensor import wrap
         for g, shape, dtype in zip(grads, self.shape, self.dtypes):
             if g is None and self.saved._materialize and dtype is not None:
                 yield wrap(self.backend.xp.zeros(shape, dtype), self.backend)
@@ -163,7 +163,6 @@ class FunctionNode(Several):
         return grads
 
     def checked(self, i, g, create_graph):
-        from ..tensor import Tensor
         parent = self.parents[i]
         if g is None or parent is None:
             return None
@@ -188,7 +187,6 @@ def sums_to(shape, target):
 
 def attach(cls, ctx, args, places, result):
     """Record one call: a node with an edge to each argument, behind each differentiable output."""
-    from ..tensor import Tensor
     several = isinstance(result, tuple)
     outputs = list(result) if several else [result]
     tensors = [o for o in outputs if isinstance(o, Tensor)]
@@ -210,7 +208,6 @@ def attach(cls, ctx, args, places, result):
 
 def attach_output(cls, ctx, args, node, i, out):
     """Put the node behind one output: written in place, returned as it came, or new."""
-    from ..inplace import adopt, check_is_no_leaf
     if has(ctx._dirty, out):
         with enable_grad():
             check_is_no_leaf(out, cls.__name__)
@@ -238,7 +235,6 @@ def once_differentiable(fn):
     """Decorator of a `backward` that must not be differentiated again: doing so raises RuntimeError."""
     @functools.wraps(fn)
     def wrapped(ctx, *grad_outputs):
-        from ..tensor import Tensor
         recorded = grad_mode.enabled and any(isinstance(g, Tensor) and g.needs_grad for g in grad_outputs)
         with no_grad():
             grads = fn(ctx, *grad_outputs)

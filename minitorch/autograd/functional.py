@@ -5,9 +5,10 @@ from the left one pass, a product from the right two (the derivative of the firs
 Inputs and outputs are tensors or tuples of them, and results have the same structure.
 """
 
-from ..tensor import Tensor
-from .engine import grad
-from .grad_mode import enable_grad
+from ..core.grad_mode import enable_grad
+from ..core.tensor import Tensor
+from ..ops.shapes.join import stack
+from .api import grad
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
 
@@ -100,7 +101,6 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
 
 def _stacked(grads, out, x):
-    from .. import stack
     if not grads:
         return x.detach().new_zeros((*out.shape, *x.shape))
     return stack(grads).reshape((*out.shape, *x.shape))

@@ -7,7 +7,7 @@ nothing while nobody does.
 
 import functools
 
-from . import _made
+from ..core.device import MADE
 
 __all__ = ["watching"]
 
@@ -27,7 +27,7 @@ class watching:
         if watching.current is not None:
             raise RuntimeError("ops are being watched already: end the other profile (or summary) first")
         watching.current = self
-        for backend in dict.fromkeys(_made.values()):
+        for backend in dict.fromkeys(MADE.values()):
             self.watch(backend)
         return self
 
@@ -46,7 +46,7 @@ class watching:
 
 def forget_ops(backend):
     """Take away the ops that a backend has found; returns them."""
-    from ..op import OPS
+    from ..core.registry import OPS
     names = [k for k in backend.__dict__ if k == "wide" or k.removeprefix("full_") in OPS]
     return {k: backend.__dict__.pop(k) for k in names}
 
@@ -56,7 +56,7 @@ def watched_class(cls):
     """A backend's class whose ops tell of themselves."""
 
     def find(self, name):
-        from ..op import OPS
+        from ..core.registry import OPS
         found = cls.__getattr__(self, name)
         if name.removeprefix("full_") in OPS:
             found = told(name.removeprefix("full_"), found, self)

@@ -30,7 +30,7 @@ import traceback
 import numpy as np
 
 from .. import from_numpy
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from ..testing.strategies import Draw
 from . import card
 

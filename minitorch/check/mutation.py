@@ -5,7 +5,8 @@ each mutant; `survivors` says which mutants it does not notice.
 """
 
 import minitorch
-from minitorch.autograd import Function
+
+from ..autograd.function import Function
 
 __all__ = ["MUTANTS", "mutant", "survivors"]
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from .. import fft as fourier
-from .. import from_numpy, tensor
+from .. import from_numpy
 from .. import zeros as zeros_of
+from ..core import tensor
 from ..nn import functional as F
 from .exercise import Exercise
 

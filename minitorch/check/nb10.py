@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .. import tensor
+from ..core import tensor
 from .exercise import Exercise, show
 
 reparameterise = Exercise(

@@ -20,8 +20,8 @@ besides tensors (printing, counting) happens in the traced call only; a function
 import functools
 import inspect
 
-from .. import mixed_precision
-from ..autograd.grad_mode import grad_mode
+from ..amp import autocast_mode as mixed_precision
+from ..core.grad_mode import grad_mode
 from .guards import signature, watched_modules
 from .plan import Plan
 
@@ -46,7 +46,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         return model
     if not callable(model):
         raise TypeError(f"compile() takes a function or a module, got {type(model).__name__}")
-    from ..nn import Module
+    from ..nn.modules.module import Module
     if isinstance(model, Module):
         from .module import CompiledModule
         return CompiledModule(model, fullgraph)

@@ -51,12 +51,12 @@ class Source:
     def imports(self, body):
         text = "\n".join(body)
         lines = ["import numpy as np"] if self.on_cpu else [
-            "from minitorch import backends", "", f"F = backends.get({str(self.backend.device)!r})",
+            "from minitorch.core.device import get", "", f"F = get({str(self.backend.device)!r})",
             "np = F.xp    # NumPy's names, for the arrays of this device"]
         if "set_gradients(" in text:
             lines += ["", "from minitorch.compiler.emit import set_gradients"]
         if "F." in text and self.on_cpu:
-            lines += ["", "from minitorch.backends import cpu as F    # ops that are more than a NumPy call"]
+            lines += ["", "from minitorch.core.device import host; F = host()   # ops that are more than a NumPy call"]
         return lines
 
     def allocations(self):
@@ -325,7 +325,7 @@ class Source:
 
 def set_gradients(pairs):
     """Put arrays where an optimiser looks for gradients."""
-    from ..tensor import wrap
+    from ..core.tensor import wrap
     for p, g in pairs:
         p._grad = wrap(g if isinstance(g, p.backend.ndarray) else p.backend.asarray(g), p.backend)
 

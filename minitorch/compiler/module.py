@@ -1,6 +1,6 @@
 """A module whose forward pass is compiled, as ``minitorch.compile(model)`` returns it."""
 
-from ..nn import Module
+from ..nn.modules.module import Module
 from . import Compiled
 
 __all__ = ["CompiledModule"]

@@ -11,10 +11,11 @@ import keyword
 import linecache
 from typing import Any
 
-from .. import backends
-from ..autograd import engine, graph
-from ..autograd.graph import Selected, Several
-from ..tensor import Tensor, wrap
+from ..autograd import api
+from ..core import engine, graph
+from ..core.device import get
+from ..core.graph import Selected, Several
+from ..core.tensor import Tensor, wrap
 from .emit import Source, set_gradients
 from .guards import Leaf, flatten, rebuild
 from .nests import mapped
@@ -41,7 +42,7 @@ class Plan:
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
-        base = tensors[0].backend if tensors else backends.default
+        base = tensors[0].backend if tensors else get()
         plan.base, plan.name = base, getattr(function, "__name__", "run").strip("<>") or "run"
         if any(t.backend is not base for t in tensors):
             plan.reason = "its arguments are on several devices"
@@ -98,7 +99,7 @@ class Plan:
             seeds.append(wrap(seed, t.backend))
         forward = len(program.instructions)
         try:                                               # retained: the result may yet have to do without a program
-            found = engine.grad(outputs, wanted, seeds, retain_graph=True, allow_unused=True)
+            found = api.grad(outputs, wanted, seeds, retain_graph=True, allow_unused=True)
         except Exception as error:
             recorder.give_up(f"its backward pass cannot be traced ({type(error).__name__}: {error})")
             return

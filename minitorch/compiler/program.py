@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import pointer
+from ..core.arrays import pointer
 from .nests import mapped
 
 __all__ = ["Value", "Instruction", "Program"]

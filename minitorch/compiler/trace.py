@@ -17,12 +17,13 @@ import operator
 
 import numpy as np
 
-from .. import backends
-from ..autograd import engine
-from ..autograd.graph import calling_line
-from ..backends.base import Backend, owner
-from ..op import OPS
-from ..tensor import Tensor
+from ..core import engine
+from ..core.arrays import owner
+from ..core.backend import Backend
+from ..core.device import MADE, default
+from ..core.graph import calling_line
+from ..core.registry import OPS
+from ..core.tensor import Tensor
 from .nests import mapped
 from .program import Instruction, Program, Value
 
@@ -388,7 +389,8 @@ class Tracing:
     """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them."""
 
     def __init__(self, base):
-        from ..optim import Optimizer, lr_scheduler
+        from ..optim import lr_scheduler
+        from ..optim.optimizer import Optimizer
         kinds = Optimizer, lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau
         self.base, self.recorder = base, Recorder(base.ndarray)
         self.tracer = Tracer(base, self.recorder)
@@ -409,13 +411,11 @@ class Tracing:
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
-        held, key = dict(held), (self.base.device.type, self.base.device.index)
-        self.outer = backends.default, backends.cpu, backends._made.get(key), engine.run
-        backends._made[key] = self.tracer
-        if backends.cpu is self.base:
-            backends.cpu = self.tracer
-        if backends.default is self.base:
-            backends.default = self.tracer
+        held = dict(held)
+        self.outer = default.get(), dict(MADE), engine.run
+        MADE.update({key: self.tracer for key, backend in MADE.items() if backend is self.base})
+        if default.get() is self.base:
+            default.set(self.tracer)
         engine.run = self.run_backward
         for t in tensors:
             traced = held.get(id(t))
@@ -424,8 +424,10 @@ class Tracing:
 
     def stop(self):
         """Put the backend back; returns the traced arrays that tensors had."""
-        key, held = (self.base.device.type, self.base.device.index), {}
-        backends.default, backends.cpu, backends._made[key], engine.run = self.outer
+        held = {}
+        before, backends, engine.run = self.outer
+        MADE.update(backends)
+        default.set(before)
         for t in tensors_of(self.tracer):
             if isinstance(t.array, Traced):
                 held[id(t)] = t.array
@@ -437,7 +439,7 @@ class Tracing:
         recorder = self.recorder
         phase, recorder.phase, recorder.ran_backward = recorder.phase, "backward", True
         try:
-            return self.outer[3](*args, **kwargs)
+            return self.outer[2](*args, **kwargs)
         finally:
             recorder.phase = phase
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import minitorch
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from .vision import VisionDataset
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import minitorch
 
-from ..transforms import ToPILImage
+from ..transforms.transforms import ToPILImage
 from .vision import VisionDataset
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")

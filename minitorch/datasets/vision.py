@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..utils.data import Dataset
+from ..utils.data.dataset import Dataset
 
 
 class VisionDataset(Dataset):

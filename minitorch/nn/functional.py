@@ -5,7 +5,7 @@ Each is defined, with its derivative, in one file of `minitorch/ops`: activation
 
 from typing import TYPE_CHECKING, Any
 
-from ..op import FUNCTIONS
+from ..core.registry import FUNCTIONS
 
 if TYPE_CHECKING:                                          # the names are those of the table, entered below
     def __getattr__(name: str) -> Any: ...

@@ -10,8 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 import minitorch
-from minitorch.autograd import Function, graph
-from minitorch.tensor import Tensor
+
+from ..autograd.function import Function
+from ..core import graph
+from ..core.tensor import Tensor
 
 Hooks = OrderedDict[int, Callable]
 

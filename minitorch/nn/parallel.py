@@ -4,7 +4,7 @@ A batch is not divided: there is one device, and PyTorch does the same where it 
 processes is not a matter of this file.
 """
 
-from .module import Module
+from .modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
 

@@ -1,7 +1,8 @@
 """``Parameter`` and ``Buffer``: tensors that a module knows as its own; and their kinds without a shape yet."""
 
-from .. import backends, dtypes
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.device import get
+from ..core.tensor import Tensor
 
 __all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "is_lazy"]
 
@@ -62,7 +63,7 @@ class UninitializedTensorMixin:
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
         self = object.__new__(cls)
-        self.backend = backends.get(device)
+        self.backend = get(device)
         self._dtype = dtypes.get_default_dtype() if dtype is None else dtype
         self.needs_grad = requires_grad
         return self
@@ -85,7 +86,7 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape, device=None, dtype=None):
         """Become an ordinary parameter or buffer of ``shape``, its values undefined."""
-        backend = self.backend if device is None else backends.get(device)
+        backend = self.backend if device is None else get(device)
         dtype = self._dtype if dtype is None else dtype
         self.__class__ = self.cls_to_become         # from here on ``array`` is an ordinary attribute
         del self._dtype
@@ -94,7 +95,7 @@ class UninitializedTensorMixin:
     # -- moving: what Module._apply may call -------------------------------------------------------------------------
     def to(self, *args, **kwargs):
         """One like this with another device or dtype."""
-        from .module import parse_to
+        from .modules.module import parse_to
         device, dtype, _, _ = parse_to(*args, **kwargs)
         return type(self)(self.needs_grad, self.device if device is None else device, dtype or self._dtype)
 

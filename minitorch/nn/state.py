@@ -8,8 +8,8 @@ import itertools
 from collections import OrderedDict, namedtuple
 
 import minitorch
-from minitorch.tensor import Tensor
 
+from ..core.tensor import Tensor
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 

@@ -1,7 +1,8 @@
 """``nn.summary(model, input)``: the layers of a model with their output shapes, parameters and work, as a table."""
 
 import minitorch
-from minitorch.tensor import Tensor
+
+from ..core.tensor import Tensor
 
 __all__ = ["summary", "Summary"]
 

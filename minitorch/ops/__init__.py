@@ -2,63 +2,40 @@
 
 from types import FunctionType
 
-from ..inplace import inplace
-from ..op import FUNCTIONS, METHODS, as_method, publish
-from ..tensor import Tensor
-from . import (
-    activation,
-    arithmetic,
+from ..core.inplace import inplace
+from ..core.op import as_method, publish
+from ..core.registry import FUNCTIONS, METHODS
+from ..core.tensor import Tensor
+from . import fft, operators
+from .creation import create, query, random
+from .elementwise import activation, arithmetic, compare, pointwise, rounding, special
+from .indexing import index, mask, scatter, search, sort
+from .linalg import decompositions, einsum, linear, lu, matmul
+from .linalg import matrices as linalg
+from .nn import (
     attention,
-    compare,
     conv,
-    convert,
-    create,
     cross_entropy,
     ctc,
-    cumulative,
-    decompositions,
     distance,
     dropout,
-    einsum,
     embedding,
-    extreme,
-    fft,
     fold,
     fused,
     grid,
-    histogram,
-    index,
-    join,
-    linalg,
-    linear,
     loss,
-    lu,
     margin,
-    mask,
-    matmul,
     norm,
-    norms,
-    operators,
     pad,
-    pointwise,
     pool,
-    query,
-    random,
     recurrent,
-    reduce,
     resize,
-    rounding,
-    scatter,
-    search,
-    shape,
     shuffle,
     softmax,
-    sort,
-    special,
-    statistics,
     unpool,
-    view,
 )
+from .reductions import cumulative, extreme, histogram, norms, reduce, statistics
+from .shapes import convert, join, shape, view
 
 
 def bind_methods():

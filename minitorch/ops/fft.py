@@ -6,13 +6,13 @@
 
 import numpy as np
 
-from .. import dtypes
-from ..autograd.grad_mode import grad_mode
-from ..device import device as Device
-from ..op import composite
-from ..tensor import wrap
-from .create import placed
-from .join import roll
+from ..core import dtypes
+from ..core.device import device as Device
+from ..core.grad_mode import grad_mode
+from ..core.op import composite
+from ..core.tensor import wrap
+from .creation.create import placed
+from .shapes.join import roll
 
 NORMS = (None, "backward", "forward", "ortho")
 SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

@@ -1,10 +1,11 @@
 """Python's operators on tensors: which op each one calls."""
 
-from ..inplace import inplace
-from ..op import OPS, deferred
-from ..op import recorded as R
-from ..template import write_call
-from ..tensor import Tensor
+from ..core.inplace import inplace
+from ..core.op import deferred
+from ..core.op import recorded as R
+from ..core.registry import OPS
+from ..core.template import write_call
+from ..core.tensor import Tensor
 
 
 def operator(name):

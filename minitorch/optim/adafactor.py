@@ -4,10 +4,10 @@ from math import sqrt
 
 import numpy as np
 
-from .. import backends
-from ..autograd.graph import written
-from ..dtypes import finfo
-from ..tensor import Tensor, wrap
+from ..core.device import host
+from ..core.dtypes import finfo
+from ..core.graph import written
+from ..core.tensor import Tensor, wrap
 from .optimizer import OneByOne, counter_type, require
 from .pieces import working_dtype
 
@@ -46,7 +46,7 @@ class Adafactor(OneByOne):
         super().__setstate__(state)
         for entries in self.state.values():                # old versions kept the count as a number
             if entries and not isinstance(entries["step"], Tensor):
-                entries["step"] = wrap(np.array(entries["step"], counter_type()), backends.cpu)
+                entries["step"] = wrap(np.array(entries["step"], counter_type()), host())
 
     def _update(self, group, p):
         """One step of one parameter."""
@@ -54,7 +54,7 @@ class Adafactor(OneByOne):
             raise RuntimeError("Adafactor does not support complex parameters")
         state, xp, g = self.state[p], p.backend.xp, p.grad.array
         if not state:
-            state["step"] = wrap(np.zeros((), counter_type()), backends.cpu)
+            state["step"] = wrap(np.zeros((), counter_type()), host())
             for name, shape in factors(g.shape).items():
                 state[name] = wrap(xp.zeros(shape, g.dtype), p.backend)
         step = state["step"].array

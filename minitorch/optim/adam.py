@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from .flat import Elementwise, add_square, lerp
 from .optimizer import check_betas, check_implementation, check_lr, check_not_negative, counter_type, require
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import backends
-from ..autograd.graph import calling_line, written_all
-from ..tensor import Tensor, wrap
+from ..core.device import host
+from ..core.graph import calling_line, written_all
+from ..core.tensor import Tensor, wrap
 from .optimizer import Optimizer, counter_type, loss_of, number
 from .pieces import Plan, Workspace, is_small
 
@@ -167,7 +167,7 @@ class Elementwise(Optimizer):
                 value = self.state[p].get(name)
                 if not isinstance(value, Tensor):
                     value = self.first(group, name) if value is None else value
-                    self.state[p][name] = wrap(np.array(value, counter_type()), backends.cpu)
+                    self.state[p][name] = wrap(np.array(value, counter_type()), host())
         for name, value in slots.items():
             lacking = [p for p in fresh if self.state[p].get(name) is None]
             for p, array in side_by_side(lacking, value):
@@ -184,7 +184,7 @@ class Elementwise(Optimizer):
                 for name in self.counters:
                     value = self.state[p].get(name)
                     if value is not None and not isinstance(value, Tensor):
-                        self.state[p][name] = wrap(np.array(value, counter_type()), backends.cpu)
+                        self.state[p][name] = wrap(np.array(value, counter_type()), host())
             for name in self.slots(group):
                 held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape]
                 for p, array in side_by_side(held):

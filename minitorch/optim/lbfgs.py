@@ -5,8 +5,8 @@ from math import sqrt
 
 import numpy as np
 
-from ..autograd.graph import written
-from ..tensor import Tensor, wrap
+from ..core.graph import written
+from ..core.tensor import Tensor, wrap
 from .optimizer import Optimizer, check_lr, loss_of
 
 __all__ = ["LBFGS"]

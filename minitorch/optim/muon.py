@@ -4,8 +4,8 @@ from math import sqrt
 
 import numpy as np
 
-from ..autograd.graph import written
-from ..tensor import Tensor, wrap
+from ..core.graph import written
+from ..core.tensor import Tensor, wrap
 from .optimizer import OneByOne, number, require
 
 __all__ = ["Muon"]

@@ -13,10 +13,10 @@ from itertools import chain
 
 import numpy as np
 
-from ..autograd.grad_mode import enable_grad
-from ..autograd.graph import RemovableHandle, written
-from ..dtypes import float32, float64, from_np, get_default_dtype
-from ..tensor import Tensor
+from ..core.dtypes import float32, float64, from_np, get_default_dtype
+from ..core.grad_mode import enable_grad
+from ..core.graph import RemovableHandle, written
+from ..core.tensor import Tensor
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook", "required"]
 

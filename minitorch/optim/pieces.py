@@ -9,8 +9,7 @@ from operator import is_
 
 import numpy as np
 
-from ..autograd.graph import owner
-from ..tensor import pointer
+from ..core.arrays import owner, pointer
 
 BLOCK = 32768          # elements of a piece: 128 KiB of float32, of which some six arrays fit in a level-2 cache
 SMALL = 8192           # parameters up to this size are gathered; beyond it the copies cost more than they save

@@ -10,8 +10,8 @@ from itertools import chain
 
 import minitorch
 
-from ..autograd.grad_mode import no_grad
-from ..nn.module import Module
+from ..core.grad_mode import no_grad
+from ..nn.modules.module import Module
 from .lr_scheduler.base import LRScheduler, one_per_group
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -150,7 +150,7 @@ def update_bn(loader, model, device=None):
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device` if given. Averaged weights
     need this, since no statistics were ever taken with them.
     """
-    from ..nn.norm import _BatchNorm
+    from ..nn.modules.norm import _BatchNorm
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not norms:
         return

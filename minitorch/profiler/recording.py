@@ -11,9 +11,9 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..autograd.graph import Node, Selected
-from ..backends.base import owner
 from ..backends.watched import watching
+from ..core.arrays import owner
+from ..core.graph import Node, Selected
 
 __all__ = ["Event", "Recording"]
 

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from .. import backends
-from ..tensor import Tensor, wrap
+from ..core.device import get
+from ..core.tensor import Tensor, wrap
 from .archive import written_whole
 
 __all__ = ["save_file", "load_file", "save_npz", "load_npz"]
@@ -33,7 +33,7 @@ def save_file(tensors, filename, metadata=None):
 
 def load_file(filename, device="cpu"):
     """The dict of tensors in a ``.safetensors`` file, on `device`."""
-    backend, package = backends.get(device), needed()
+    backend, package = get(device), needed()
     try:
         arrays = package.load_file(filename)
     except OSError:
@@ -73,7 +73,7 @@ def save_npz(file, tensors):
 def load_npz(file, device="cpu"):
     """The dict of tensors in an ``.npz`` file, on `device`; pickled objects in it are refused. Not in PyTorch."""
     import zipfile
-    backend = backends.get(device)
+    backend = get(device)
     try:
         with np.load(file, allow_pickle=False) as arrays:
             if not hasattr(arrays, "files"):

@@ -10,9 +10,10 @@ from collections import Counter, OrderedDict, defaultdict
 from functools import lru_cache, partial
 from pickle import UnpicklingError
 
-from .. import dtypes
-from ..device import device
-from ..tensor import Size, Tensor, UntypedStorage, strided
+from ..core import dtypes
+from ..core.device import device
+from ..core.storage import UntypedStorage, strided
+from ..core.tensor import Size, Tensor
 from . import tensors
 
 __all__ = ["StorageType", "add_safe_globals", "get_safe_globals", "clear_safe_globals", "safe_globals"]

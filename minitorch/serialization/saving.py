@@ -10,9 +10,9 @@ from types import FunctionType
 
 import numpy as np
 
-from .. import backends, dtypes
-from ..device import device
-from ..tensor import UntypedStorage
+from ..core import dtypes
+from ..core.device import device, get, host
+from ..core.storage import UntypedStorage
 from . import legacy, names
 from .archive import Writer, written_whole
 from .tensors import Memory, Typed
@@ -132,7 +132,7 @@ class Storages:
 
 
 def backend_of(memory):
-    return backends.cpu if isinstance(memory, np.ndarray) else backends.get(f"cuda:{memory.device.id}")
+    return host() if isinstance(memory, np.ndarray) else get(f"cuda:{memory.device.id}")
 
 
 # ------------------------------------------------------------------ the pickle

@@ -4,8 +4,7 @@ import pickle
 
 import numpy as np
 
-from .. import backends
-from ..device import device
+from ..core.device import device, get
 from .names import StorageType
 from .tensors import Memory, shown
 
@@ -66,7 +65,7 @@ def default_place(memory, location):
     if location == "cpu":
         return memory
     try:
-        backend = backends.get(location)
+        backend = get(location)
     except (RuntimeError, ValueError, ImportError) as error:
         if location.startswith("cuda"):
             raise RuntimeError(f"Attempting to deserialize object on a CUDA device but it is not available ({error}). "

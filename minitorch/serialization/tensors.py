@@ -14,9 +14,11 @@ from collections import OrderedDict
 
 import numpy as np
 
-from .. import backends, dtypes
-from ..autograd.graph import owner
-from ..tensor import Tensor, TypedStorage, UntypedStorage, pointer, wrap
+from ..core import dtypes
+from ..core.arrays import owner, pointer
+from ..core.device import get, host
+from ..core.storage import TypedStorage, UntypedStorage
+from ..core.tensor import Tensor, wrap
 
 __all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
 
@@ -30,7 +32,7 @@ class Memory(UntypedStorage):
 
     known: weakref.WeakValueDictionary = weakref.WeakValueDictionary()   # id of an owning array -> its Memory
 
-    def __init__(self, memory, backend=backends.cpu):
+    def __init__(self, memory, backend=host()):
         super().__init__(memory)
         self.backend, self.copies = backend, {}
 
@@ -54,7 +56,7 @@ class Memory(UntypedStorage):
 
     def to(self, device):
         """This memory on another device (itself if it is there already)."""
-        backend = backends.get(device)
+        backend = get(device)
         return self if backend is self.backend else Memory(backend.from_host(self.host_bytes()), backend)
 
     def cpu(self):
@@ -93,7 +95,7 @@ class Memory(UntypedStorage):
 
 def restored(array, device):
     """The Memory that was pickled."""
-    backend = backends.get(device)
+    backend = get(device)
     return Memory(backend.from_host(array), backend)
 
 

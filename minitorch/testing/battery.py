@@ -8,10 +8,10 @@ import random
 
 import numpy as np
 
-from ..autograd import engine
+from ..autograd import api
 from ..autograd.function import Function
-from ..backends import cpu
-from ..tensor import wrap
+from ..backends.cpu.backend import cpu
+from ..core.tensor import wrap
 from .diagnose import diagnose
 from .gradcheck import GradcheckError, as_outputs, gradgradcheck, numerical_jacobian
 from .strategies import Draw
@@ -109,7 +109,7 @@ def pulled(call, arrays, k, weights, create_graph):
     xs = leaves(arrays)
     out = as_outputs(call(*xs))[k]
     seed = weights.copy()
-    grads = engine.grad(out, xs, wrap(seed, cpu), create_graph=create_graph, allow_unused=True)
+    grads = api.grad(out, xs, wrap(seed, cpu), create_graph=create_graph, allow_unused=True)
     if not np.array_equal(seed, weights):
         raise GradcheckError("the upstream gradient was written to: work on a copy of what `backward` is given")
     return [None if g is None else g.array for g in grads]

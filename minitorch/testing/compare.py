@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .. import dtypes
-from ..tensor import Tensor
+from ..core import dtypes
+from ..core.tensor import Tensor
 
 __all__ = ["assert_close", "make_tensor"]
 
@@ -136,7 +136,7 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
                 exclude_zero=False, memory_format=None):
     """A tensor of random numbers between `low` and `high` (by default -9 to 9; 0 to 9 for uint8; bools)."""
     from .. import rand, randint
-    from ..ops.shape import ints
+    from ..ops.shapes.shape import ints
     shape = ints(shape)
     full = (*shape[:-1], 2 * shape[-1]) if noncontiguous and shape else shape
     if dtype is dtypes.bool:

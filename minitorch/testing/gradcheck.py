@@ -6,9 +6,9 @@ wrong the error shows both Jacobians and names the mistake that it looks like (`
 
 import numpy as np
 
-from ..autograd import engine
-from ..autograd.grad_mode import enable_grad, no_grad
-from ..tensor import Tensor, wrap
+from ..autograd import api
+from ..core.grad_mode import enable_grad, no_grad
+from ..core.tensor import Tensor, wrap
 from .diagnose import diagnose
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_jacobian"]
@@ -100,7 +100,7 @@ def analytic_jacobians(func, inputs, live, k, check_dtypes):
         seed = np.zeros(out.array.size)
         seed[r] = 1.0
         seed = wrap(out.backend.from_host(seed.reshape(out.array.shape).astype(out.array.dtype)), out.backend)
-        grads = engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
+        grads = api.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
         for row, g, i in zip(rows, grads, live):
             if g is None:
                 continue
@@ -150,7 +150,7 @@ def check_undefined_grads(func, inputs, live):
         return
     for out in outputs:
         seed = wrap(out.backend.from_host(np.ones(out.array.shape, out.array.dtype)), out.backend)
-        engine.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
+        api.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
 
 
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=0.001,
@@ -183,7 +183,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         with enable_grad():
             outs = [o for o in as_outputs(func(*values)) if o.needs_grad]
             wanted = [v for v, x in zip(values, inputs) if isinstance(x, Tensor) and x.needs_grad]
-            grads = engine.grad(outs, wanted, list(weights), create_graph=True, allow_unused=True)
+            grads = api.grad(outs, wanted, list(weights), create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
     if not live:

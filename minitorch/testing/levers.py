@@ -8,11 +8,13 @@ What each does, and what it brings, is in docs/performance.md. `python -m benchm
 
 import contextlib
 
-from ..autograd import engine
-from ..backends import cpu
 from ..backends.cpu import blocks, threads
-from ..op import OPS
-from ..ops import embedding, reduce, shape, softmax
+from ..backends.cpu.backend import cpu
+from ..core import engine
+from ..core.registry import OPS
+from ..ops.nn import embedding, softmax
+from ..ops.reductions import reduce
+from ..ops.shapes import shape
 from ..optim import pieces
 
 __all__ = ["LEVERS", "without"]

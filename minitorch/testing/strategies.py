@@ -173,6 +173,6 @@ def indices(shape):
 
 def op_samples(op):
     """A strategy of (inputs, attributes) for an op, by name or row of the table."""
-    from ..op import OPS
+    from ..core.registry import OPS
     row = OPS[op] if isinstance(op, str) else op
     return draws().map(lambda d: d.op_sample(row))

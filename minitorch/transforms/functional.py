@@ -15,9 +15,9 @@ import numpy as np
 
 import minitorch
 
-from .. import backends
-from ..dtypes import as_np
-from ..tensor import Tensor, wrap
+from ..core.device import host
+from ..core.dtypes import as_np
+from ..core.tensor import Tensor, wrap
 
 
 class InterpolationMode(enum.Enum):
@@ -92,7 +92,7 @@ def to_tensor(pic: Any) -> Tensor:
         return minitorch.from_numpy(np.array(pixels, order="C"))
     scaled = np.empty(pixels.shape, as_np(minitorch.get_default_dtype()))
     np.divide(pixels, 255, out=scaled, dtype=scaled.dtype)
-    return wrap(scaled, backends.cpu)
+    return wrap(scaled, host())
 
 
 def pil_to_tensor(pic: Any) -> Tensor:

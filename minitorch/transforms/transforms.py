@@ -6,7 +6,7 @@ from typing import Any
 
 import minitorch
 
-from ..nn.module import Module
+from ..nn.modules.module import Module
 from . import functional as F
 from .functional import InterpolationMode
 

@@ -3,11 +3,11 @@
 Chen et al. (2016), "Training deep nets with sublinear memory cost", https://arxiv.org/abs/1604.06174
 """
 
-from ..autograd import engine
+from ..autograd import api
 from ..autograd.function import Function
-from ..autograd.grad_mode import enable_grad, no_grad
-from ..generator import default_states, restore_defaults
-from ..tensor import Tensor
+from ..core.grad_mode import enable_grad, no_grad
+from ..core.tensor import Tensor
+from ..random.generator import default_states, restore_defaults
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -52,7 +52,7 @@ class _Checkpoint(Function):
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         live = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad and g is not None]
         if live:
-            engine.backward([o for o, _ in live], [g for _, g in live])
+            api.backward([o for o, _ in live], [g for _, g in live])
         return (None, None, None, *[x.grad if isinstance(x, Tensor) and x.requires_grad else None for x in inputs])
 
 

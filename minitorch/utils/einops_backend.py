@@ -2,7 +2,7 @@
 
 einops finds the backends that it is to use among the subclasses of its own base class, so one subclass is all it needs.
 `watch`, which ``import minitorch`` calls, sees to it, whichever of the two is imported first. ``einops.layers.torch``
-imports torch by name: it is there under ``python -m minitorch script.py`` or after `minitorch.alias.install`.
+imports torch by name: it is there under ``python -m minitorch script.py`` or after `minitorch.cli.alias.install`.
 """
 
 import importlib.util

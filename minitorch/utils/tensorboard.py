@@ -18,7 +18,7 @@ import numpy as np
 
 import minitorch
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 from ..vision import encode_png
 
 __all__ = ["SummaryWriter"]

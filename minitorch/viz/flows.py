@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..autograd.grad_mode import is_grad_enabled
-from ..tensor import Tensor
+from ..core.grad_mode import is_grad_enabled
+from ..core.tensor import Tensor
 from . import drawing
 from .drawing import COLOURS, FAINT, INK, Picture, element, number, text
 

@@ -1,6 +1,6 @@
 """The autograd graph as a picture: which calls made a tensor, out of what, and which gradients have arrived."""
 
-from ..autograd.graph import Selected
+from ..core.graph import Selected
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element, shape_text, text
 from .groups import grouped

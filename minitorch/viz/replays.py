@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..autograd.graph import Selected
+from ..core.graph import Selected
+from ..core.op import Op
 from ..formula import helper_lines, rule_text
-from ..op import Op
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element
 from .graphs import LIMIT, LONG, draw_vertices, lines_of

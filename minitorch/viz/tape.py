@@ -10,10 +10,11 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..autograd import graph as autograd_graph
-from ..autograd.graph import Selected
+from ..core import graph as autograd_graph
+from ..core.arrays import owner
+from ..core.graph import Selected
+from ..core.op import Op
 from ..formula import shown_name
-from ..op import Op
 
 __all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
 
@@ -111,8 +112,8 @@ class Names:
                     self.modules.setdefault(p, path or type(model).__name__)
 
     def note_scope(self, scope):
-        from ..nn import Module
-        from ..tensor import Tensor
+        from ..core.tensor import Tensor
+        from ..nn.modules.module import Module
         shown = {k: v for k, v in scope.items() if k.isidentifier() and not k.startswith("_")}
         for name, value in shown.items():
             if isinstance(value, Tensor):
@@ -275,5 +276,5 @@ def compute_again(order, values):
 
 def changed(array, place):
     """Whether the memory of `array` was written to since `place` was recorded."""
-    found = autograd_graph.writes.get(id(autograd_graph.owner(array)))
+    found = autograd_graph.writes.get(id(owner(array)))
     return found is not None and found.time > place.time

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch
-from minitorch.op import FUNCTIONS, OPS
+from minitorch.core.registry import FUNCTIONS, OPS
 from minitorch.testing.strategies import Draw
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch, which is not installed")

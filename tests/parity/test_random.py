@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="compares with PyTorch")
 pytest.importorskip("ml_dtypes", reason="compares bfloat16 too")
 
 import minitorch  # noqa: E402
-from minitorch import rejection  # noqa: E402
+from minitorch.random import rejection  # noqa: E402
 from minitorch.utils.data import DataLoader, RandomSampler, WeightedRandomSampler, random_split  # noqa: E402
 
 pytestmark = pytest.mark.skipif(

@@ -6,16 +6,16 @@ import sys
 
 import numpy as np
 
-from ...device import device
-from ..base import Backend, Kernels, check_of_memory, owner
+from ...core.arrays import check_of_memory, owner
+from ...core.backend import Backend, Kernels
+from ...core.device import device
 
 kernel = Kernels("cpu")                                   # the decorator of the kernels in this folder
 
 
 def make_cpu(index):
-    """The backend of device "cpu"."""
-    keep_large_blocks()
-    return CPU(device("cpu"), np, kernel.found)
+    """The backend of device "cpu", whatever the index: there is one."""
+    return cpu
 
 
 class CPU(Backend):
@@ -63,3 +63,7 @@ def keep_large_blocks():
         return
     mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
     mallopt(M_MMAP_MAX, 0)                                # glibc caps the other way, M_MMAP_THRESHOLD, at 32 MiB
+
+
+keep_large_blocks()
+cpu = CPU(device("cpu"), np, kernel.found)

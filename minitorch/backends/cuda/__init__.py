@@ -24,7 +24,7 @@ def make_cuda(index):
 
     RuntimeError, in PyTorch's words, where there is no driver or no such GPU.
     """
-    from ...device import device
+    from ...core.device import device
     from .machine import Real, require_gpu
     require_gpu(index)
     return make(device("cuda", index), Real(index))
@@ -32,7 +32,7 @@ def make_cuda(index):
 
 def make_sim(index):
     """The backend of the simulator; indices stand for several devices that do not mix, as GPUs do not."""
-    from ...device import device
+    from ...core.device import device
     from .machine import Simulated
     return make(device("sim", index), Simulated(index))
 

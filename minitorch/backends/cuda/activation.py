@@ -4,7 +4,7 @@ The op's own forward pass, which would take a kernel for each step, serves the t
 16-bit floats as they are.
 """
 
-from ..base import takes_halves
+from ...core.backend import takes_halves
 from .elementwise import kind_of, launch
 
 __all__ = ["KERNELS", "bias_activation", "bias_activation_backward"]
@@ -13,7 +13,7 @@ KERNELS: dict = {}
 
 
 def reference(name):
-    from ...op import OPS
+    from ...core.registry import OPS
     return OPS[name].forward
 
 

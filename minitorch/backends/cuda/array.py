@@ -221,7 +221,7 @@ def reach(array):
 
 def restored(device, array):
     """What a pickled array is made of again."""
-    from .. import get
+    from ...core.device import get
     return get(device).from_host(array)
 
 

@@ -9,7 +9,8 @@ from math import prod
 
 import numpy as np
 
-from ..base import is_half, takes_halves
+from ...core.arrays import is_half
+from ...core.backend import takes_halves
 from .kernel import Kernel
 from .product import BATCH_DIMS, OPERAND, capability, collapse, spread
 
@@ -118,7 +119,7 @@ def attention_backward(F, grad, query, key, value, mask=None, result=None, logs=
 
 def by_reference(F, name, *arrays, **attrs):
     """The row's own forward pass, 16-bit floats in float32."""
-    from ...op import OPS
+    from ...core.registry import OPS
     return F.wide.widened(lambda *xs, **how: OPS[name].forward(F, *xs, **how))(*arrays, **attrs)
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..base import Backend, check_of_memory, owner
+from ...core.arrays import check_of_memory, owner
+from ...core.backend import Backend
 from . import random
 from .array import array_type
 from .layout import dense_order

@@ -10,7 +10,8 @@ from math import prod
 
 import numpy as np
 
-from ..base import is_half, takes_halves
+from ...core.arrays import is_half
+from ...core.backend import takes_halves
 from . import product
 from .kernel import Kernel
 from .product import COMBINE, LARGE, MEDIUM, SMALL, Operand, Problem, Tiles, multiprocessors
@@ -83,7 +84,7 @@ def covered(a, b):
 
 def by_reference(F, name, *arrays, **attrs):
     """The row's own forward pass, 16-bit floats in float32."""
-    from ...op import OPS
+    from ...core.registry import OPS
     return F.wide.widened(lambda *xs, **how: OPS[name].forward(F, *xs, **how))(*arrays, **attrs)
 
 

@@ -8,8 +8,8 @@ Targets are not looked at by the host, which would have to wait for the GPU: one
 the simulator it raises the IndexError that the CPU raises.
 """
 
-from ...ops.cross_entropy import check_classes, class_dim
-from ..base import takes_halves
+from ...core.backend import takes_halves
+from ...ops.nn.cross_entropy import check_classes, class_dim
 from .kernel import Kernel
 from .rows import check_indices, decline, dense, is_float, longest_vector, looped, split_at, wide
 

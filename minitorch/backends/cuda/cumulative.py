@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import return_types
-from ..base import takes_halves
+from ...core.backend import takes_halves
 from .kernel import C_NAMES, Kernel
 from .rows import decline, dense, is_float, longest_vector, split_at, wide
 

@@ -3,7 +3,7 @@
 The gradient of a table is deterministic: see `scatter`.
 """
 
-from ..base import takes_halves
+from ...core.backend import takes_halves
 from .rows import check_indices, decline
 from .scatter import NOBODY, add_slices_to, covered, slices_covered, taken
 

@@ -13,11 +13,11 @@ A whole training step can be captured: forward, backward, Adam, AdamW or SGD, dr
 
 import itertools
 
-from ... import backends
-from ...autograd import engine
+from ...autograd import api
 from ...autograd.function import Function
-from ...autograd.grad_mode import no_grad
-from ...tensor import Tensor, wrap
+from ...core.device import get, made
+from ...core.grad_mode import no_grad
+from ...core.tensor import Tensor, wrap
 from .graphs import Capture
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
@@ -27,7 +27,7 @@ class CUDAGraph:
     """One captured sequence of launches. `device`: the current GPU, another one, or "sim"."""
 
     def __init__(self, device="cuda", keep_graph=False):
-        self.backend, self.capture = backends.get(device), None
+        self.backend, self.capture = get(device), None
         if not hasattr(self.backend, "machine"):
             raise ValueError(f"a graph is captured on a GPU or on device 'sim', not on {self.backend.device}")
 
@@ -83,7 +83,7 @@ def graph_pool_handle():
 
 def is_current_stream_capturing():
     """Whether work on any device in use is being captured."""
-    found = [backends.get(":".join(map(str, [x for x in key if x is not None]))) for key in backends.made()]
+    found = [get(":".join(map(str, [x for x in key if x is not None]))) for key in made()]
     return any(getattr(getattr(b, "machine", None), "capture", None) is not None for b in found)
 
 
@@ -100,7 +100,7 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unu
 
 def graphed(function, sample_args, warmup, allow_unused):
     """One callable as two graphs; a module comes back with its `forward` exchanged, a function as a new one."""
-    from ...nn import Module
+    from ...nn.modules.module import Module
     inputs = tuple(x.detach().clone().requires_grad_(x.requires_grad) for x in sample_args)
     device = inputs[0].device
     params = tuple(p for p in function.parameters() if p.requires_grad) if isinstance(function, Module) else ()
@@ -108,7 +108,7 @@ def graphed(function, sample_args, warmup, allow_unused):
     for _ in range(warmup):
         outputs = as_tuple(function(*inputs))
         if wanted:
-            engine.grad(live(outputs), wanted, [o.detach() for o in live(outputs)], allow_unused=allow_unused)
+            api.grad(live(outputs), wanted, [o.detach() for o in live(outputs)], allow_unused=allow_unused)
     forward, backward = CUDAGraph(device), CUDAGraph(device)
     with graph(forward):
         result = function(*inputs)
@@ -117,7 +117,7 @@ def graphed(function, sample_args, warmup, allow_unused):
     found = ()
     if wanted:
         with graph(backward):
-            found = engine.grad(live(outputs), wanted, seeds, allow_unused=allow_unused)
+            found = api.grad(live(outputs), wanted, seeds, allow_unused=allow_unused)
     grads = iter(found)
     slots = [next(grads) if x.requires_grad else None for x in (*inputs, *params)]
     makes = tuple(o.detach() for o in outputs)

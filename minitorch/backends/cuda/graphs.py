@@ -27,7 +27,7 @@ class Capture:
 
     def begin(self, **options):
         """Start writing down; RuntimeError if that is already being done."""
-        from ...generator import default_of
+        from ...random.generator import default_of
         machine = self.F.machine
         if machine.capture is not None:
             raise RuntimeError(f"a graph is already being captured on {self.F.device}: end that capture first")

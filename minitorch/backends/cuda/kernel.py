@@ -195,7 +195,7 @@ def numpy_name(word):
     """The NumPy name of a type in a signature; bfloat16 is loaded with it."""
     name = TYPES[word][1]
     if name == "bfloat16":
-        from ...dtypes import bfloat16
+        from ...core.dtypes import bfloat16
         return bfloat16.np
     return name
 
@@ -247,8 +247,8 @@ class LoadedKernel:
         return repr(self.kernel)
 
     def __call__(self, grid, block, *arguments, shared=0, **constants):
-        from ...autograd.graph import written
-        from ...tensor import Tensor
+        from ...core.graph import written
+        from ...core.tensor import Tensor
         kernel = self.kernel
         tensors = [x for x in arguments if isinstance(x, Tensor)]
         if not tensors or not hasattr(tensors[0].backend, "machine"):

@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from ..base import owner
+from ...core.arrays import owner
 from .machine import import_cupy
 
 __all__ = ["VIEWS", "Room", "function", "view_of"]

@@ -130,7 +130,7 @@ class Real(Machine):
             raise self.out_of_memory(nbytes) from error
 
     def out_of_memory(self, nbytes):
-        from ...cuda import OutOfMemoryError
+        from ...core.errors import OutOfMemoryError
         free, total = self.device.mem_info
         return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size(nbytes)}. GPU {self.index} has a total "
                                 f"capacity of {size(total)} of which {size(free)} is free. Delete what is not needed, "

@@ -13,8 +13,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ...ops.matmul import check_dims
-from ..base import is_half, takes_halves
+from ...core.arrays import is_half
+from ...core.backend import takes_halves
+from ...ops.linalg.matmul import check_dims
 from . import library as rooms
 from .namespace import ours
 from .product import product
@@ -133,7 +134,7 @@ def mm(F, input, mat2):
 def by_reference(name):
     """The row's own forward pass, which checks and calls `matmul` or `dot`."""
     def kernel(F, *arrays):
-        from ...op import OPS
+        from ...core.registry import OPS
         return OPS[name].forward(F, *arrays)
     return takes_halves(kernel)
 
@@ -141,7 +142,7 @@ def by_reference(name):
 @takes_halves
 def addmm(F, input, mat1, mat2, *, beta=1, alpha=1):
     """One kernel, where `input` is not larger than the product."""
-    from ...op import OPS
+    from ...core.registry import OPS
     fits = mat1.ndim == mat2.ndim == 2 and mat1.shape[1] == mat2.shape[0] and input.ndim <= 2
     if not fits or not covered(input, mat1, mat2) or input.dtype.kind == "i":
         return OPS["addmm"].forward(F, input, mat1, mat2, beta=beta, alpha=alpha)
@@ -151,7 +152,7 @@ def addmm(F, input, mat1, mat2, *, beta=1, alpha=1):
 @takes_halves
 def linear(F, input, weight, bias=None):
     """One kernel with the bias added before the result is rounded and written."""
-    from ...op import OPS
+    from ...core.registry import OPS
     simple = input.ndim >= 1 and weight.ndim == 2 and (bias is None or bias.shape in ((), (weight.shape[0],)))
     if not simple or not covered(input, weight, *() if bias is None else (bias,)):
         return OPS["linear"].forward(F, input, weight, bias)

@@ -9,9 +9,9 @@ All sums are made in an order that depends on shapes only, so that results are t
 
 from math import prod
 
-from ...ops.norm import by_channel
-from ...ops.standardise import kept_shape
-from ..base import takes_halves
+from ...core.backend import takes_halves
+from ...ops.nn.norm import by_channel
+from ...ops.nn.standardise import kept_shape
 from .kernel import Kernel
 from .rows import decline, dense, is_float, longest_vector, spread, wide
 

@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from ...op import OPS
-from ...ops.pool import Pooling, rows
-from ..base import takes_halves
+from ...core.backend import takes_halves
+from ...core.registry import OPS
+from ...ops.nn.pool import Pooling, rows
 from .kernel import C_NAMES, Kernel
 from .rows import decline, dense, is_float, wide
 from .scatter import gather_add, gather_along

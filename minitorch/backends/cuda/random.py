@@ -1,10 +1,10 @@
-"""Random numbers and dropout on the device: `kernels/random.cu`, after Philox (see `minitorch/philox.py`)."""
+"""Random numbers and dropout on the device: `kernels/random.cu`, after Philox (see `minitorch/random/philox.py`)."""
 
 from math import inf, log1p
 
-from ... import sampling
-from ...philox import PhiloxGenerator
-from ..base import takes_halves
+from ...core.backend import takes_halves
+from ...random import sampling
+from ...random.philox import PhiloxGenerator
 from .kernel import C_NAMES, Kernel
 from .rows import decline, dense, is_float
 

@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 
-from ..base import takes_halves
+from ...core.backend import takes_halves
 from . import library
 from .elementwise import kind_of
 from .kernel import Kernel
@@ -311,13 +311,13 @@ def kernel(function):
 
 
 def table_axes(x, dim):
-    from ...ops.reduce import axes
+    from ...ops.reductions.reduce import axes
     return None if dim is None else axes(x, dim)
 
 
 def reference(name, F, *inputs, **attrs):
     """The op's own forward pass, for types that kernels do not take."""
-    from ...op import OPS
+    from ...core.registry import OPS
     return OPS[name].forward(F, *inputs, **attrs)
 
 
@@ -356,7 +356,7 @@ def sum_to(F, input, *, shape):
 def spread_of(name, op):
     @takes_halves
     def call(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
-        from ...ops.statistics import settings
+        from ...ops.reductions.statistics import settings
         attrs = dict(dim=dim, unbiased=unbiased, keepdim=keepdim, correction=correction)
         if kind_of(input.dtype) != "f":
             return reference(name, F, input, **attrs)
@@ -396,7 +396,7 @@ def extreme_of(name, op):
     def call(F, input, *, dim=(), keepdim=False):
         if kind_of(input.dtype) is None:
             return reference(name, F, input, dim=dim, keepdim=keepdim)
-        from ...ops.extreme import check_not_empty
+        from ...ops.reductions.extreme import check_not_empty
         check_not_empty(name, input, dim)
         return reduce(F, op, input, table_axes(input, dim), None, None, keepdim)
     KERNELS[name] = call

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from ..base import takes_halves
+from ...core.backend import takes_halves
 from .kernel import Kernel
 from .rows import decline, dense, is_float, split_at, wide
 

@@ -1,7 +1,7 @@
 """Rotary positions: `kernels/rope.cu`. The backward pass is the same kernel with the sines negated."""
 
-from ...ops.fused import check_rope
-from ..base import takes_halves
+from ...core.backend import takes_halves
+from ...ops.nn.fused import check_rope
 from .elementwise import moved
 from .kernel import Kernel
 from .layout import broadcast_strides, collapse, make_layout, pieces_of

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...op import OPS
-from ...ops.shape import count
+from ...core.registry import OPS
+from ...ops.shapes.shape import count
 
 __all__ = ["Spread", "check_indices", "decline", "dense", "is_float", "longest_vector", "looped", "split_at",
            "spread", "wide"]

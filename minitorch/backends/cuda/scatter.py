@@ -12,9 +12,9 @@ from math import prod
 
 import numpy as np
 
-from ...op import OPS
-from ...ops.scatter import axis, check_shapes
-from ..base import takes_halves
+from ...core.backend import takes_halves
+from ...core.registry import OPS
+from ...ops.indexing.scatter import axis, check_shapes
 from .kernel import C_NAMES, Kernel
 from .layout import MAX_SIZE, make_layout
 from .rows import check_indices, decline, dense, longest_vector, split_at

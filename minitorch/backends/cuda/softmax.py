@@ -3,7 +3,7 @@
 Rows of up to 32,768 float32 (derivatives: 16,384) are read once and kept in registers; longer ones are read twice.
 """
 
-from ..base import takes_halves
+from ...core.backend import takes_halves
 from .kernel import Kernel
 from .rows import decline, dense, is_float, split_at, spread
 

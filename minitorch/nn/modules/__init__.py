@@ -1,30 +1,51 @@
-"""``nn.modules``, where PyTorch keeps the files of its layers, for programs that import from there.
+"""``nn.modules``: the layers, one file for each kind, under PyTorch's names of these files.
 
-Nothing is defined here: every name is that of a file of ``minitorch.nn``.
+Where PyTorch spreads a kind over several files (``batchnorm``, ``instancenorm``, ``normalization``), all of their names
+lead to the one file here.
 """
 
-# ruff: noqa: I001
+# ruff: noqa: F401
 
 import sys
 
-from .. import (activation, adaptive, attention, common, containers, conv, distance, dropout, flatten, fold, lazy,
-                linear, loss, module, norm, padding, pixelshuffle, pooling, rnn, sparse, transformer, upsampling)
+from . import (
+    activation,
+    adaptive,
+    attention,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    lazy,
+    linear,
+    loss,
+    module,
+    norm,
+    padding,
+    pixelshuffle,
+    pooling,
+    rnn,
+    sparse,
+    transformer,
+    upsampling,
+    utils,
+)
 
-_FILES = dict(
-    activation=activation, adaptive=adaptive, batchnorm=norm, channelshuffle=pixelshuffle, container=containers,
-    conv=conv, distance=distance, dropout=dropout, flatten=flatten, fold=fold, instancenorm=norm, lazy=lazy,
-    linear=linear, loss=loss, module=module, normalization=norm, padding=padding, pixelshuffle=pixelshuffle,
-    pooling=pooling, rnn=rnn, sparse=sparse, transformer=transformer, upsampling=upsampling, utils=common)
+ALIASES = dict(batchnorm=norm, channelshuffle=pixelshuffle, instancenorm=norm, normalization=norm)
+KINDS = (activation, adaptive, attention, container, conv, distance, dropout, flatten, fold, linear, loss, module, norm,
+         padding, pixelshuffle, pooling, rnn, sparse, transformer, upsampling)
 
+sys.modules.update({f"{__name__}.{name}": file for name, file in ALIASES.items()})
+globals().update(ALIASES)
 vars(activation).update(MultiheadAttention=attention.MultiheadAttention)        # PyTorch keeps it there
-sys.modules.update({f"{__name__}.{name}": file for name, file in _FILES.items()})
-globals().update(_FILES)
 
 
 def __getattr__(name):
     """The public classes, as ``nn`` has them."""
-    from .. import __dict__ as names
-    found = names.get(name)
-    if found is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return found
+    for file in KINDS:
+        found = vars(file).get(name)
+        if isinstance(found, type) and found.__module__ == file.__name__:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,9 +5,10 @@ and changes nothing.
 """
 
 import minitorch
-from minitorch.autograd.graph import calling_line, written_all
-from minitorch.backends.base import owner
-from minitorch.tensor import Tensor, wrap
+
+from ...core.arrays import owner
+from ...core.graph import calling_line, written_all
+from ...core.tensor import Tensor, wrap
 
 
 def _listed(tensors):

@@ -1,7 +1,8 @@
 """Parameters as one flat vector, and back."""
 
 import minitorch
-from minitorch.tensor import Tensor
+
+from ...core.tensor import Tensor
 
 
 def _check_one_device(parameters):

@@ -3,8 +3,8 @@
 import minitorch
 
 from .. import functional as F
-from ..conv import _ConvTransposeNd
-from ..module import Module
+from ..modules.conv import _ConvTransposeNd
+from ..modules.module import Module
 from . import parametrize
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 
 import minitorch
-from minitorch.tensor import Tensor
 
-from ..containers import ModuleDict, ModuleList
-from ..module import Module
+from ...core.tensor import Tensor
+from ..modules.container import ModuleDict, ModuleList
+from ..modules.module import Module
 from ..parameter import Parameter
 
 _cache: dict = {}       # (id of module, name) -> tensor, while ``cached()`` is on

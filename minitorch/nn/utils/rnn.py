@@ -8,7 +8,8 @@ from collections import namedtuple
 from collections.abc import Iterable
 
 import minitorch
-from minitorch.tensor import Tensor
+
+from ...core.tensor import Tensor
 
 PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 

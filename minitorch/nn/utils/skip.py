@@ -4,7 +4,7 @@ import inspect
 
 import minitorch
 
-from ..module import Module
+from ..modules.module import Module
 
 
 def skip_init(module_cls, *args, **kwargs):

@@ -9,7 +9,7 @@ import warnings
 import minitorch
 
 from .. import functional as F
-from ..conv import _ConvTransposeNd
+from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter
 from .parametrizations import norm_except_dim
 

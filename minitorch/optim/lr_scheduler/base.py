@@ -4,7 +4,7 @@ import types
 import warnings
 from contextlib import contextmanager
 
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 from ..optimizer import Optimizer
 
 __all__ = ["LRScheduler"]

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import backends
-from ...tensor import Tensor, wrap
+from ...core.device import host
+from ...core.tensor import Tensor, wrap
 
 _ALIGN = 64
 _SMALL = 1 << 14  # bytes below which a block of shared memory is not worth its while
@@ -198,4 +198,4 @@ def _to_array(data: np.ndarray, dtype: np.dtype, shape: tuple, axes: list[int]) 
 
 
 def _to_tensor(array: np.ndarray, requires_grad: bool) -> Tensor:
-    return wrap(array, backends.cpu).requires_grad_(requires_grad)
+    return wrap(array, host()).requires_grad_(requires_grad)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import minitorch
 
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

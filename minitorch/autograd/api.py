@@ -1,0 +1,114 @@
+"""The calls that start a backward pass: `backward` and `grad`, and the checks that PyTorch makes."""
+
+from ..core import engine
+from ..core.grad_mode import grad_mode
+from ..core.tensor import Tensor, wrap
+
+__all__ = ["backward", "grad"]
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add to the `grad` of every leaf below `tensors` (or of `inputs` only) its part of the gradient.
+
+    `grad_tensors` are the gradients of `tensors`, None for those with one element (then 1). The graph's saved
+    values are freed unless `retain_graph` (default: `create_graph`); with `create_graph` the pass is recorded,
+    so that its result can be differentiated again.
+    """
+    if grad_variables is not None:                         # the name of `grad_tensors` in old programs
+        grad_tensors = grad_variables
+    tensors, seeds = as_tuple(tensors), as_tuple(grad_tensors)
+    if inputs is not None:
+        inputs = as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        found = grad(tensors, inputs, seeds, retain_graph, create_graph, allow_unused=True)
+        for x, g in zip(inputs, found):
+            if g is not None:
+                engine.accumulate(x, g if create_graph else g.array, create_graph, False)
+        return
+    roots, seeds = prepare(tensors, seeds, "backward")
+    with _recording(create_graph):
+        engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
+         is_grads_batched=False, materialize_grads=False):
+    """The gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple of tensors.
+
+    Nothing is added to any ``.grad``. An input that does not influence the outputs raises RuntimeError, unless
+    `allow_unused` (its gradient is None) or `materialize_grads` (zeros).
+    """
+    if is_grads_batched:
+        raise RuntimeError("is_grads_batched=True is not supported: call grad() once for each row of grad_outputs")
+    if allow_unused is False and materialize_grads:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    outputs, inputs = as_tuple(outputs), as_tuple(inputs)
+    for x in inputs:
+        if not x.needs_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
+    capture = {x.node or x: None for x in inputs}
+    with _recording(create_graph):
+        engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
+    return tuple(_captured(x, capture[x.node or x], create_graph, allow_unused, materialize_grads) for x in inputs)
+
+
+def _captured(x, g, create_graph, allow_unused, materialize):
+    if g is None:
+        if not allow_unused:
+            raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+                               "allow_unused=True if this is the desired behavior.")
+        if not materialize:
+            return None
+        return wrap(x.backend.xp.zeros_like(x.array), x.backend)
+    return g if create_graph else wrap(x.backend.xp.array(g), x.backend)
+
+
+class _recording:
+    """Grad mode during a backward pass: recorded or not, and put back at its end."""
+
+    def __init__(self, on):
+        self.on = on
+
+    def __enter__(self):
+        self.outer = grad_mode.enabled, grad_mode.inference
+        grad_mode.enabled, grad_mode.inference = self.on, False
+
+    def __exit__(self, *exc):
+        grad_mode.enabled, grad_mode.inference = self.outer
+
+
+def as_tuple(x):
+    return () if x is None else tuple(x) if isinstance(x, (list, tuple)) or hasattr(x, "__next__") else (x,)
+
+
+def prepare(outputs, seeds, caller):
+    """Roots and seeds of a pass; the checks that PyTorch makes."""
+    seeds = seeds or (None,) * len(outputs)
+    if len(seeds) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
+    roots, ready = [], []
+    for t, seed in zip(outputs, seeds):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{caller}() expected tensors, got {type(t).__name__}")
+        if not t.needs_grad:
+            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+        if seed is None:
+            if t.array.size != 1:
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
+                                   f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
+            xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
+            seed = wrap(xp.ones(shape, dtype) if shape else xp.array(1, dtype), t.backend)
+        elif not isinstance(seed, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
+        elif seed.array.shape != t.array.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a "
+                               f"shape of {t.shape}.")
+        if seed.array.dtype != t.array.dtype:
+            seed = seed.to(t.dtype)
+        roots.append(t.node or t)
+        ready.append(seed)
+    return roots, ready
+

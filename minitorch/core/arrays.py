@@ -1,0 +1,63 @@
+"""Questions about raw arrays and their memory, of whatever array library: a leaf that everything may import."""
+
+import numpy as np
+
+
+def is_half(dtype):
+    """Whether a NumPy dtype is float16 or bfloat16."""
+    return dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16")
+
+
+def owner(array):
+    """The array that owns the memory: `array` itself unless it is a view."""
+    base = array.base
+    while isinstance(base, type(array)):
+        array, base = base, base.base
+    return array
+
+
+def check_of_memory(nbytes, step, size, stride, offset):
+    """RuntimeError if a view of memory of `nbytes` would reach outside it; the rest in elements of `step` bytes."""
+    if any(n < 0 for n in (*size, *stride, offset)):
+        raise RuntimeError(f"as_strided: sizes, strides and storage_offset must not be negative, got "
+                           f"{tuple(size)}, {tuple(stride)} and {offset}")
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
+    if 0 not in size and (last + 1) * step > nbytes:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
+                           f"itemsize {step} requiring a storage size of {(last + 1) * step} are out of bounds for "
+                           f"storage of size {nbytes}")
+
+
+def pointer(array):
+    """The address of an array's first element."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def fits_into(shape, target):
+    """Whether `shape` broadcasts to `target`."""
+    return len(shape) <= len(target) and all([a in (1, b) for a, b in zip(shape[::-1], target[::-1])])
+
+
+def is_dense(array):
+    """Whether no two elements share a place in memory."""
+    return array.flags.writeable and (array.flags.forc or not overlaps(array))
+
+
+def overlaps(array):
+    """Whether elements share memory, as those of an expanded tensor do."""
+    if not array.size:
+        return False
+    steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
+    reach = 0
+    for stride, n in steps:
+        if stride <= reach:
+            return True
+        reach += stride * (n - 1)
+    return False
+
+
+def require_no_overlap(array):
+    """RuntimeError if elements that are to be written share memory."""
+    if overlaps(array):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
+                           "memory location. Please clone() the tensor before performing the operation.")

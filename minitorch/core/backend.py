@@ -1,0 +1,232 @@
+"""The waist: all that tensors and autograd know of an array library and its hardware.
+
+Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`.
+Optional: `kernels`, hand-written functions by op name; each has the signature and the result of the op's
+reference forward pass (see `minitorch/core/op.py`). What you get: every op as ``backend.<op name>``.
+"""
+
+import functools
+from types import MethodType
+
+import numpy as np
+
+from .arrays import is_half
+from .device import get
+from .registry import OPS
+
+
+class Kernels:
+    """The hand-written kernels of one kind of backend; called, the decorator that enters one.
+
+        @kernel("softmax", when=lambda F, input, dim: input.size > 0)
+        def softmax(F, input, *, dim): ...
+
+    A kernel takes the place of the reference of the op definition of that name: it has its parameters and its results
+    (of an op that `keeps` something, all that is kept too). It is called with `F`, the backend, and raw arrays.
+    `when`, a function of the same arguments, says which calls it supports; all others go to ``F.reference.<name>``, as
+    does a kernel that finds out only later. `halves` says that it takes 16-bit floats itself, computing in float32 and
+    rounding once; other kernels are given float32. `lean` is a function like the kernel that returns the results
+    without what the op keeps, for calls that are not recorded.
+
+    TypeError for a name without a definition, other parameters than the definition's, or a kernel that is there
+    already.
+    """
+
+    def __init__(self, kind):
+        self.kind, self.found = kind, {}
+
+    def __call__(self, name, when=None, halves=False, lean=None):
+        def enter(function):
+            self.check(name, function)
+            if lean is not None:
+                self.check(name, lean)
+            found = function if when is None else falling_back(name, function, when)
+            found.takes_halves = halves
+            found.lean = lean
+            self.found[name] = found
+            return function
+        return enter
+
+    def check(self, name, function):
+        if name not in OPS:
+            raise TypeError(f"a {self.kind} kernel for {name!r}: there is no op definition of this name")
+        if name in self.found:
+            raise TypeError(f"a {self.kind} kernel for {name!r}: there is one already")
+        wanted, given = OPS[name].parameter_names(), parameter_names(function)
+        if given is not None and given != wanted:
+            raise TypeError(f"a {self.kind} kernel for {name!r} takes {given}, its definition {wanted}")
+
+
+def parameter_names(function):
+    """The names of a function's parameters without the first (F), in order; None if it takes any (``**attrs``)."""
+    code = function.__code__
+    if code.co_flags & 0x08:
+        return None
+    n = code.co_argcount + code.co_kwonlyargcount
+    return [*code.co_varnames[1:n], *code.co_varnames[n:n + bool(code.co_flags & 0x04)]]
+
+
+def falling_back(name, function, when):
+    """A kernel for the calls that it supports, and the reference for the others."""
+    @functools.wraps(function)
+    def call(F, *arrays, **attrs):
+        if when(F, *arrays, **attrs):
+            return function(F, *arrays, **attrs)
+        return getattr(F.reference, name)(*arrays, **attrs)
+    return call
+
+
+class Reference:
+    """The references of all op definitions on one backend's arrays: ``F.reference.softmax(x, dim=0)``.
+
+    They are given 16-bit floats as float32, and what they return is rounded once. All that an op keeps is returned.
+    """
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def __getattr__(self, name):
+        if name not in OPS:
+            raise AttributeError(f"there is no op definition {name!r}")
+        found = OPS[name].bind(self.backend)
+        if OPS[name].promotion and not OPS[name].native:
+            found = widened(self.backend, found)
+        setattr(self, name, found)
+        return found
+
+
+class Backend:
+    """One array library on one device.
+
+    ``backend.mul`` is, in this order: a hand-written kernel for the op `mul`, the op's reference forward pass, or
+    the array module's own function. The choice is made once for each name and kept as an instance attribute.
+    """
+
+    on_host = False            # whether Python can look at values without waiting for a device
+    block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
+
+    def __init__(self, device, xp, kernels=None):
+        self.kernels = {} if kernels is None else kernels
+        self.device, self.xp, self.ndarray = device, xp, xp.ndarray
+
+    @property
+    def backend(self):
+        """Itself; of a `Wide` one, the backend that it widens."""
+        return self
+
+    def __repr__(self):
+        return f"<backend {self.device}>"
+
+    def __reduce__(self):
+        return get, (self.device,)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        op_name = name.removeprefix("full_")               # full_x: x with what it keeps for the backward pass
+        if name == "wide":                                 # this backend, computing on 16-bit floats in float32
+            found = Wide(self)
+        elif name == "reference":                          # the definitions' references, past the kernels
+            found = Reference(self)
+        elif op_name in self.kernels:
+            found = MethodType(self.kernels[op_name], self)
+        elif op_name in OPS:
+            found = OPS[op_name].bind(self)
+        else:
+            found = getattr(self.xp, name)
+        if name in OPS and OPS[name].keeps:
+            lean = getattr(self.kernels[name], "lean", None) if name in self.kernels else OPS[name].lean
+            found = result_only(found) if lean is None else MethodType(lean, self)
+        setattr(self, name, found)
+        return found
+
+    # -- what differs between array modules ------------------------------------------------------------------
+    def strided(self, array, shape, strides):
+        """A view that begins where `array` does, with another shape and strides (in bytes)."""
+        return self.xp.lib.stride_tricks.as_strided(array, shape, strides)
+
+    def of_memory(self, array, size, stride, offset):
+        """A view of the memory that `array` lies in, by size, stride and offset in elements.
+
+        RuntimeError if it would reach outside that memory.
+        """
+        raise NotImplementedError
+
+    def from_host(self, array):
+        """A NumPy array as an array of this backend; the same memory where that is possible."""
+        return self.xp.asarray(array)
+
+    def to_host(self, array):
+        """An array of this backend as a NumPy array; the same memory where that is possible."""
+        return array
+
+    def from_backend(self, array, source, non_blocking=False):
+        """An array of another backend, `source`, as one of this backend; a copy.
+
+        `non_blocking`: from page-locked memory of the host, the copy may still be under way on return.
+        """
+        return self.from_host(source.to_host(array))
+
+    def fill_random(self, array, sampler, generator, args):
+        """Fill an array with what ``sampler(generator, array, *args)`` of `minitorch.random.sampling` draws.
+
+        Here the numbers are drawn on the host, in memory that lies as the array's does, and copied.
+        """
+        if array.size:
+            reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
+            host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8), strides=array.strides)
+            array[...] = self.from_host(sampler(generator, host, *args))
+
+
+def result_only(function):
+    """The forward pass of an op without what it keeps for the backward pass."""
+    def call(*arrays, **attrs):
+        return function(*arrays, **attrs)[0]
+    call.takes_halves = getattr(function, "takes_halves", False)
+    return call
+
+
+class Wide:
+    """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as PyTorch's do.
+
+    Everything else goes to the backend itself. An op's own functions on its arrays (``x * y``) stay native.
+    """
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def __getattr__(self, name):
+        found = getattr(self.backend, name)
+        if name.removeprefix("full_") in OPS and not getattr(found, "takes_halves", False):
+            found = widened(self.backend, found)
+        setattr(self, name, found)
+        return found
+
+
+def widened(backend, function):
+    """`function` on raw arrays, given 16-bit floats as float32; results in float32 are rounded to their type."""
+    ndarray, float32 = backend.ndarray, backend.xp.dtype("float32")
+
+    def widen(x):
+        return x.astype(float32) if isinstance(x, ndarray) and is_half(x.dtype) else x
+
+    def call(*arrays, **attrs):
+        halves = [x.dtype for x in arrays if isinstance(x, ndarray) and is_half(x.dtype)]
+        if not halves:
+            return function(*arrays, **attrs)
+        out = function(*map(widen, arrays), **attrs)
+        if attrs.get("dtype") is not None:
+            return out
+
+        def narrow(y):
+            if isinstance(y, (tuple, list)):           # several results; a named tuple stays one
+                return getattr(y, "_make", type(y))(map(narrow, y))
+            return y.astype(halves[0]) if getattr(y, "dtype", None) == float32 else y
+        return narrow(out)
+    return call
+
+
+def takes_halves(kernel):
+    """Mark a kernel that takes 16-bit floats itself, computes in float32 and rounds once: `Wide` leaves it alone."""
+    kernel.takes_halves = True
+    return kernel

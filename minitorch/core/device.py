@@ -1,0 +1,123 @@
+"""`device`: where a tensor's memory lives, in PyTorch's spelling ("cpu", "cuda", "cuda:1", "sim"); and the backends.
+
+A backend stands for one device and is made when that device is first asked for: `get(device)` finds or makes it.
+`register` adds a kind of device; makers are named as "module:function", so that nothing is imported before it is used.
+"""
+
+from contextvars import ContextVar
+from typing import Any
+
+from .registry import Late
+
+__all__ = ["device", "get", "host", "made", "register"]
+
+TYPES = ["cpu", "cuda", "sim", "meta"]                    # `register` adds to them
+MAKERS: dict = {}                                          # type of device -> (maker, which index None stands for)
+MADE: dict = {}                                            # (type, index) -> the backend
+HOST = "cpu", None
+
+default: ContextVar = ContextVar("default", default=None)  # the backend of new tensors in this thread; None: the CPU's
+outer: ContextVar = ContextVar("outer", default=())        # the defaults outside of the blocks that are open
+
+
+class device:
+    """``device("cuda:1")``, ``device("cuda", 1)`` or ``device("cpu")``; hashable, equal by value.
+
+    `type` is the kind of hardware, `index` its number or None for the current one. The kinds are "cpu" (NumPy),
+    "cuda" (CuPy) and "sim", which runs the CUDA kernels on the processor. Also a context manager: the tensors
+    created inside live there.
+    """
+
+    __slots__ = ("type", "index")
+    type: str
+    index: Any
+
+    def __init__(self, type, index=None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        elif isinstance(type, str) and ":" in type:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: "
+                                   f"{type}")
+            type, _, number = type.partition(":")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}:{number}'")
+            index = int(number)
+        if type not in TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {type}")
+        self.type, self.index = type, index
+
+    def __repr__(self):
+        return f"device(type='{self.type}'{'' if self.index is None else f', index={self.index}'})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+    def __enter__(self):
+        outer.set((*outer.get(), default.get()))           # a stack, so that a device can be entered inside itself
+        default.set(get(self))
+        return self
+
+    def __exit__(self, *exc):
+        *rest, before = outer.get()
+        outer.set(tuple(rest))
+        default.set(before)
+
+
+def register(type, maker, current=None):
+    """Let ``device(type)`` stand for the backends that ``maker(index)`` returns.
+
+    `current` returns the index that is meant where none is given. Both are functions or the names of functions,
+    "module:function".
+    """
+    MAKERS[type] = maker, current
+    if type not in TYPES:
+        TYPES.append(type)
+
+
+def get(where=None):
+    """The backend of a device, a string, an index or a backend; the default one for None."""
+    if where is None:
+        return default.get() or host()
+    if not isinstance(where, (device, str, int)):
+        if hasattr(where, "ndarray"):                      # a backend
+            return where
+        raise TypeError(f"expected a device, such as 'cpu' or 'cuda:0', got {where!r}")
+    where = device(where)
+    key = where.type, where.index
+    if where.type not in MAKERS:
+        raise RuntimeError(f"device '{where}' has no backend here: known are {', '.join(MAKERS)}")
+    maker, current = MAKERS[where.type]
+    if where.index is None and current is not None:
+        key = where.type, named(current)()
+    if key not in MADE:
+        MADE[key] = named(maker)(key[1])
+        from ..backends.watched import watching  # until the layers come: a running profile
+        if watching.current is not None:
+            watching.current.watch(MADE[key])
+    return MADE[key]
+
+
+def host():
+    """The CPU's backend."""
+    return MADE.get(HOST) or get("cpu")
+
+
+def made():
+    """The (type, index) of the devices that are in use."""
+    return list(MADE)
+
+
+def named(function):
+    return Late.find(function) if isinstance(function, str) else function

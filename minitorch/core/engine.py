@@ -1,0 +1,187 @@
+"""The backward pass: gradients flow from the outputs to the leaves in reverse topological order.
+
+`run` counts how many gradients each place of the graph will be sent, then runs a node when all of its gradients
+are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than a chain of two. A place is a
+Node or a leaf tensor.
+"""
+
+import sys
+
+from . import graph, registry
+from .graph import Selected
+
+__all__ = ["run"]
+
+def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
+    """Pull the `seeds` (tensors) back from the `roots` (places).
+
+    With `capture`, a dict whose keys are places, their gradients are put into it and nothing is accumulated into
+    leaves; otherwise the gradient of each leaf is added to its `grad`.
+    """
+    uses, order = count_uses(roots)
+    wanted = None if capture is None else upstream(order, capture)
+    grads, owned = {}, set()           # what has arrived at a place; the places whose array was made here
+    for root, seed in zip(roots, seeds):
+        g = seed if create_graph else seed.array
+        grads[root] = grads[root] + g if root in grads else g
+    ready = [root for root in dict.fromkeys(roots) if not uses[root]]
+    while ready:
+        place = ready.pop()
+        g = grads.pop(place, None)
+        if place.hooks is not None and g is not None:
+            g = before(place, g, create_graph)
+        if capture is not None and place in capture:
+            capture[place] = g
+        parents = place.parents
+        if not parents:                                    # a leaf tensor
+            if capture is None and g is not None:
+                accumulate(place, g, create_graph, place in owned and place.hooks is None)
+            continue
+        pulled = None
+        if g is not None and (wanted is None or place in wanted):
+            pulled = place.pull(g, create_graph)
+            if graph.inspect is not None:
+                graph.inspect(place, pulled)
+            if place.hooks is not None and place.hooks.post:
+                pulled = after(place, pulled, g, create_graph)
+            send(place, parents, pulled, g, grads, owned, uses, create_graph)
+        if not retain_graph:
+            place.release()
+        for parent in parents:
+            if parent is not None:
+                left = uses[parent] = uses[parent] - 1
+                if not left:
+                    ready.append(parent)
+
+
+def send(place, parents, pulled, g, grads, owned, uses, create_graph):
+    """Add the gradients `pulled`, which `place` made of `g`, to what has arrived at its `parents`."""
+    if place.__class__ is Selected:                        # one output of an op with several
+        parent, k, gp = parents[0], place.op, pulled[0]
+        slots = grads.setdefault(parent, [None] * len(parent.shape))
+        slots[k] = gp if slots[k] is None else slots[k] + gp
+        return
+    backend = place.backend
+    for i, parent in enumerate(parents):
+        if parent is None:
+            continue
+        gp = pulled[i]
+        if gp is None:
+            continue
+        if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray and not create_graph:
+            gp = backend.asarray(gp)                       # a NumPy scalar, from arithmetic on 0-d arrays
+        is_leaf = not parent.parents
+        shape = parent.array.shape if is_leaf else parent.shape
+        alone = references(pulled[i]) == ALONE
+        if gp.shape != shape:                              # undo broadcasting
+            gp = (place.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
+            alone = True
+        held = grads.get(parent)
+        if held is None:
+            grads[parent] = gp
+            if alone and (is_leaf or uses[parent] > 1) and not create_graph and getattr(gp, "base", gp) is None:
+                owned.add(parent)                          # it will be kept, or added to
+        elif create_graph:
+            grads[parent] = held + gp
+        elif parent in owned and held.dtype == gp.dtype:
+            held += gp
+        else:
+            grads[parent] = backend.asarray(held + gp)
+            owned.add(parent)
+
+
+# An array that a rule has just made, that is no view, and that nobody else refers to (not the tape, not another
+# gradient of the same rule, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
+# counts of references nothing is taken to be alone.
+references = getattr(sys, "getrefcount", lambda x: 0)
+
+
+def count_alone():
+    """What `references` says in `send` about an object that only the list there refers to."""
+    pulled = [object()]
+    gp = pulled[0]                                         # noqa: F841  as in `send`
+    return references(pulled[0]) or -1
+
+
+ALONE = count_alone()
+
+
+def count_uses(roots):
+    """How many gradients each place below the roots, and the roots themselves, will be sent; and all the nodes."""
+    order = list(dict.fromkeys(roots))
+    uses = dict.fromkeys(order, 0)
+    for place in order:                                    # grows while it is read
+        for parent in place.parents:
+            if parent is not None:
+                if parent in uses:
+                    uses[parent] += 1
+                else:
+                    uses[parent] = 1
+                    if parent.parents:
+                        order.append(parent)
+    return uses, order
+
+
+def upstream(order, capture):
+    """The places through which a gradient must pass on its way to those in `capture`."""
+    users = {}
+    for place in order:
+        for parent in place.parents:
+            if parent is not None:
+                users.setdefault(parent, []).append(place)
+    found = list(capture)
+    wanted = set()
+    for place in found:
+        for user in users.get(place, ()):
+            if user not in wanted:
+                wanted.add(user)
+                found.append(user)
+    return wanted
+
+
+def before(place, g, create_graph):
+    """Run the hooks that see a gradient before it is used, then keep it for `retain_grad`."""
+    hooks = place.hooks
+    if type(g) is list:
+        return g
+    for hook in list(hooks.pre.values()):
+        result = hook(g if create_graph else registry.wrap(g, place.backend.backend))
+        if result is not None:
+            g = result if create_graph else result.array
+    for ref in hooks.retain:
+        tensor = ref()
+        if tensor is not None:
+            tensor._grad = g if create_graph else registry.wrap(g.copy(), place.backend.backend)
+    return g
+
+
+def after(place, pulled, g, create_graph):
+    """Run the hooks that see a node's input and output gradients together."""
+
+    def show(x):
+        return x if x is None or create_graph else registry.wrap(x, place.backend.backend)
+
+    for hook in list(place.hooks.post.values()):
+        shown = tuple(map(show, g)) if type(g) is list else (show(g),)
+        result = hook(tuple(map(show, pulled)), shown)
+        if result is not None:
+            result = result if isinstance(result, tuple) else (result,)
+            pulled = tuple(r if r is None or create_graph else r.array for r in result)
+    return pulled
+
+
+def accumulate(leaf, g, create_graph, is_owned):
+    """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
+    if leaf._grad is None:
+        if create_graph:
+            leaf._grad = g
+        else:
+            leaf._grad = registry.wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
+    elif create_graph:
+        leaf._grad = leaf._grad + g
+    else:
+        leaf._grad.array += g
+        graph.written(leaf._grad, "backward()")
+    if leaf.hooks is not None:
+        for hook in list(leaf.hooks.accumulated.values()):
+            hook(leaf)

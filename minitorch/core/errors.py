@@ -1,0 +1,208 @@
+"""Errors in PyTorch's classes that say what was expected, what came and what to write instead.
+
+Calls check nothing beforehand that NumPy checks anyway. When a call fails, `explain` looks at the arguments again,
+slowly, and finds the words; an error that it cannot explain is passed on as it is.
+"""
+
+import numpy as np
+
+__all__ = ["OutOfMemoryError", "explain", "not_a_tensor", "worded"]
+
+
+class OutOfMemoryError(RuntimeError):
+    """The GPU's memory does not suffice. The process can go on: free what is not needed and try again."""
+
+
+OutOfMemoryError.__module__ = "torch"
+
+
+def worded(error):
+    """An error that a forward pass raises with class and words that are final: ``raise worded(ValueError(...))``."""
+    error.explained = True
+    return error
+
+
+def explain(op, error, inputs, attrs):
+    """The error to raise instead of `error`, which `op` raised on these arguments."""
+    if getattr(error, "explained", False):
+        return error
+    found = (_wrong_type(op, error, inputs) or _wrong_dim(error, inputs) or _wrong_shape(op, error, inputs)
+             or wrong_index(error) or _wrong_dtype(op, error, inputs))
+    if found is None:
+        return error
+    found.explained = True
+    return found
+
+
+def type_name(x):
+    return type(x).__name__
+
+
+def not_a_tensor(op, kind, position, x):
+    """TypeError for an argument that should have been a tensor."""
+    wanted = {"number": "Tensor or a number", "variadic": "tuple of Tensors"}.get(kind.kind, "Tensor")
+    error = TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
+                      f"not {type_name(x)}")
+    error.explained = True
+    return error
+
+
+def arrays_of(inputs):
+    flat = [t for x in inputs for t in (x if isinstance(x, (list, tuple)) else [x])]
+    return [t.array for t in flat if hasattr(t, "array")]
+
+
+def _wrong_type(op, error, inputs):
+    """An argument without the attributes of a tensor."""
+    if not isinstance(error, (AttributeError, TypeError)):
+        return None
+    for i, (kind, x) in enumerate(zip(op.inputs, inputs)):
+        if kind.kind == "variadic":
+            if not isinstance(x, (list, tuple)):
+                return not_a_tensor(op, kind, i, x)
+            for j, t in enumerate(x):
+                if not hasattr(t, "array"):
+                    return TypeError(f"expected Tensor as element {j} in argument 0, but got {type_name(t)}")
+        elif not hasattr(x, "array") and not (x is None and kind.optional):
+            number = kind.kind == "number" and isinstance(x, (bool, int, float, complex, np.generic))
+            if not number or not arrays_of(inputs):
+                return not_a_tensor(op, kind, i, x)
+    return None
+
+
+def _wrong_dim(error, inputs):
+    """A dimension that is not there."""
+    if not isinstance(error, np.exceptions.AxisError):
+        return None
+    n = error.ndim if error.ndim else 1
+    if error.axis is None:
+        return RuntimeError(f"dim appears more than once: {error}")
+    return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
+
+
+def wrong_index(error):
+    """An index that is not there, in PyTorch's words; None for any other error."""
+    if type(error) is not IndexError:
+        return None
+    text = str(error)
+    if "array is 0-dimensional" in text:
+        text = "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a Python number"
+    elif "too many indices" in text:
+        text = text.replace("array: array is", "tensor: it is")
+    elif "boolean index" in text:
+        text = "The shape of the mask does not match the shape of the indexed tensor: " + text
+    return IndexError(text.replace("for axis", "for dimension").replace("along axis", "along dimension"))
+
+
+# What NumPy says of shapes that do not go together.
+DO_NOT_FIT = ("broadcast", "axis remapping", "matmul", "dimension", "mismatch", "aligned")
+
+
+def _wrong_shape(op, error, inputs):
+    """Shapes that do not fit together."""
+    if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
+        return None
+    arrays = arrays_of(inputs)
+    text = str(error)
+    if len(arrays) >= 2 and any(word in text for word in DO_NOT_FIT):
+        a, b = arrays[0].shape, arrays[1].shape
+        if op.name in ("matmul", "mm", "bmm", "linear"):
+            words = matmul_mismatch(a, b[::-1] if op.name == "linear" else b)
+            return RuntimeError(words + draw_product(a, b, op.name))
+        place = mismatch(a, b)
+        if op.name == "copy" and place is None:
+            return RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}")
+        if place is not None:
+            return RuntimeError(f"The size of tensor a ({a[place[0]]}) must match the size of tensor b ({b[place[1]]}) "
+                                f"at non-singleton dimension {place[2]}\n{draw(a, b)}")
+    if isinstance(error, ValueError):
+        return RuntimeError(f"{op.name}(): {text} (shapes {', '.join(str(list(a.shape)) for a in arrays)})")
+    return None
+
+
+def mismatch(a, b):
+    """The last dimension at which two shapes do not broadcast: (place in a, place in b, dimension of the result)."""
+    n = max(len(a), len(b))
+    for k in range(1, min(len(a), len(b)) + 1):
+        if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
+            return -k, -k, n - k
+    return None
+
+
+def draw(a, b):
+    """Two shapes, aligned at their last dimension, with a mark under those that do not fit."""
+    n = max(len(a), len(b))
+    rows = [[""] * (n - len(s)) + [str(x) for x in s] for s in (a, b)]
+    bad = [bool(x and y and x != y and "1" not in (x, y)) for x, y in zip(*rows)]
+    widths = [max(len(x), len(y)) for x, y in zip(*rows)]
+    lines = ["  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows]
+    marks = "  ".join(("^" * w if m else " " * w) for w, m in zip(widths, bad))
+    return f"  a: {lines[0]}\n  b: {lines[1]}\n     {marks}".rstrip()
+
+
+def matmul_mismatch(a, b):
+    if not a or not b:
+        return f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D"
+    if len(a) == 1 and len(b) == 1:
+        return (f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
+                f"elements")
+    if len(a) > 2 and len(b) > 2 and a[-1] == b[-2]:
+        place = mismatch(a[:-2], b[:-2])
+        if place:
+            return (f"The size of tensor a ({a[:-2][place[0]]}) must match the size of tensor b ({b[:-2][place[1]]}) "
+                    f"at non-singleton dimension {place[2]}: the batch dimensions {list(a[:-2])} and {list(b[:-2])} do "
+                    f"not broadcast")
+    if len(b) == 1:
+        return f"size mismatch, got input ({a[-2] if len(a) > 1 else 1}), mat ({'x'.join(map(str, a))}), vec ({b[0]})"
+    left = "x".join(map(str, a[-2:])) if len(a) > 1 else f"1x{a[0]}"
+    return (f"mat1 and mat2 shapes cannot be multiplied ({left} and {b[-2]}x{b[-1]}): the last size of the first, "
+            f"{a[-1]}, must be the second last of the second, {b[-2]}")
+
+
+def _wrong_dtype(op, error, inputs):
+    """A dtype that the op does not take."""
+    if not isinstance(error, TypeError):
+        return None
+    arrays = arrays_of(inputs)
+    if "boolean subtract" in str(error):
+        return RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                            "`logical_xor()` operator instead.")
+    if "boolean negative" in str(error):
+        return RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+                            "invert a mask, use the `~` or `logical_not()` operator instead.")
+    if arrays and (isinstance(error, np._core._exceptions.UFuncTypeError)
+                   or "not supported for the input types" in str(error)):
+        return not_implemented(op.name, arrays[0].dtype)
+    return None
+
+
+def draw_product(a, b, name):
+    """The two shapes of a product under each other, the sizes that should agree marked; and what would fit."""
+    if len(a) < 2 or len(b) < 2:
+        return ""
+    linear = name == "linear"
+    names, place = ("input", "weight") if linear else ("mat1", "mat2"), -1 if linear else -2
+    if a[-1] == b[place]:                                  # it is the batch that does not fit
+        return "\n" + draw(a[:-2], b[:-2])
+    lines = []
+    for label, shape, marked in ((names[0], a, -1), (names[1], b, place)):
+        cells = [str(n) for n in shape]
+        marks = "  ".join(("^" if i == len(shape) + marked else " ") * len(c) for i, c in enumerate(cells))
+        lines += [f"  {label.rjust(6)}: {'  '.join(cells)}", f"          {marks}".rstrip()]
+    if linear:
+        lines.append(f"  the layer takes {b[-1]} features, the input has {a[-1]} in its last dimension")
+    elif a[-1] == b[-1]:
+        lines.append(f"  with the second one transposed, a @ b.mT, it fits: {a[-2]}x{a[-1]} and {b[-1]}x{b[-2]}")
+    elif a[-2] == b[-2]:
+        lines.append(f"  with the first one transposed, a.mT @ b, it fits: {a[-1]}x{a[-2]} and {b[-2]}x{b[-1]}")
+    return "\n" + "\n".join(lines)
+
+
+TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
+              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+
+
+def not_implemented(name, dtype):
+    """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
+    return NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES.get(dtype.name, dtype.name)}\': convert '
+                               f"the {dtype.name} tensor first, as in x.{'long' if dtype.kind == 'f' else 'float'}()")

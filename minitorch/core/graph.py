@@ -1,0 +1,309 @@
+"""The tape: what is remembered of each recorded call, and of each write in place.
+
+A `Node` stands for one call. Its `parents` say where its inputs came from: a Node, a leaf tensor, or None for a
+constant. That is all the graph there is: tensors point to nodes, nodes to nodes, nothing points back, so nothing
+is kept alive by a cycle.
+
+A write in place is counted on the array that owns the memory, so that a tensor, its views and its detached twins
+share one count, and a node can tell whether what it saved has changed since.
+"""
+
+import sys
+import weakref
+
+from . import registry
+from .arrays import owner
+
+__all__ = ["Node", "written", "version", "owner"]
+
+clock = 0                  # the number of writes in place so far, anywhere
+writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
+watch = None               # called with each new node and its result: anomaly mode
+inspect = None             # called with each node and the gradients it has just made: anomaly mode
+# In anomaly mode: node -> (file, line) of the call that it stands for, and of the backward pass that went through it.
+lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+freed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+class Node:
+    """One recorded call: its op, where its inputs came from and the values that its rules read.
+
+    `shape` is that of the result, `backend` what the rules run on, `time` the clock when it was recorded, `hooks`
+    the functions to run around it (or None).
+    """
+
+    __slots__ = ("op", "parents", "saved", "shape", "backend", "time", "hooks", "__weakref__")
+
+    def name(self):
+        """The name PyTorch gives this kind of node, such as ``MulBackward0``."""
+        return self.op.node_name
+
+    def __repr__(self):
+        return f"<{self.name()}>"
+
+    @property
+    def next_functions(self):
+        """PyTorch's view of the edges: ((node or AccumulateGrad or None, which of its outputs), ...)."""
+        return tuple((None, 0) if p is None else p.edge() for p in self.parents)
+
+    def edge(self):
+        return self, 0
+
+    def pull(self, g, create_graph):
+        """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
+        saved = self.saved
+        if saved is None:
+            raise_freed(self)
+        if self.time != clock:
+            self.check_unwritten()
+        if create_graph:
+            return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
+        return self.op.pull(self.backend, g, saved, self.parents)
+
+    def release(self):
+        """Free the saved values; a second backward pass will say so."""
+        if self.op.saves_arrays:
+            self.saved = None
+
+    def as_tensors(self):
+        """The saved arrays as tensors, each standing where it stood in the graph."""
+        places = (*self.parents, self)
+        return tuple(rewrap(value, places[place] if place is not None else None, self.backend)
+                     for value, place in zip(self.saved, self.op.saved_places))
+
+    def check_unwritten(self):
+        for value in self.saved:
+            for x in value if isinstance(value, tuple) else (value,):
+                if isinstance(x, self.backend.ndarray):
+                    found = writes.get(id(owner(x)))
+                    if found is not None and found.time > self.time:
+                        raise_written(self, x, found)
+
+    # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
+    def register_hook(self, hook):
+        """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
+        return Hooks.of(self).add("post", hook)
+
+    def register_prehook(self, hook):
+        """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
+        return Hooks.of(self).add("pre", lambda g: _only(hook((g,))))
+
+    @property
+    def metadata(self):
+        return Hooks.of(self).metadata
+
+
+def _only(result):
+    return result[0] if isinstance(result, tuple) else result
+
+
+def rewrap(value, place, backend):
+    """A saved value for a recorded backward pass: arrays become tensors at their `place` in the graph."""
+    Tensor, wrap = registry.Tensor, registry.wrap
+    if isinstance(value, tuple) and place is not None:     # several inputs, or several outputs
+        places = place if type(place) is tuple else [Selected(place, i) for i in range(len(value))]
+        return tuple(rewrap(v, p, backend) for v, p in zip(value, places))
+    if not isinstance(value, backend.ndarray):
+        return value                                       # a number, an attribute, or not saved
+    if isinstance(place, Tensor) and place.array is value:
+        return place                                       # a leaf is its own place
+    t = wrap(value, backend.backend)
+    if place is not None:
+        t.needs_grad = True
+        t.node = place
+    return t
+
+
+class Several(Node):
+    """The node of an op with several outputs: its gradient is a tuple, None for outputs that were not used.
+
+    `shape` is the tuple of the outputs' shapes. Each output has a `Selected` of its own in front of this node, so
+    that the common case of one output pays nothing for this one.
+    """
+
+    __slots__ = ()
+
+
+def make_several(arrays, backend, Tensor):
+    """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
+    made = []
+    for y in arrays:
+        t = Tensor.__new__(Tensor)
+        t.array = y if y.__class__ is backend.ndarray else backend.asarray(y)
+        t.backend = backend
+        made.append(t)
+    return type(arrays)(*made) if hasattr(arrays, "_fields") else tuple(made)
+
+
+def attach_outputs(node, outputs, differentiable):
+    """Put `node` behind the outputs that have a gradient."""
+    for i, (t, on) in enumerate(zip(outputs, differentiable)):
+        if on:
+            t.node, t.needs_grad = Selected(node, i), True
+
+
+class Selected(Node):
+    """Output `op` (an int here) of a `Several` node."""
+
+    __slots__ = ()
+
+    def __init__(self, node, which):
+        self.op, self.parents, self.saved, self.shape = which, (node,), (), node.shape[which]
+        self.backend, self.time, self.hooks = node.backend, node.time, None
+
+    def name(self):
+        return self.parents[0].name()
+
+    def edge(self):
+        return self.parents[0], self.op
+
+    next_functions = property(lambda self: self.parents[0].next_functions)
+
+    def pull(self, g, create_graph):
+        return (g,)
+
+    def release(self):
+        pass
+
+
+class AccumulateGrad:
+    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
+
+    next_functions = ()
+
+    def __init__(self, variable):
+        self.variable = variable
+
+    def name(self):
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self):
+        return "<AccumulateGrad>"
+
+    def __eq__(self, other):
+        return isinstance(other, AccumulateGrad) and self.variable is other.variable
+
+    def __hash__(self):
+        return id(self.variable)
+
+
+class RemovableHandle:
+    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager."""
+
+    next_id = 0
+
+    def __init__(self, hooks):
+        RemovableHandle.next_id += 1
+        self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks)
+
+    def remove(self):
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+class HookDict(dict):
+    """A dict that a handle can refer to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Hooks:
+    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept."""
+
+    def __init__(self):
+        self.pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict()
+        self.retain, self.metadata = [], {}
+
+    @staticmethod
+    def of(place):
+        if place.hooks is None:
+            place.hooks = Hooks()
+        return place.hooks
+
+    def add(self, when, hook):
+        hooks = getattr(self, when)
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+
+# ------------------------------------------------------------------ writes in place
+class Write:
+    """The writes to one piece of memory: how many, when the last one was, who wrote, from which line."""
+
+    __slots__ = ("count", "time", "writer", "line", "ref")
+
+
+def written(tensor, writer, line=None):
+    """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
+    written_all([owner(tensor.array)], writer, line or calling_line())
+
+
+def written_all(memories, writer, line):
+    """Count a write in place to each of the arrays `memories`, which own their memory."""
+    global clock
+    clock += 1
+    for memory in memories:
+        key = id(memory)
+        found = writes.get(key)
+        if found is None:
+            found = writes[key] = Write()
+            found.count = 0
+            found.ref = weakref.ref(memory, lambda _, key=key: writes.pop(key, None))
+        found.count += 1
+        found.time, found.writer, found.line = clock, writer, line
+
+
+def version(array):
+    """How often the memory of `array` was written to in place."""
+    found = writes.get(id(owner(array)))
+    return 0 if found is None else found.count
+
+
+def calling_line():
+    """File and line of the innermost call that is not in this package: who asked for the write."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__") or ""
+        if not name.startswith("minitorch.") and name != "minitorch":
+            break
+        frame = frame.f_back
+    return "an unknown line" if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def raise_written(node, array, write):
+    saver = getattr(node.op, "name", None) or node.name()
+    where = write.line if isinstance(write.line, str) else f"{write.line[0]}:{write.line[1]}"
+    kind = f"{array.dtype} tensor of shape {list(array.shape)}"
+    raise RuntimeError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {kind}, "
+        f"saved by {saver}() ({node.name()}{noted(lines, node, ' at ')}), was written by {write.writer} at {where}. "
+        f"Hint: write to a copy (`x = x.clone()` before the write, or the op without the trailing underscore)."
+        f"{ask_for_lines(node)}")
+
+
+def raise_freed(node):
+    raise RuntimeError(
+        f"Trying to backward through the graph a second time: {node.name()}{noted(lines, node, ' (called at ', ')')} "
+        f"has no saved values any more{noted(freed, node, ': the backward pass at ', ' has freed them')}. Saved "
+        f"intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        f"retain_graph=True if you need to backward through the graph a second time.{ask_for_lines(node)}")
+
+
+def noted(places, node, before, after=""):
+    """The line that anomaly mode has noted of a node, with words around it; nothing if it was off."""
+    where = places.get(node)
+    return f"{before}{where[0]}:{where[1]}{after}" if isinstance(where, tuple) else ""
+
+
+def ask_for_lines(node):
+    return "" if node in lines else (" To see the line of the forward call too, run it inside `with "
+                                     "torch.autograd.detect_anomaly():`.")
+

@@ -1,0 +1,161 @@
+"""Writes in place: the ops with a trailing underscore, assignment to a slice, ``out=``.
+
+An in-place op is its out-of-place twin followed by `overwrite`, which writes the result into the tensor's memory
+and gives the tensor the result's place in the graph. If the tensor is a view, its base was changed too: the base's
+new place is "the old base with this piece replaced", and all views of the base stand behind that.
+"""
+
+import warnings
+
+import numpy as np
+
+from . import dtypes, graph
+from .arrays import fits_into, is_dense, owner, pointer, require_no_overlap
+from .grad_mode import grad_mode
+from .graph import Node, written
+from .registry import OPS
+from .tensor import wrap
+
+__all__ = ["inplace", "overwrite"]
+
+
+def inplace(name, call, row=None):
+    """The in-place twin, ``x.name_(...)``, of the function `call` (made from the table's `row`, if any)."""
+    ufunc = getattr(np, row.xp_name, None) if row is not None and row.forward is None and row.differentiable else None
+    writer = name + "_"
+
+    def method(self, *args, **kwargs):
+        if ufunc is not None and not kwargs and is_plain(self, args):
+            getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
+            written(self, writer)
+            return self
+        return overwrite(self, call(before(self, row, args), *args, **kwargs), writer)
+
+    method.__name__ = writer
+    method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."
+    method.__wrapped__ = call
+    return method
+
+
+def before(target, row, others):
+    """`target` as it is before the write: a copy at its place in the graph, if rules will read what it held."""
+    reads_it = row is None or row.inputs[0].name in row.saved_fields
+    recorded = target.needs_grad or any([getattr(x, "needs_grad", False) for x in others])
+    if not (reads_it and recorded and grad_mode.enabled) or (target.needs_grad and target.node is None):
+        return target                                      # (the last is a leaf, which `overwrite` will refuse)
+    copy = wrap(target.array.copy(), target.backend)
+    copy.node, copy.needs_grad = target.node, target.needs_grad
+    return copy
+
+
+def is_plain(target, args):
+    """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
+    d = target.array.dtype
+    if d.kind != "f" or d.itemsize == 2 or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array):
+        return False
+    for x in args:
+        array = getattr(x, "array", None)
+        if array is None:
+            if type(x) not in (int, float):
+                return False
+        elif array.dtype is not d or x.backend is not target.backend or (grad_mode.enabled and x.needs_grad):
+            return False
+        elif array.shape != target.array.shape and not fits_into(array.shape, target.array.shape):
+            return False
+    return target._base is None or not (grad_mode.enabled and target._base.needs_grad)
+
+
+def overwrite(target, result, writer):
+    """Make `target` hold what `result`, a tensor computed from it, holds."""
+    check_is_no_leaf(target, writer)
+    check_can_hold(target, result, writer)
+    if result.array.shape != target.array.shape:
+        raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
+                           f"{list(result.array.shape)}: {writer}() cannot change the shape of its tensor")
+    require_no_overlap(target.array)
+    if result.array.dtype != target.array.dtype and result.needs_grad:
+        result = result.to(target.dtype)
+    target.backend.xp.copyto(target.array, result.array, casting="unsafe")
+    written(target, writer)
+    if result.needs_grad and grad_mode.enabled:
+        adopt(target, result)
+    return target
+
+
+def check_is_no_leaf(target, writer):
+    if target.is_inference_tensor and not grad_mode.inference:
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
+                           "a clone to get a normal tensor before doing inplace update.")
+    if not grad_mode.enabled:
+        return
+    if target.needs_grad and target.node is None:
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {writer}() "
+                           f"would lose the value that gradients are for: wrap it in `with no_grad():` to change a "
+                           f"parameter, or write to a clone().")
+    base = target._base
+    if base is not None and base.needs_grad and base.node is None:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if base is not None and base.needs_grad and not target.needs_grad:
+        raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
+                           f"{writer}() would change its base behind the graph's back. Make the view and write to it "
+                           f"both inside or both outside the no_grad block.")
+
+
+def check_can_hold(target, result, writer):
+    """Whether the result's dtype may be written into the target's."""
+    have, want = dtypes.from_np(result.array.dtype), dtypes.from_np(target.array.dtype)
+    if have is not want and not dtypes.can_cast(have, want):
+        raise RuntimeError(f"result type {have.name} can't be cast to the desired output type {want.name} ({writer})")
+
+
+def adopt(target, result):
+    """Give `target` the place of `result` in the graph; tell its base and the other views."""
+    base = target._base
+    if base is None:
+        base = target
+        put(base, result.node)
+    else:
+        new = make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
+                        base, geometry(target.array))
+        put(base, new)
+    for ref in base._views or ():
+        view = ref()
+        if view is not None:
+            put(view, make_node("as_strided", (base.node,), view, base, geometry(view.array)))
+
+
+def put(tensor, node):
+    """Put a tensor at another place in the graph. What `retain_grad` asked for follows it."""
+    hooks = tensor.node.hooks if tensor.node is not None else None
+    if hooks is not None and hooks.retain:
+        graph.Hooks.of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
+        hooks.retain = [ref for ref in hooks.retain if ref() is not tensor]
+    tensor.node, tensor.needs_grad = node, True
+
+
+def geometry(array):
+    """Size, stride and offset in elements, relative to the memory that owns them."""
+    memory = owner(array)
+    return (array.shape, tuple(s // array.itemsize for s in array.strides),
+            (pointer(array) - pointer(memory)) // array.itemsize)
+
+
+def make_node(name, parents, tensor, base, piece):
+    """A node that no call has made: an `as_strided` or its opposite, from where things lie in memory."""
+    size, stride, offset = piece
+    values = dict(size=size, stride=stride, storage_offset=offset, layout=geometry(base.array))
+    node = Node()
+    node.op, node.parents, node.shape = OPS[name], parents, tensor.array.shape
+    node.saved = tuple(values[field] for field in OPS[name].saved_fields)
+    node.backend, node.time, node.hooks = base.backend, graph.clock, None
+    return node
+
+
+def resize_to(target, shape):
+    """Give an `out=` tensor the shape of the result: new memory if it has too few elements, as PyTorch does."""
+    if target.array.shape == tuple(shape):
+        return
+    if target.array.size:
+        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
+                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
+    target.array = target.backend.xp.empty(shape, target.array.dtype)

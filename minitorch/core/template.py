@@ -1,0 +1,273 @@
+"""The template of generated calls: the source of one op's public function and of its backward step.
+
+Everything about the cost of a call is in this file. `write_call` writes, for `mul`, what
+``print(minitorch.mul.source)`` shows: unpack the inputs, check that they are the common case, run the forward pass,
+wrap the result, and leave a node if a gradient may be asked for.
+"""
+
+from inspect import Parameter
+
+from .registry import WATCHED
+
+
+def write_call(op, bare, failed="raise explain({}) from None"):
+    """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
+
+    `failed` is what it does about an error.
+    """
+    if any(x.kind == "variadic" for x in op.inputs):
+        return write_variadic(op, bare)
+    body = ["try:", *indent(unpack(op, bare)), *indent(run_forward(op)),
+            "except Exception as error:",
+            f"    {failed}".format(f"op, error, ({arguments(op)}), {attributes(op)}"),
+            *wrap_result(op, op.inputs[0].name, bare), *record(op), "return result"]
+    return "\n".join([f"def {op.name}({signature(op)}):", *indent(body)])
+
+
+def signature(op):
+    def with_default(name, default):
+        return name if default is Parameter.empty else f"{name}={default!r}"
+    parameters = [f"{x.name}=None" if x.optional else x.name for x in op.inputs]
+    renamed = {ours for _, ours in numpy_names(op)}
+    parameters += [f"{k}=required" if k in renamed and d is Parameter.empty else with_default(k, d)
+                   for k, d in op.attrs]
+    named = [f"{k}=None" for k, _ in numpy_names(op)] + (["out=None"] if takes_out(op) else [])
+    return ", ".join(parameters + (["*", *named] if named else []))
+
+
+def numpy_names(op):
+    """NumPy's names for attributes, which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``."""
+    needed = [k for k, d in op.attrs if d is Parameter.empty]
+    return [(theirs, ours) for ours, theirs in (("dim", "axis"), ("keepdim", "keepdims"))
+            if ours in dict(op.attrs) and (ours not in needed or needed[-1] == ours)]
+
+
+def takes_out(op):
+    return not op.view and "out" not in dict(op.attrs)
+
+
+def arguments(op):
+    return "".join(f"{x.name}, " for x in op.inputs)
+
+
+def attributes(op):
+    return "{" + ", ".join(f"{k!r}: {k}" for k, _ in op.attrs) + "}"
+
+
+def indent(lines, by="    "):
+    return [by + line for line in lines]
+
+
+# ------------------------------------------------------------------ inputs
+def unpack(op, bare):
+    """Lines that set F (the backend), x0.. (raw arrays or numbers), g0.. (whether they need gradients).
+
+    The general call comes here (`bare`) when it has brought the inputs together; the fast one checks for itself.
+    """
+    lines, numbers = [], [x for x in op.inputs if x.kind == "number"]
+    for theirs, ours in numpy_names(op):
+        lines += [f"if {theirs} is not None:", f"    {ours} = {theirs}"]
+        if dict(op.attrs)[ours] is Parameter.empty:
+            lines += [f"elif {ours} is required:",
+                      f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
+    if op.name in WATCHED and not bare:                    # the few ops that mixed precision is about
+        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
+    if len(numbers) == len(op.inputs) == 2:
+        lines += unpack_pair(op, bare)
+    else:
+        for i, x in enumerate(op.inputs):
+            lines += unpack_one(op, i, x, bare)
+    checks = []
+    if op.promotion and not bare:
+        checks += ["not plain"] if len(op.inputs) > 1 else []
+        checks += ["(d is not f32 and d is not f64)"]
+    elif len(op.inputs) > 1 and not bare:
+        checks += ["not plain"]
+    if takes_out(op):
+        checks += ["out is not None"]
+    if checks and not bare:
+        out = "out" if takes_out(op) else "None"
+        lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
+    if bare and op.promotion and not op.native:
+        lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
+    if "dtype" in dict(op.attrs):
+        lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
+        if op.casts:                                       # PyTorch casts before it computes
+            lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
+    return [part for line in lines for part in line.split("\n")]
+
+
+def unpack_one(op, i, x, bare):
+    """Unpack one input; the first sets the backend and the dtype that the others must share."""
+    t = x.name
+    if i == 0:
+        lines = [f"F = {t}.backend", f"x0 = {t}.array", f"g0 = {t}.needs_grad"]
+        if op.promotion and x.kind != "other":
+            lines += ["d = x0.dtype"]
+        elif op.promotion:
+            lines += ["d = None"]
+        return lines + ([] if bare or len(op.inputs) == 1 else ["plain = True"])
+    same = f"{t}.backend is F"
+    if x.kind != "other" and op.promotion:
+        same += f" and x{i}.dtype is d"
+    if op.inputs[0].kind == "other" and i == 1 and op.promotion:
+        body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad", f"d = x{i}.dtype", f"plain = {t}.backend is F"]
+        other = [f"x{i} = {t}", f"g{i} = False", "plain = False", "d = f32"]
+    else:
+        body = [f"x{i} = {t}.array", f"g{i} = {t}.needs_grad", *([] if bare else [f"plain = plain and {same}"])]
+        number = f"({t} is None or {t}.__class__ in NUMBERS)" if x.optional else f"{t}.__class__ in NUMBERS"
+        other = [f"x{i} = {t}", f"g{i} = False", *([] if bare else [f"plain = plain and {number}"])]
+    if x.kind == "number":
+        return [f"if isinstance({t}, Tensor):", *indent(body), "else:", *indent(other)]
+    if x.optional:
+        return [f"if {t} is None:", f"    x{i} = None", f"    g{i} = False", "else:", *indent(body)]
+    return body
+
+
+def unpack_pair(op, bare):
+    """Two inputs, either of which may be a number: the arithmetic operators."""
+    a, b = [x.name for x in op.inputs]
+    lines = [f"if isinstance({a}, Tensor):",
+             f"    F = {a}.backend", f"    x0 = {a}.array", f"    g0 = {a}.needs_grad", "    d = x0.dtype",
+             f"    if isinstance({b}, Tensor):",
+             f"        x1 = {b}.array", f"        g1 = {b}.needs_grad",
+             f"        plain = x1.dtype is d and {b}.backend is F",
+             "    else:",
+             f"        x1 = {b}", "        g1 = False", f"        plain = {b}.__class__ in NUMBERS",
+             *([] if bare else [f"elif not isinstance({b}, Tensor):",
+                                f"    return general(op, ({a}, {b}), {attributes(op)}, out)"]),
+             "else:",
+             f"    F = {b}.backend", f"    x0 = {a}", "    g0 = False",
+             f"    x1 = {b}.array", f"    g1 = {b}.needs_grad", "    d = x1.dtype",
+             f"    plain = {a}.__class__ in NUMBERS"]
+    return [line for line in lines if "plain" not in line] if bare else lines
+
+
+# ------------------------------------------------------------------ the forward pass and its result
+def run_forward(op):
+    attrs = [f"{k}={k}" for k, _ in op.attrs]
+    arrays = ", ".join([f"x{i}" for i in range(len(op.inputs))] + attrs)
+    if not op.keeps:
+        return [f"y = F.{op.name}({arrays})"]
+    full = f"{', '.join(['y', *kept(op)])} = F.full_{op.name}({arrays})"
+    if op.lean is None:
+        return [full]
+    return [f"if {needs_grad(op)} and grad_mode.enabled:", f"    {full}", "else:", f"    y = F.{op.name}({arrays})"]
+
+
+def kept(op):
+    return ["kept_" + k for k in op.keeps]
+
+
+def wrap_result(op, source, bare):
+    backend = "F.backend" if bare else "F"                 # F may be a Wide one
+    if op.outputs != 1:
+        lines = [f"result = graph.make_several(y, {backend}, Tensor)"]
+        return lines + ([f"for t in result: mark_view(t, {source})"] if op.view else [])
+    lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)",
+             "result = new(Tensor)", "result.array = y", f"result.backend = {backend}"]
+    if op.view:
+        lines += [f"mark_view(result, {source})"]
+    return lines
+
+
+def record(op):
+    """Lines that leave a node behind if an input needs a gradient and recording is on."""
+    if not op.differentiable:
+        return []
+    live = live_inputs(op)
+    parents = "".join(f"{parent(i, x.name)}, " if i in live else "None, " for i, x in enumerate(op.inputs))
+    saved = "".join(f"{saved_value(op, field, live)}, " for field in op.saved_fields)
+    return [f"if {needs_grad(op)} and grad_mode.enabled:",
+            *indent(make_node(op, f"({parents})", f"({saved})"))]
+
+
+def live_inputs(op):
+    """Which inputs may need gradients."""
+    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.rules[x.name])]
+
+
+def needs_grad(op):
+    """The condition that an input needs a gradient."""
+    needs = " or ".join(f"g{i}" for i in live_inputs(op))
+    return f"({needs})" if " " in needs else needs
+
+
+def parent(i, name):
+    return f"({name}.node or {name}) if g{i} else None"
+
+
+def make_node(op, parents, saved):
+    lines = [f"node = new({'Node' if op.outputs == 1 else 'Several'})",
+             "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
+             f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
+             "node.backend = F", "node.time = graph.clock", "node.hooks = None"]
+    if op.outputs == 1:
+        lines += ["result.node = node", "result.needs_grad = True"]
+    else:
+        which = op.outputs if isinstance(op.outputs, tuple) else "(True,) * len(result)"
+        lines += [f"graph.attach_outputs(node, result, {which})"]
+    return lines + ["if graph.watch is not None:", "    graph.watch(node, result)"]
+
+
+def saved_value(op, field, live):
+    """The expression for one saved value: only what the rules that will run will read."""
+    value = None
+    for i, x in enumerate(op.inputs):
+        value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
+    value = value or {"out": "y", **dict(zip(op.keeps, kept(op)))}.get(field, field)
+    if op.joint:
+        return value
+    readers = [i for i in live if field in op.reads.get(op.inputs[i].name, ())]
+    if len(readers) == len(live):
+        return value
+    return f"{value} if {' or '.join(f'g{i}' for i in readers)} else None"
+
+
+# ------------------------------------------------------------------ a list of tensors
+def write_variadic(op, bare):
+    """The call of an op on a list of tensors, such as `cat`: ``def cat(F, *tensors, dim)``."""
+    name = op.inputs[0].name
+    fast = [] if bare else [
+        "d = x[0].dtype", "for t in tensors:",
+        "    if t.array.dtype is not d or t.backend is not F:", "        break", "else:", "    t = None",
+        f"if t is not None or out is not None{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
+        f"    return general(op, tensors, {attributes(op)}, out)"]
+    wide = []
+    if bare and op.promotion:
+        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
+    fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
+              "out": "y"}
+    saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)
+    attrs = "".join(f", {k}={k}" for k, _ in op.attrs)
+    body = ["try:",
+            f"    tensors = tuple({name})",
+            "    F = tensors[0].backend",
+            "    x = tuple([t.array for t in tensors])",
+            *indent(fast), *indent(wide),
+            f"    y = F.{op.name}(*x{attrs})",
+            "except Exception as error:",
+            f"    raise explain(op, error, ({name},), {attributes(op)}) from None",
+            *wrap_result(op, f"{name}[0]", bare)]
+    if op.differentiable:
+        body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",
+                 *indent(make_node(op, "tuple([(t.node or t) if t.needs_grad else None for t in tensors])",
+                                   f"({saved})"))]
+    return "\n".join([f"def {op.name}({signature(op)}):", *indent(body + ["return result"])])
+
+
+# ------------------------------------------------------------------ the backward step
+def write_pull(op):
+    """The source of ``pull(F, g, saved, parents)``: the gradient for each parent, None where none is asked for."""
+    fields = op.saved_fields
+    lines = [f"{''.join(f'{s}_, ' for s in fields)}= saved"] if fields else []
+    if op.joint:
+        args = "".join(f", {f}_" for f in op.reads.get(None, ()))
+        lines += [f"return joint(F, g, tuple([p is not None for p in parents]){args})"]
+    else:
+        names = [x.name for x in op.inputs]
+        lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
+        pulls = [f"None if p{i} is None else rule_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
+                 if op.rules[x] else "None" for i, x in enumerate(names)]
+        lines += [f"return ({''.join(p + ', ' for p in pulls)})"]
+    return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])

@@ -1,0 +1,470 @@
+"""Tensor: an array with a place in the graph.
+
+A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for a leaf;
+`needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op table: here is only what a
+table cannot say. Views share memory as NumPy's do, and know the tensor they are a view of (`_base`), so that a write
+to either is seen by both, in the numbers and in the graph.
+"""
+
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes, graph, registry
+from .arrays import owner, pointer
+from .device import get, host
+from .grad_mode import grad_mode
+from .registry import late
+from .storage import TensorLayout, TypedStorage, UntypedStorage, channels_last, channels_last_3d
+
+__all__ = ["Tensor", "Size", "wrap"]
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of sizes, printed as PyTorch prints it."""
+
+    __slots__ = ()
+
+    def __new__(cls, sizes=()):
+        sizes = tuple(sizes)
+        for i, n in enumerate(sizes):
+            if not hasattr(n, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
+        return tuple.__new__(cls, [n if n.__class__ is int else n.__index__() for n in sizes])
+
+    def numel(self):
+        """The number of elements of a tensor of this shape."""
+        return int(np.prod(self, dtype=np.int64)) if self else 1
+
+    def __repr__(self):
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index):
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+new_size = tuple.__new__                                   # without the checks: NumPy's shapes are good
+
+
+class Tensor:
+    """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
+
+    ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an uninitialised one of
+    that shape, as PyTorch's constructor does; `device` and `requires_grad` may be given by name.
+    """
+
+    node = hooks = _grad = _base = _views = None
+    needs_grad = False
+    parents = ()                                           # in the graph, a tensor is a leaf
+    is_inference_tensor = False
+    __array_priority__ = 1000                              # ndarray + tensor is ours to answer
+    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:                                      # the methods and operators that come from the op table
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __neg__(self) -> Any: ...
+        def __add__(self, other: Any) -> Any: ...
+        __abs__ = __invert__ = __pos__ = __neg__
+        __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __add__
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
+
+    def __init__(self, *data, device=None, requires_grad=False):
+        backend, dtype = get(device), dtypes.get_default_dtype().np
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            self.array, backend = data[0].array, data[0].backend
+        elif len(data) == 1 and isinstance(data[0], Size):
+            self.array = backend.xp.empty(data[0], dtype)
+        elif len(data) == 1 and hasattr(data[0], "__len__"):
+            self.array = backend.from_host(np.array(data[0], dtype))
+        elif all(isinstance(n, int) for n in data):
+            self.array = backend.xp.empty(data or (0,), dtype)
+        else:
+            raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(data[0]).__name__}); "
+                            f"minitorch.tensor({data[0]!r}) makes a tensor of one number")
+        self.backend = backend
+        if requires_grad:
+            self.requires_grad_()
+
+    # -- what it is ----------------------------------------------------------------------------------------
+    @property
+    def shape(self):
+        """The size of each dimension."""
+        return new_size(Size, self.array.shape)
+
+    dtype = property(lambda self: dtypes.from_np(self.array.dtype), doc="The type of the elements.")
+    device = property(lambda self: self.backend.device, doc="Where the memory is.")
+    ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
+    itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
+    nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
+    is_cuda = property(lambda self: self.device.type == "cuda", doc="Whether the memory is that of a CUDA device.")
+    is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the memory is the host's.")
+    is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
+    is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_meta = is_nested = False
+    is_xpu = is_mps = is_xla = is_mtia = is_vulkan = False
+    layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, ``x.layout()``, a picture.")
+
+    def size(self, dim=None):
+        """The shape, or the size of dimension `dim`."""
+        if dim is None:
+            return self.shape
+        return self.array.shape[self.checked_dim(dim)]
+
+    def dim(self):
+        """The number of dimensions."""
+        return self.array.ndim
+
+    ndimension = dim
+
+    def numel(self):
+        """The number of elements."""
+        return int(self.array.size)
+
+    nelement = numel
+
+    def checked_dim(self, dim):
+        """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension."""
+        n = max(self.array.ndim, 1)
+        if not -n <= dim < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        return dim % n
+
+    def element_size(self):
+        """The size of one element in bytes."""
+        return self.array.itemsize
+
+    def is_floating_point(self):
+        """Whether the dtype is a floating-point type."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self):
+        """Whether the dtype is complex."""
+        return self.array.dtype.kind == "c"
+
+    def is_signed(self):
+        """Whether the dtype has negative values."""
+        return self.dtype.is_signed
+
+    def is_inference(self):
+        """Whether it was made in `inference_mode`."""
+        return self.is_inference_tensor
+
+    def __len__(self):
+        if not self.array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self):
+        if not self.array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self):
+        if self.array.size != 1:
+            count = "more than one value" if self.array.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous: use any() or all()")
+        return bool(self.item())
+
+    def __float__(self):
+        return float(self.only_element())
+
+    def __int__(self):
+        return int(self.only_element())
+
+    def __complex__(self):
+        return complex(self.only_element())
+
+    def only_element(self):
+        """`item`, with the words of a conversion to a Python number."""
+        if self.array.size != 1:
+            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has "
+                             f"{self.array.size}: use tolist()")
+        return self.item()
+
+    def __index__(self):
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element):
+        if isinstance(element, (Tensor, int, float, bool, complex)):
+            return bool((element == self).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __format__(self, spec):
+        if self.array.ndim == 0 and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    # -- Python and NumPy ----------------------------------------------------------------------------------
+    def item(self):
+        """The one element as a Python number; RuntimeError if there is not exactly one."""
+        if self.array.size != 1:
+            raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+        if self.array.dtype.kind == "V":                   # bfloat16: no type of Python's
+            return float(self.array.reshape(()))
+        return self.backend.to_host(self.array).item()
+
+    def tolist(self):
+        """The elements as nested lists of Python numbers (a number for a 0-d tensor)."""
+        array = self.backend.to_host(self.array)
+        return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
+
+    def numpy(self, *, force=False):
+        """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
+        if force:
+            return self.backend.to_host(self.array)
+        if self.device.type == "cuda":
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                            f"tensor to host memory first.")
+        if self.needs_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return self.backend.to_host(self.array)
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if dtype is not None and dtype != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return wrap(np.asarray(array), host())       # what NumPy's functions return for a tensor
+
+    def __dlpack__(self, **options):
+        if self.needs_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    # -- memory --------------------------------------------------------------------------------------------
+    def stride(self, dim=None):
+        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
+
+        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
+        """
+        if self.array.size:
+            strides = tuple(s // self.array.itemsize for s in self.array.strides)
+        else:
+            strides = tuple(int(np.prod([max(n, 1) for n in self.array.shape[i + 1:]])) for i in range(self.array.ndim))
+        return strides if dim is None else strides[self.checked_dim(dim)]
+
+    def storage_offset(self):
+        """Where in its memory the tensor begins, in elements."""
+        return self.storage_range()[0]
+
+    def storage_range(self):
+        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
+        memory = owner(self.array)
+        return (pointer(self.array) - pointer(memory)) // self.array.itemsize, memory.nbytes // self.array.itemsize
+
+    def is_contiguous(self, memory_format=None):
+        """Whether the elements lie in memory in the order of the indices, without gaps."""
+        if memory_format in (channels_last, channels_last_3d):
+            order = (0, *range(2, self.array.ndim), 1)     # the channels, dimension 1, vary fastest
+            wanted = 4 if memory_format is channels_last else 5
+            return self.array.ndim == wanted and self.array.transpose(order).flags.c_contiguous
+        return self.array.flags.c_contiguous
+
+    def data_ptr(self):
+        """The address of the first element."""
+        return pointer(self.array) if self.array.size else 0
+
+    def untyped_storage(self):
+        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
+        return UntypedStorage(owner(self.array))
+
+    def storage(self):
+        """The memory that the tensor looks at, as elements."""
+        return TypedStorage(owner(self.array), self.array.dtype)
+
+    _version = property(lambda self: graph.version(self.array), doc="How often its memory was written to in place.")
+
+    # -- the graph -----------------------------------------------------------------------------------------
+    @property
+    def requires_grad(self):
+        """Whether gradients flow to this tensor."""
+        return self.needs_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Say whether gradients are wanted; the tensor must be a leaf of floating-point type."""
+        if self.node is not None and not requires_grad:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
+                               "computed variable in a subgraph that doesn't require differentiation use "
+                               "var_no_grad = var.detach().")
+        if requires_grad and self.array.dtype.kind not in "fV":
+            if self.array.dtype.kind == "c":
+                raise RuntimeError("minitorch differentiates real tensors only, this one is complex: keep real and "
+                                   "imaginary parts as tensors of their own")
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self.is_inference_tensor and not grad_mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self.needs_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad(self):
+        """What backward passes have added up for this leaf; None before the first."""
+        if self._grad is None and self.node is not None and not self.retains_grad:
+            warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                          "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+                          "field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor.",
+                          stacklevel=2)
+        return self._grad
+
+    @grad.setter
+    def grad(self, g):
+        if g is not None:
+            self.check_grad(g)
+        self._grad = g
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    def check_grad(self, g):
+        """Errors for what cannot be this tensor's `grad`."""
+        if not isinstance(g, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
+        if g.array.shape != self.array.shape:
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a tensor of size "
+                               f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the "
+                               f"same size")
+        if g.array.dtype != self.array.dtype or g.backend is not self.backend:
+            raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a tensor of type "
+                               f"{self.dtype} on {self.device}: convert it, as in g.to(x)")
+
+    @property
+    def grad_fn(self):
+        """The node of the call that made this tensor; None for a leaf."""
+        return self.node
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+        late.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def detach(self):
+        """The same memory without the graph: a new tensor that does not require grad."""
+        return wrap(self.array, self.backend)
+
+    def detach_(self):
+        """Forget the call that made this tensor; it becomes a leaf that does not require grad."""
+        if self._base is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self.node, self.needs_grad, self.hooks = None, False, None
+        return self
+
+    @property
+    def data(self):
+        """The same memory without the graph. Writes through it count as writes to this tensor."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other):
+        if not isinstance(other, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+        self.array, self.backend = other.array, other.backend
+
+    def retain_grad(self):
+        """Keep the gradient of this computed tensor in `grad` too."""
+        if not self.needs_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.node is not None and not self.retains_grad:
+            graph.Hooks.of(self.node).retain.append(weakref.ref(self))
+
+    @property
+    def retains_grad(self):
+        """Whether `retain_grad` was called on this computed tensor."""
+        hooks = self.node.hooks if self.node is not None else None
+        return hooks is not None and any(ref() is self for ref in hooks.retain)
+
+    def register_hook(self, hook):
+        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+        if not self.needs_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return graph.Hooks.of(self.node or self).add("pre", hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
+        if not self.needs_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.node is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return graph.Hooks.of(self).add("accumulated", hook)
+
+    def graph(self, model=None, params=None):
+        """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
+        return late.draw_graph(self, model, params)
+
+    def edge(self):
+        """What `next_functions` shows of a leaf."""
+        return graph.AccumulateGrad(self), 0
+
+    # -- text ----------------------------------------------------------------------------------------------
+    def __repr__(self, *, tensor_contents=None):
+        return late.tensor_repr(self, contents=tensor_contents)
+
+    def _repr_html_(self):
+        return late.tensor_html(self)
+
+    # -- copies --------------------------------------------------------------------------------------------
+    def __deepcopy__(self, memo):
+        return late.deepcopy_tensor(self, memo)
+
+    def __reduce_ex__(self, protocol):
+        return late.reduce_tensor(self)
+
+
+def wrap(array, backend, new=object.__new__):
+    """A leaf tensor around a raw array, without a copy."""
+    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction
+        array = backend.asarray(array)
+    out = new(Tensor)
+    out.array, out.backend = array, backend
+    return out
+
+
+registry.Tensor, registry.wrap = Tensor, wrap              # for the graph and the engine, which tensors import
+
+
+def mark_view(view, source, ref=weakref.ref):
+    """Note that `view` looks at the memory of `source`, unless the op had to copy."""
+    base, array = view.array.base, source.array
+    if base is not array and (base is None or base is not array.base):
+        return
+    root = source._base
+    if root is None:
+        root = source
+    view._base = root
+    views = root._views
+    if views is None:
+        root._views = [ref(view)]
+    else:
+        views.append(ref(view))
+        n = len(views)
+        if n >= 16 and n & (n - 1) == 0:                   # now and then, forget the ones that are gone
+            views[:] = [ref for ref in views if ref() is not None]

@@ -1,0 +1,506 @@
+"""Tensors from nothing: from data, filled, or like another tensor."""
+
+import builtins
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.device import get, host
+from ...core.dtypes import as_np, get_default_dtype
+from ...core.grad_mode import grad_mode
+from ...core.op import composite, method, op
+from ...core.tensor import Tensor, wrap
+from ..shapes.shape import ints
+
+
+# ---- from data ---------------------------------------------------------------------------------------------
+@composite(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor holding a copy of `data`: a number, (nested) list, NumPy array or tensor.
+
+    Floats become the default dtype, integers int64, bools bool; NumPy arrays keep their dtype.
+
+    >>> import minitorch
+    >>> minitorch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        import warnings
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than tensor(sourceTensor).",
+                      UserWarning, stacklevel=2)
+        backend = data.backend if device is None else get(device)
+        array = data.backend.to_host(data.array)
+        array = array.astype(as_np(dtype) if dtype is not None else array.dtype)
+    else:
+        backend, array = get(device), host_array(data, dtype)
+    return leaf(backend.from_host(array), backend, requires_grad)
+
+
+def host_array(data, dtype):
+    """Python or NumPy data as a new NumPy array of the dtype that PyTorch would give it."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        found = as_np(dtype) if dtype is not None else dtypes.from_np(data.dtype).np
+        return np.array(data, dtype=found)
+    numbers = plain(data)
+    try:
+        array = np.array(numbers)
+    except (ValueError, OverflowError):
+        raise explain_data(numbers) from None
+    if array.dtype.kind not in "iufcb" or array.dtype == "uint64" and dtype is None:
+        raise explain_data(numbers)
+    return cast_data(array, inferred(data) if dtype is None else dtype)
+
+
+def inferred(data):
+    """The dtype of nested lists: that of the NumPy numbers, arrays and tensors in them, or by Python's types."""
+    found = None
+    for kind in kinds_in(data if isinstance(data, (list, tuple)) else [data]):
+        d = kind if isinstance(kind, dtypes.dtype) else dtypes.of_scalar(kind(0))
+        found = d if found is None else dtypes.promote_types(found, d)
+    return found or get_default_dtype()
+
+
+PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def kinds_in(data):
+    """The types of the numbers in nested lists; of NumPy's numbers, arrays and tensors, the dtypes."""
+    kinds = set(map(type, data))
+    if kinds <= PYTHON_NUMBERS:
+        return kinds
+    found = set()
+    for x in data:
+        if isinstance(x, (Tensor, np.ndarray, np.generic)):
+            found.add(dtypes.from_np(x.dtype) if isinstance(x.dtype, np.dtype) else x.dtype)
+        elif hasattr(x, "__len__"):
+            found |= kinds_in(x)
+        else:
+            found.add(next(t for t in (bool, int, float, complex) if isinstance(x, t)))
+    return found
+
+
+def cast_data(array, dtype):
+    """The numbers in `array` as a NumPy array of `dtype`; RuntimeError if one is out of range."""
+    found = as_np(dtype)
+    if array.size and found.kind in "iufV" and array.dtype.kind in "iufc" and found != array.dtype:
+        if array.dtype.kind == "c":
+            dtypes.fit(1j, dtype)
+        elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
+            dtypes.fit(array.min().item(), dtype)
+            dtypes.fit(array.max().item(), dtype)
+    return array.astype(found)
+
+
+def plain(data):
+    """Nested sequences with tensors inside as nested lists."""
+    if isinstance(data, Tensor):
+        return data.tolist()
+    if isinstance(data, (list, tuple)):
+        return [plain(x) for x in data] if any_tensor(data) else data
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict))
+    return list(data) if is_sequence else data
+
+
+def any_tensor(data):
+    return builtins.any(isinstance(x, (Tensor, list, tuple)) for x in data)
+
+
+def first_of(data):
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
+
+
+def explain_data(data):
+    """The error for nested lists that are no array."""
+    sizes = {len(x) if isinstance(x, (list, tuple)) else None for x in data} if isinstance(data, list) else set()
+    item = first_of(data)
+    if isinstance(item, (str, bytes)):
+        return (TypeError(f"new(): invalid data type '{type(item).__name__}'") if item is data else
+                ValueError(f"too many dimensions '{type(item).__name__}': expected nested lists of numbers"))
+    if not isinstance(item, (int, float, bool, complex)):
+        return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of "
+                            f"them")
+    if len(sizes) > 1:
+        first, other = len(data[0]) if isinstance(data[0], (list, tuple)) else 0, sorted(s or 0 for s in sizes)
+        return ValueError(f"expected sequence of length {first} at dim 1 (got {[n for n in other if n != first][0]}): "
+                          f"all rows must have the same length")
+    if item is data or len(sizes) == 1 and None in sizes:
+        return ValueError("Overflow when unpacking long long: an integer is out of the range of int64")
+    return ValueError("expected nested sequences of numbers with equal lengths in each dimension")
+
+
+def leaf(array, backend, requires_grad):
+    out = wrap(array, backend)
+    if requires_grad:
+        out.requires_grad_()
+    if grad_mode.inference:
+        out.is_inference_tensor = True
+    return out
+
+
+@composite(method=False)
+def as_tensor(data, dtype=None, device=None):
+    """`data` as a tensor, sharing memory where it can: tensors and NumPy arrays of the right dtype are not copied."""
+    if isinstance(data, np.ndarray):
+        data = from_numpy(data)
+    if not isinstance(data, Tensor):
+        return tensor(data, dtype=dtype, device=device)
+    return data.to(device=device or data.device, dtype=dtype or data.dtype)
+
+
+@composite(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
+    if isinstance(obj, (bytes, bytearray, memoryview)):
+        obj = frombuffer(obj, dtype=dtype or get_default_dtype())
+    shares = isinstance(obj, (Tensor, np.ndarray))
+    out = as_tensor(obj, dtype, device)
+    source = obj.array if isinstance(obj, Tensor) else obj
+    is_copy = not (shares and np.shares_memory(out.array, source)) and out.array.size
+    if copy is False and is_copy:
+        raise ValueError("can't alias arbitrary object; would need a copy, and copy=False")
+    if isinstance(obj, Tensor) and not requires_grad and copy is not True:
+        return out
+    out = out.detach().clone() if copy and not is_copy else out.detach()
+    return out.requires_grad_(requires_grad)
+
+
+@composite(method=False)
+def from_numpy(ndarray):
+    """A tensor that shares the memory of a NumPy array: what is written to one is seen in the other."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
+                         "in array.astype(array.dtype.newbyteorder('='))")
+    dtypes.from_np(ndarray.dtype)
+    if builtins.any(s < 0 for s in ndarray.strides):
+        raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
+                         "strides are not currently supported. (You can probably work around this by making a copy of "
+                         "your array with array.copy().)")
+    return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
+
+
+@composite(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-D tensor over the memory of a Python buffer (bytes, bytearray, array.array ...), without copying."""
+    found = as_np(dtype)
+    size = memoryview(buffer).nbytes
+    if not size:
+        raise ValueError("both buffer length (0) and count (-1) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} "
+                         f"bytes) minus 1")
+    if count > 0 and offset + count * found.itemsize > size:
+        raise ValueError(f"requested buffer length ({count} * {found.itemsize} bytes) after offset ({offset} bytes) "
+                         f"must not be greater than actual buffer length ({size} bytes)")
+    if count < 0 and (size - offset) % found.itemsize:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+                         f"element size ({found.itemsize})")
+    return leaf(np.frombuffer(buffer, found, count, offset), host(), requires_grad)
+
+
+@composite(method=False)
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
+    array = np.from_dlpack(ext_tensor)
+    out = wrap(array.copy() if copy else array, host())
+    return out if device is None else out.to(device)
+
+
+# ---- filled ------------------------------------------------------------------------------------------------
+def make(maker, size, dtype, device, requires_grad, out, fill=None):
+    """The common part of `zeros`, `ones`, `empty` and `full`."""
+    if not size:
+        raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
+                        f"number")
+    size = ints(size)
+    if builtins.any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    if out is not None:
+        from ...core.call import write
+        from ...core.inplace import resize_to
+        resize_to(out, size)
+        if maker != "empty":
+            write(out, {"zeros": 0, "ones": 1}.get(maker, fill), maker)
+        return out
+    backend = get() if device is None else get(device)
+    found = dtypes.get_default_dtype().np if dtype is None else as_np(dtype)
+    xp = backend.xp
+    if maker == "full":
+        array = xp.full(size, dtypes.fit(fill, dtypes.from_np(found)), found)
+    else:
+        array = getattr(xp, maker)(size, found)
+    return leaf(array, backend, requires_grad)
+
+
+@composite(method=False)
+def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A tensor of zeros."""
+    return make("zeros", size, dtype, device, requires_grad, out)
+
+
+@composite(method=False)
+def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A tensor of ones."""
+    return make("ones", size, dtype, device, requires_grad, out)
+
+
+@composite(method=False)
+def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None):
+    """A tensor whose elements are whatever the memory held."""
+    return make("empty", size, dtype, device, requires_grad, out)
+
+
+@composite(method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
+    if isinstance(fill_value, Tensor):
+        fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
+    if dtype is None and out is None:
+        dtype = dtypes.of_scalar(fill_value)
+    return make("full", (size,), dtype, device, requires_grad, out, fill_value)
+
+
+def filled_like(maker):
+    def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+             memory_format=None):
+        backend = input.backend if device is None else get(device)
+        found = input.array.dtype if dtype is None else as_np(dtype)
+        return leaf(getattr(backend.xp, maker)(input.array, dtype=found), backend, requires_grad)
+    like.__name__ = like.__qualname__ = maker
+    like.__doc__ = f"A tensor of the shape, dtype and device of `input`: see `{maker.removesuffix('_like')}`."
+    return composite(like, method=False)
+
+
+zeros_like, ones_like, empty_like = map(filled_like, ("zeros_like", "ones_like", "empty_like"))
+
+
+@composite(method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+              memory_format=None):
+    """A tensor of the shape, dtype and device of `input`, filled with a number."""
+    return full(input.array.shape, fill_value, dtype=dtype or input.dtype, device=device or input.backend,
+                requires_grad=requires_grad)
+
+
+# ---- sequences ---------------------------------------------------------------------------------------------
+@composite(method=False)
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+           requires_grad=False):
+    """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
+    if end is None:
+        start, end = 0, start
+    start, end, step = [x.item() if isinstance(x, Tensor) else x for x in (start, end, step)]
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if np.isnan(step):
+        raise ValueError("cannot convert float NaN to integer")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    whole = builtins.all(isinstance(x, int) for x in (start, end, step))
+    found = (out.array.dtype if out is not None else np.dtype("int64") if whole else get_default_dtype().np
+             ) if dtype is None else as_np(dtype)
+    if found.kind in "iu":
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero, also as a whole number: pass a floating-point dtype")
+    n = int(np.ceil((end - start) / step))
+    values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
+    return placed(values.astype(found), out, device, requires_grad)
+
+
+def placed(array, out, device, requires_grad):
+    """A NumPy array as a new tensor, or written into `out`."""
+    if out is not None:
+        from ...core.call import write
+        from ...core.inplace import resize_to
+        resize_to(out, array.shape)
+        write(out, out.backend.from_host(array), "out=")
+        return out
+    backend = get(device)
+    return leaf(backend.from_host(array), backend, requires_grad)
+
+
+@composite(method=False, public_name="range")
+def _range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
+    if end is None:
+        start, end = 0, start
+    n = int(np.floor((end - start) / step)) + 1
+    values = start + np.arange(n) * step
+    return placed(values.astype(get_default_dtype().np if dtype is None else as_np(dtype)), out, device, requires_grad)
+
+
+@composite(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
+    """`steps` numbers at equal distances from `start` to `end`, both included."""
+    start, end = [zero_dim("linspace", x) for x in (start, end)]
+    check_steps("linspace", steps)
+    found = spaced_dtype(out, dtype)
+    return placed(spaced(start, end, steps, found), out, device, requires_grad)
+
+
+def zero_dim(name, x):
+    if isinstance(x, Tensor) and x.array.ndim:
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
+                           f"{x.array.ndim} dimension(s) and end with {x.array.ndim} dimension(s).")
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def check_steps(name, steps):
+    if isinstance(steps, (float, complex)):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+
+
+def spaced_dtype(out, dtype):
+    if dtype is not None:
+        return as_np(dtype)
+    return out.array.dtype if out is not None else get_default_dtype().np
+
+
+def spaced(start, end, steps, found):
+    """Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric."""
+    if steps == 1:
+        return np.array([start]).astype(found)
+    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found
+    if found.kind in "iu":
+        start, end = int(start), int(end)
+    step = wide((end - start) / (steps - 1)) if steps else 0
+    i = np.arange(steps).astype(wide)
+    low, high = wide(start) + step * i, wide(end) - step * (steps - 1 - i)
+    return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
+
+
+@composite(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
+    """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
+    start, end = [zero_dim("logspace", x) for x in (start, end)]
+    check_steps("logspace", steps)
+    found = spaced_dtype(out, dtype)
+    if found.kind in "iu":
+        start, end = int(start), int(end)
+    powers = np.power(float(base), spaced(start, end, steps, np.dtype("float64") if found.kind in "iu" else found))
+    return placed(powers.astype(found), out, device, requires_grad)
+
+
+@composite(method=False)
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """An n by m (default n) matrix with ones on the diagonal."""
+    m = n if m is None else m
+    for k, value in (("n", n), ("m", m)):
+        if value < 0:
+            raise RuntimeError(f"{k} must be greater or equal to 0, got {value}")
+    return placed(np.eye(n, m, dtype=spaced_dtype(out, dtype)), out, device, requires_grad)
+
+
+def triangle(name, take):
+    def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
+        for k, value in (("row", row), ("col", col)):
+            if value < 0:
+                raise RuntimeError(f"{k} must be non-negative, got {value}")
+        return placed(np.stack(take(row, offset, col)).astype(as_np(dtype)), None, device, False)
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = f"Rows and columns of the {'lower' if name[3] == 'l' else 'upper'} triangle, as a (2, n) tensor."
+    return composite(indices, method=False)
+
+
+tril_indices, triu_indices = triangle("tril_indices", np.tril_indices), triangle("triu_indices", np.triu_indices)
+
+
+@composite(method=False)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A 0-d tensor of a number."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+@composite(method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """An uninitialised tensor with the given strides (in elements)."""
+    size, stride = ints((size,)), ints((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides "
+                           f"({len(stride)})")
+    length = 0 if 0 in size else 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride))
+    memory = empty((length,), dtype=dtype, device=device)
+    return leaf(memory.backend.of_memory(memory.array, size, stride, 0), memory.backend, requires_grad)
+
+
+@composite(method=False)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False,
+                   pin_memory=False):
+    """An uninitialised tensor whose memory has the dimensions in the order `physical_layout`."""
+    size, order = ints((size,)), ints((physical_layout,))
+    if len(size) != len(order):
+        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. "
+                           f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}")
+    if sorted(order) != list(range(len(size))):
+        raise RuntimeError(f"Duplicate or missing dim in physical_layout: {list(order)}")
+    strides, step = [0] * len(size), 1
+    for d in reversed(order):
+        strides[d], step = step, step * builtins.max(size[d], 1)
+    return empty_strided(size, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+# ---- of the dtype and device of another tensor -------------------------------------------------------------
+def new_filled(name, maker):
+    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        return maker(*size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                     requires_grad=requires_grad)
+    new.__name__ = new.__qualname__ = name
+    new.__doc__ = f"`minitorch.{name[4:]}` with the dtype and device of this tensor."
+    return method(new)
+
+
+new_zeros = new_filled("new_zeros", zeros)
+new_ones = new_filled("new_ones", ones)
+new_empty = new_filled("new_empty", empty)
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor filled with a number, with the dtype and device of this one."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                requires_grad=requires_grad)
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """`minitorch.tensor` with the dtype and device of this tensor."""
+    return tensor(data, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                  requires_grad=requires_grad)
+
+
+@method
+def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """`minitorch.empty_strided` with the dtype and device of this tensor."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+                         requires_grad=requires_grad)
+
+
+# ---- filling a tensor that is there: the out-of-place twins of x.fill_(...), x.zero_() and x.copy_(...) -----
+@op(namespace=None, input=lambda F, g: F.zero(g))
+def zero(F, input):
+    """Zeros like `input`."""
+    return F.xp.zeros_like(input)
+
+
+@op(namespace=None, input=lambda F, g: F.zero(g), sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
+    source=lambda F, g, source_shape, source_dtype: F.to_dtype(F.sum_to(g, shape=source_shape), dtype=source_dtype))
+def copy(F, input, source):
+    """`source` in the shape and dtype of `input`."""
+    return F.xp.broadcast_to(source, input.shape).astype(input.dtype)

@@ -1,0 +1,110 @@
+"""Questions about tensors as functions, and constants: ``is_tensor(x)``, ``numel(x)``, ``pi``."""
+
+import math
+
+from ...core import dtypes
+from ...core.op import composite, method
+from ...core.tensor import Tensor, wrap
+
+CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
+
+
+@composite(method=False)
+def is_tensor(obj):
+    """Whether `obj` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@composite(method=False)
+def is_floating_point(input):
+    """Whether the dtype of `input` is a floating-point type."""
+    return input.is_floating_point()
+
+
+@composite(method=False)
+def is_complex(input):
+    """Whether the dtype of `input` is complex."""
+    return input.is_complex()
+
+
+@composite(method=False)
+def is_signed(input):
+    """Whether the dtype of `input` has negative values."""
+    return input.is_signed()
+
+
+@composite(method=False)
+def numel(input):
+    """The number of elements of `input`."""
+    return input.numel()
+
+
+@composite(method=False)
+def detach(input):
+    """The memory of `input` without its graph."""
+    return input.detach()
+
+
+@composite
+def is_nonzero(input):
+    """Whether the one element of `input` is not zero."""
+    if input.array.size != 1:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if not input.array.size else
+                           "Boolean value of Tensor with more than one value is ambiguous")
+    return bool(input.item())
+
+
+@method
+def is_set_to(self, tensor):
+    """Whether both tensors look at the same elements of the same memory."""
+    return (self.data_ptr() == tensor.data_ptr() and self.array.shape == tensor.array.shape
+            and self.stride() == tensor.stride() and self.array.dtype == tensor.array.dtype)
+
+
+@method
+def is_shared(self):
+    """Whether the memory is shared between processes; ordinary tensors are not."""
+    return False
+
+
+@method
+def pin_memory(self, device=None):
+    """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
+    from ... import cuda
+    if self.device.type != "cpu":
+        raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
+    if not cuda.is_available() or is_pinned(self):
+        return self
+    from ...backends.cuda.machine import pinned_copy
+    return wrap(pinned_copy(self.array), self.backend)
+
+
+@method
+def is_pinned(self, device=None):
+    """Whether the memory is page-locked."""
+    from ...backends.cuda.machine import is_pinned
+    return self.device.type == "cpu" and is_pinned(self.array)
+
+
+@method
+def get_device(self):
+    """The index of the device; -1 for the CPU."""
+    return -1 if self.device.type == "cpu" else self.device.index or 0
+
+
+def legacy_type(name, dtype):
+    """``FloatTensor`` and its kind, which old programs call like ``Tensor``."""
+    def make(*data, device=None):
+        from .create import empty, tensor
+        if len(data) == 1 and not isinstance(data[0], int):
+            return tensor(data[0].tolist() if isinstance(data[0], Tensor) else data[0], dtype=dtype, device=device)
+        return empty(*data, dtype=dtype, device=device) if data else empty(0, dtype=dtype, device=device)
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A {dtype.name} tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."
+    return composite(make, method=False)
+
+
+LEGACY = {name: legacy_type(name, dtype) for name, dtype in dict(
+    FloatTensor=dtypes.float32, DoubleTensor=dtypes.float64, HalfTensor=dtypes.float16, LongTensor=dtypes.int64,
+    IntTensor=dtypes.int32, ShortTensor=dtypes.int16, CharTensor=dtypes.int8, ByteTensor=dtypes.uint8,
+    BoolTensor=dtypes.bool).items()}

@@ -1,0 +1,516 @@
+"""The op table, activations: the elementwise functions between the layers of a network.
+
+Shapes stay. Those that PyTorch gives an argument `inplace` are published by `activation`, which adds it.
+"""
+
+import functools
+import inspect
+import math
+
+import numpy as np
+
+from ...backends.cpu.blocks import in_blocks, numbers
+from ...core.call import require_floating
+from ...core.errors import worded
+from ...core.inplace import inplace as inplace_twin
+from ...core.op import Other, composite, deferred, op, publish
+from ...core.op import recorded as R
+from ...core.registry import FUNCTIONS
+from ...core.tensor import wrap
+from ...random.generator import default_of
+from ...random.sampling import uniform
+from .erf import erf
+
+
+def activation(call, name=None, doc=None, twin=False):
+    """Publish `call` in nn.functional with PyTorch's further argument `inplace`; with `twin` also ``name_``."""
+    name = name or call.__name__
+    write = inplace_twin(name, call, getattr(call, "op", None))
+    given = [p for p in inspect.signature(call).parameters.values() if p.name != "out"]
+    arguments = ", ".join(p.name for p in given)
+    given.append(inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False))
+    signature = inspect.Signature(given)
+    source = f"def {name}{signature}:\n    return (write if inplace else call)({arguments})"
+    function = deferred(name, f"<minitorch activation {name}>", lambda: source, {"call": call, "write": write})
+    function.__signature__ = signature
+    function.__doc__ = (doc or call.__doc__ or "") + "\n\n    With `inplace` the result is written into `input`."
+    if twin:
+        publish(write, name + "_", namespace="nn.functional")
+    return publish(function, name, namespace="nn.functional")
+
+
+# ---- zero where a mask does not hold -----------------------------------------------------------------------
+@op(namespace=None, input=lambda F, g, mask: F.keep(g, mask),
+    sample=lambda d: ([x := d.array(d.shape(1)), x > 0.5], {}))
+def keep(F, input, mask: Other):
+    """`input` where `mask` holds, 0 elsewhere, also where `input` is infinite or NaN."""
+    # Integers times a mask: as fast as floats times a mask, and five times as fast as `where`.
+    if input.dtype.kind != "f":
+        return input * mask
+    bits = input.view(f"i{input.itemsize}") * mask
+    return bits.view(input.dtype)
+
+
+# ---- bent lines --------------------------------------------------------------------------------------------
+def require_signed(name, input):
+    if input.dtype.kind == "b":
+        raise RuntimeError(f"Boolean inputs not supported for {name}")
+
+
+@op(promotion="any", kinks="zero", inplace=True, input=lambda F, g, out: F.keep_above(g, out, level=0))
+def relu(F, input):
+    """``max(input, 0)``; the gradient at 0 is 0."""
+    require_signed("relu", input)
+    if input.dtype.kind != "f" or input.size <= 256:
+        return F.xp.maximum(input, 0)
+    return in_blocks(F, relu_kernel, input)
+
+
+def relu_kernel(xp, out, x):
+    # Against an array of zeros `maximum` takes a quarter of the time that it takes against a number.
+    zeros = zeros_of(xp, x.dtype)[:x.size] if x.ndim == 1 and x.size <= ROOM else xp.zeros_like(x)
+    xp.maximum(x, zeros, out=out)
+
+
+ROOM = 1 << 15
+
+
+@functools.cache
+def zeros_of(xp, dtype):
+    return xp.zeros(ROOM, dtype)
+
+
+@op(namespace=None, input=lambda F, g, gate, level: F.keep_above(g, gate, level=level),
+    sample=lambda d: ([d.array(s := d.shape()), d.distinct(s)], dict(level=d.choice([0, 0.01]))))
+def keep_above(F, input, gate: Other, *, level):
+    """`input` where `gate` is greater than `level`, 0 elsewhere, also where `input` is infinite or NaN."""
+    if input.dtype.kind != "f":
+        return input * (gate > level)
+    bits = f"i{input.itemsize}"
+
+    def kernel(xp, out, input, gate):
+        xp.multiply(input.view(bits), gate > level, out=out.view(bits))
+    return in_blocks(F, kernel, input, gate)
+
+
+@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0",
+    input=lambda F, g, input, min_val, max_val: F.keep(g, (input > min_val) & (input < max_val)),
+    sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
+                      dict(min_val=-0.8, max_val=1.0)))
+def hardtanh(F, input, *, min_val=-1.0, max_val=1.0):
+    """`input` clamped to [min_val, max_val]; the gradient at the ends is 0."""
+    require_signed("hardtanh", input)
+    if min_val > max_val:
+        raise worded(ValueError(f"min_val cannot be greater than max_val: got {min_val} and {max_val}"))
+    if input.dtype.kind in "iu":
+        min_val, max_val = int(min_val), int(max_val)
+    return F.xp.clip(input, min_val, max_val)
+
+
+def relu6(input):
+    """``min(max(input, 0), 6)``."""
+    return hardtanh(input, 0, 6)
+
+
+@op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
+    input=lambda F, g, input, negative_slope: g * F.bend(input, slope=negative_slope))
+def leaky_relu(F, input, *, negative_slope=0.01):
+    """`input` where positive, elsewhere ``negative_slope * input``."""
+    if 0 < negative_slope <= 1:
+        return F.xp.maximum(input, input * negative_slope)
+    return input * F.bend(input, slope=negative_slope)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: ([d.distinct()], dict(slope=d.choice([0.1, 2.0]))))
+def bend(F, input, *, slope):
+    """1 where `input` is positive, elsewhere `slope`."""
+    positive = (input > 0).astype(input.dtype)
+    if slope <= 1:
+        return F.xp.maximum(positive, slope)
+    return F.xp.where(positive, positive, input.dtype.type(slope))
+
+
+@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0",
+    input=lambda F, g, input, threshold: F.keep_above(g, input, level=threshold),
+    sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
+def threshold(F, input, *, threshold, value):
+    """`input` where it is greater than `threshold`, elsewhere `value`."""
+    require_signed("threshold", input)
+    return F.xp.where(input <= threshold, input.dtype.type(value), input)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
+    input=lambda F, g, input, weight: F.where(input > 0, g, g * weight),
+    weight=lambda F, g, input: F.keep(g * input, input <= 0))
+def prelu_of(F, input, weight):
+    """`input` where positive, elsewhere ``weight * input``."""
+    return F.xp.where(input > 0, input, weight * input)
+
+
+@composite
+def prelu(input, weight):
+    """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
+
+    Source: K. He et al., "Delving Deep into Rectifiers", 2015.
+    """
+    n, ndim = weight.array.size, input.array.ndim
+    if weight.array.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if n != 1:
+        channels = input.array.shape[1] if ndim > 1 else 1
+        if not ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        if n != channels:
+            raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} "
+                               f"and channel size = {channels}.")
+    return prelu_of(input, weight.reshape((-1,) + (1,) * (ndim - 2)) if ndim > 1 else weight.reshape(()) if not ndim
+                    else weight)
+
+
+def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
+    """`input` where positive, elsewhere ``a * input``: in training `a` is drawn from [lower, upper), else their mean.
+
+    The numbers are PyTorch's on the CPU for the same seed. Source: B. Xu et al., "Empirical Evaluation of Rectified
+    Activations in Convolution Network", 2015.
+    """
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    backend, x = input.backend, input.array
+    require_floating("rrelu_with_noise", x)
+    noise = backend.xp.ones_like(x)
+    below = x <= 0
+    drawn = np.empty(int(below.sum()))
+    noise[below] = backend.from_host(uniform(default_of(backend.device), drawn, lower, upper)).astype(x.dtype)
+    return input * wrap(noise, backend)
+
+
+# ---- shrinking ---------------------------------------------------------------------------------------------
+@op(promotion="floating", namespace="nn.functional", method=True,
+    input=lambda F, g, input, lambd: F.keep(g, F.abs(input) > lambd),
+    sample=lambda d: ([d.distinct()], dict(lambd=0.0)))
+def hardshrink(F, input, *, lambd=0.5):
+    """`input` where ``|input| > lambd``, elsewhere 0."""
+    return F.keep(input, ~(F.xp.abs(input) <= lambd))
+
+
+@op(promotion="floating", namespace="nn.functional",
+    input=lambda F, g, input, lambd: F.keep(g, F.abs(input) > lambd),
+    sample=lambda d: ([d.choice([d.array(lo=0.6), d.array(lo=-0.4, hi=0.4), d.array(hi=-0.6)])], dict(lambd=0.5)))
+def softshrink(F, input, *, lambd=0.5):
+    """`input` moved towards 0 by `lambd`, and 0 where that would change its sign."""
+    if not lambd >= 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return input - F.xp.clip(input, -lambd, lambd)
+
+
+# ---- exponential tails -------------------------------------------------------------------------------------
+def elu_slope(F, x, alpha, scale, input_scale):
+    """``scale`` where x is positive, elsewhere ``alpha scale input_scale exp(input_scale x)``."""
+    below = x <= 0
+    tail = F.exp(F.keep(x, below) * input_scale) * (alpha * scale * input_scale)
+    return F.where(below, tail, scale)
+
+
+@op(promotion="floating", namespace=None, node_name="EluBackward0", kinks="zero",
+    input=lambda F, g, input, alpha, scale, input_scale: g * elu_slope(F, input, alpha, scale, input_scale),
+    sample=lambda d: ([d.distinct()], dict(alpha=d.choice([1.0, 1.6]), scale=1.1, input_scale=d.choice([1.0, 0.7]))))
+def elu_of(F, input, *, alpha, scale, input_scale):
+    """``scale * input`` where positive, elsewhere ``scale * alpha * (exp(input_scale * input) - 1)``."""
+    xp = F.xp
+    out = xp.expm1(xp.minimum(input, 0) * input_scale)
+    out = out * (alpha * scale)
+    out += xp.maximum(input, 0) * scale
+    return out
+
+
+def elu(input, alpha=1.0):
+    """`input` where positive, elsewhere ``alpha * (exp(input) - 1)``. Source: D. Clevert et al., 2015."""
+    return elu_of(input, alpha, 1.0, 1.0)
+
+
+def celu(input, alpha=1.0):
+    """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return elu_of(input, alpha, 1.0, 1 / alpha)
+
+
+def selu(input):
+    """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
+    return elu_of(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+
+
+@op(promotion="floating", namespace="nn.functional",
+    input=lambda F, g, input, beta, threshold: F.where(
+        input * beta > threshold, g, g * F.sigmoid(input * beta)),
+    sample=lambda d: ([d.array(lo=-3, hi=3)], dict(beta=d.choice([1.0, 2.0]), threshold=20.0)))
+def softplus(F, input, *, beta=1.0, threshold=20.0):
+    """``log(1 + exp(beta * input)) / beta``, and just `input` where ``beta * input > threshold``."""
+    xp = F.xp
+    scaled = input * beta
+    out = (xp.log1p(xp.exp(-xp.abs(scaled))) + xp.maximum(scaled, 0)) / beta
+    return xp.where(scaled > threshold, input, out)
+
+
+@op(promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0",
+    input=lambda F, g, input: g * F.sigmoid(-input))
+def logsigmoid(F, input):
+    """``log(sigmoid(input))``, without overflow."""
+    return F.xp.minimum(input, 0) - F.xp.log1p(F.xp.exp(-F.xp.abs(input)))
+
+
+def mish_slope(F, x):
+    """``w + x sigmoid(x) (1 - w^2)``, w the tanh of softplus(x)."""
+    w = F.tanh(F.softplus(x, beta=1.0, threshold=20.0))
+    return w + x * F.sigmoid(x) * (1 - w * w)
+
+
+@op(promotion="floating", namespace=None, input=lambda F, g, input: g * mish_slope(F, input))
+def mish(F, input):
+    """``input * tanh(softplus(input))``. Source: D. Misra, "Mish", 2019."""
+    return input * F.xp.tanh(F.softplus(input, beta=1.0, threshold=20.0))
+
+
+# ---- smooth steps ------------------------------------------------------------------------------------------
+@composite(public_name="sigmoid", namespace="nn.functional")
+def functional_sigmoid(input):
+    """``1 / (1 + exp(-input))``."""
+    return R.sigmoid(input)
+
+
+@composite(public_name="tanh", namespace="nn.functional")
+def functional_tanh(input):
+    """The hyperbolic tangent."""
+    return R.tanh(input)
+
+
+@composite(namespace="nn.functional")
+def tanhshrink(input):
+    """``input - tanh(input)``."""
+    return input - R.tanh(input)
+
+
+@composite(namespace="nn.functional")
+def softsign(input):
+    """``input / (1 + |input|)``."""
+    return input / (R.abs(input) + 1)
+
+
+@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0",
+    input=lambda F, g, input: F.keep(g * (1 / 6), (input > -3) & (input < 3)),
+    sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
+def hardsigmoid(F, input):
+    """``min(max(input + 3, 0), 6) / 6``."""
+    return F.xp.clip(input + 3, 0, 6) * (1 / 6)
+
+
+@op(promotion="floating", namespace=None, node_name="HardswishBackward0",
+    input=lambda F, g, input: F.keep(g * (input * (1 / 3) + 0.5), (input > -3) & (input < 3))
+    + F.keep(g, input >= 3),
+    sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
+def hardswish(F, input):
+    """``input * min(max(input + 3, 0), 6) / 6``. Source: A. Howard et al., "Searching for MobileNetV3", 2019."""
+    out = F.xp.clip(input + 3, 0, 6)
+    out *= input
+    out *= 1 / 6
+    return out
+
+
+@composite(namespace="nn.functional")
+def glu(input, dim=-1):
+    """``a * sigmoid(b)``, a and b the two halves of `input` along `dim`. Source: Y. Dauphin et al., 2016."""
+    if not input.array.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = input.checked_dim(dim)
+    n = input.array.shape[dim]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {n}")
+    lead = (slice(None),) * dim
+    return input[lead + (slice(n // 2),)] * R.sigmoid(input[lead + (slice(n // 2, n),)])
+
+
+# ---- silu --------------------------------------------------------------------------------------------------
+def silu_kernel(xp, out, x):
+    xp.multiply(x, 0.5, out=out)
+    half = out.copy()
+    xp.tanh(out, out=out)                                  # sigmoid(x) = (1 + tanh(x / 2)) / 2
+    out += 1
+    out *= half
+
+
+def silu_backward_kernel(xp, out, g, x):
+    """``g s (1 + x (1 - s))``, s the sigmoid."""
+    xp.multiply(x, 0.5, out=out)
+    xp.tanh(out, out=out)
+    out += 1
+    out *= 0.5
+    rest = 1 - out
+    rest *= x
+    rest += 1
+    out *= rest
+    out *= g
+
+
+@op(promotion="floating", namespace=None, input=lambda F, g, input: F.silu_backward(g, input))
+def silu(F, input):
+    """``input * sigmoid(input)``, also called swish."""
+    return in_blocks(F, silu_kernel, input)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}),
+    grad=lambda F, g, input: F.silu_backward(g, input),
+    input=lambda F, g, grad, input: g * grad * silu_curvature(F, input))
+def silu_backward(F, grad, input):
+    """``grad * silu'(input)``."""
+    return in_blocks(F, silu_backward_kernel, grad, input)
+
+
+def silu_curvature(F, x):
+    """``s' (2 + x (1 - 2 s))``, s the sigmoid and ``s' = s (1 - s)``."""
+    s = F.sigmoid(x)
+    return s * (1 - s) * (2 + x * (1 - 2 * s))
+
+
+# ---- gelu --------------------------------------------------------------------------------------------------
+SQRT_HALF, PHI0 = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)      # PHI0: the height of the normal density
+K, C = math.sqrt(2 / math.pi), 0.044715                           # tanh(K (x + C x^3)) is close to erf(x / sqrt(2))
+
+# erf(x / sqrt(2)) = x P(x^2) / Q(x^2) for |x| <= 5.66, beyond which single precision has it at 1. Fitted by least
+# squares, reweighted until the largest relative error, 2.5e-8, was smallest.
+P = (0.797884541, 0.0684238775, 0.00938679164, 0.000343185265, 1.25749212e-05, 4.39005503e-08)
+Q = (1.0, 0.252422893, 0.0288360775, 0.00190074616, 7.40868321e-05, 1.16931169e-06)
+
+
+def gelu_lean(F, input, *, approximate="none"):
+    """`gelu` without the gate."""
+    gate = gate_of(approximate)
+
+    def kernel(xp, out, x):
+        gelu_block(xp, out, xp.empty_like(x), x, gate)
+    return in_blocks(F, kernel, input)
+
+
+@op(promotion="floating", namespace="nn.functional", keeps=("gate",), lean=gelu_lean,
+    input=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
+    sample=lambda d: ([d.array()], dict(approximate=d.choice(["none", "tanh"]))))
+def gelu(F, input, *, approximate="none"):
+    """``input * Phi(input)``, Phi the distribution function of the normal distribution.
+
+    With `approximate` "tanh": ``input / 2 * (1 + tanh(sqrt(2 / pi) (input + 0.044715 input^3)))``. Source: D.
+    Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016.
+    """
+    gate = gate_of(approximate)
+
+    def kernel(xp, out, kept, x):
+        gelu_block(xp, out, kept, x, gate)
+    return in_blocks(F, kernel, input, outputs=2)
+
+
+def gate_of(approximate):
+    gates = {"none": erf_gate, "tanh": tanh_gate}
+    if approximate not in gates:
+        raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return gates[approximate]
+
+
+def gelu_block(xp, out, kept, x, gate):
+    one, half = numbers(xp, x.dtype, 1, 0.5)
+    gate(xp, out, kept, x)
+    xp.add(kept, one, out=out)
+    xp.multiply(out, x, out=out)
+    xp.multiply(out, half, out=out)
+
+
+def erf_gate(xp, out, gate, x):
+    """``gate = 2 Phi(x) - 1``; `out` is room to work."""
+    if x.itemsize == 8:
+        gate[...] = erf(xp, x * SQRT_HALF)
+        return
+    xp.clip(x, -4 * math.sqrt(2), 4 * math.sqrt(2), out=gate)
+    square = xp.multiply(gate, gate)
+    gate *= polynomial(xp, out, square, P)
+    gate /= polynomial(xp, out, square, Q)
+
+
+def polynomial(xp, out, x, coefficients):
+    """The polynomial with these coefficients, lowest power first, by Horner's rule."""
+    xp.multiply(x, coefficients[-1], out=out)
+    for c in coefficients[-2:0:-1]:
+        out += c
+        out *= x
+    out += coefficients[0]
+    return out
+
+
+def tanh_gate(xp, out, gate, x):
+    """``tanh(K (x + C x^3))``; `out` is room to work."""
+    cubic, linear = numbers(xp, x.dtype, K * C, K)
+    xp.multiply(x, x, out=out)
+    xp.multiply(out, cubic, out=out)
+    xp.add(out, linear, out=out)
+    xp.multiply(out, x, out=out)
+    xp.tanh(out, out=gate)
+
+
+def gelu_erf_backward(xp, out, g, x, gate):
+    """``g (Phi(x) + x phi(x))``."""
+    xp.multiply(x, x, out=out)
+    out *= -0.5
+    xp.exp(out, out=out)
+    out *= 2 * PHI0
+    out *= x
+    out += gate
+    out += 1
+    out *= g
+    out *= 0.5
+
+
+def gelu_tanh_backward(xp, out, g, x, gate):
+    """``g / 2 (1 + t) (1 + x (1 - t) K (1 + 3 C x^2))``, t the gate."""
+    square, linear, one, half = numbers(xp, x.dtype, 3 * K * C, K, 1, 0.5)
+    room = xp.subtract(one, gate, out=xp.empty_like(gate))
+    xp.multiply(x, x, out=out)
+    xp.multiply(out, square, out=out)
+    xp.add(out, linear, out=out)
+    xp.multiply(out, x, out=out)
+    xp.multiply(out, room, out=out)
+    xp.add(out, one, out=out)
+    xp.add(gate, one, out=room)
+    xp.multiply(out, room, out=out)
+    xp.multiply(out, g, out=out)
+    xp.multiply(out, half, out=out)
+
+
+@op(promotion="floating", namespace=None,
+    grad=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
+    input=lambda F, g, grad, input, approximate: g * grad * gelu_curvature(F, input, approximate),
+    sample=lambda d: ([d.array(s := d.shape()), d.array(s)], dict(approximate=d.choice(["none", "tanh"]))))
+def gelu_backward(F, grad, input, gate: Other = None, *, approximate="none"):
+    """``grad * gelu'(input)``; the `gate` of the forward pass is computed again if it is not given."""
+    if gate is None:
+        gate = F.full_gelu(input, approximate=approximate)[1]
+    kernel = gelu_erf_backward if approximate == "none" else gelu_tanh_backward
+    return in_blocks(F, kernel, grad, input, gate)
+
+
+def gelu_curvature(F, x, approximate):
+    """The second derivative of gelu."""
+    if approximate == "none":
+        return (2 - x * x) * F.exp(x * x * -0.5) * PHI0
+    t = F.tanh(K * (x + C * x * x * x))
+    du, rise = K * (1 + 3 * C * x * x), 1 - t * t
+    return rise * (du + x * (3 * K * C * x - t * du * du))
+
+
+# ---- public, with `inplace` --------------------------------------------------------------------------------
+for call in (relu, leaky_relu, elu, celu, selu, hardtanh, threshold, rrelu):
+    activation(call, twin=True)
+for call in (relu6, silu, mish, hardswish, hardsigmoid):
+    activation(call)
+publish(prelu, "prelu", namespace="nn.functional")
+for call in (celu, selu, rrelu, threshold, hardshrink):    # these are in the package itself, too, without `inplace`
+    publish(call, call.__name__, method=False)
+for name in ("celu_", "selu_", "rrelu_", "threshold_"):
+    publish(FUNCTIONS["nn.functional", name].call, name, method=False)

@@ -1,0 +1,212 @@
+"""The op table, functions of one number: exponentials, logarithms, roots, trigonometry; and some of two.
+
+Integers and bools become the default float first. Shapes stay; two inputs broadcast.
+"""
+
+import math
+
+from ...backends.cpu.blocks import in_blocks, numbers
+from ...core.op import Number, composite, op, ufunc
+from .arithmetic import pow
+
+POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, where not all of [-2, 2]
+LN2, LN10, PI = math.log(2), math.log(10), math.pi
+
+# ---- exponentials and logarithms ---------------------------------------------------------------------------
+exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float",
+            input=lambda F, g, out: g * out)
+exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float",
+             input=lambda F, g, out: g * out * LN2)
+expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float",
+              input=lambda F, g, out: g * (out + 1))
+log = ufunc("log", "The natural logarithm.", promotion="float", domain={"input": POSITIVE},
+            input=lambda F, g, input: g / input)
+log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", domain={"input": POSITIVE},
+             input=lambda F, g, input: g / (input * LN2))
+log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", domain={"input": POSITIVE},
+              input=lambda F, g, input: g / (input * LN10))
+log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float",
+              domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
+
+
+def sigmoid_block(xp, out, x):
+    one, = numbers(xp, x.dtype, 1)
+    xp.negative(x, out=out)
+    xp.exp(out, out=out)
+    xp.add(out, one, out=out)
+    xp.reciprocal(out, out=out)
+
+
+@op(promotion="float", inplace=True, input=lambda F, g, out: g * (out * (1 - out)))
+def sigmoid(F, input):
+    """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
+    if input.size <= 1024:
+        out = F.xp.empty_like(input)
+        sigmoid_block(F.xp, out, input)
+        return out
+    return in_blocks(F, sigmoid_block, input)
+
+
+@op(promotion="float", inplace=True, domain={"input": INNER},
+    input=lambda F, g, input, eps: logit_slope(F, g, input, eps))
+def logit(F, input, *, eps=None):
+    """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
+
+    Without `eps` NaN outside [0, 1].
+    """
+    x = input if eps is None else F.xp.clip(input, eps, 1 - eps)
+    return F.xp.log(x / (1 - x))
+
+
+def logit_slope(F, g, x, eps):
+    """1 / (x (1 - x)) in the domain; outside it NaN, or 0 where `eps` clamps."""
+    slope = g / (x * (1 - x))
+    if eps is None:
+        return F.where((x >= 0) & (x <= 1), slope, math.nan)
+    return F.keep(slope, (x >= eps) & (x <= 1 - eps))
+
+
+# ---- roots and powers --------------------------------------------------------------------------------------
+sqrt = ufunc("sqrt", "The square root.", promotion="float", domain={"input": POSITIVE},
+             input=lambda F, g, out: g / (2 * out))
+
+
+@op(promotion="float", inplace=True, domain={"input": POSITIVE}, input=lambda F, g, out: out * out * out * g * -0.5)
+def rsqrt(F, input):
+    """``1 / sqrt(input)``."""
+    return F.xp.reciprocal(F.xp.sqrt(input))
+
+
+reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", domain={"input": (0.5, 2.0)},
+                   input=lambda F, g, out: -g * out * out)
+
+
+@composite(inplace=True, out=True)
+def square(input):
+    """``input ** 2``; bools become int64."""
+    return pow(input, 2)
+
+
+# ---- trigonometry ------------------------------------------------------------------------------------------
+sin = ufunc("sin", "The sine of `input` (radians).", promotion="float",
+            input=lambda F, g, input: g * F.cos(input))
+cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float",
+            input=lambda F, g, input: -g * F.sin(input))
+tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", domain={"input": (-1.2, 1.2)},
+            input=lambda F, g, out: g * (out * out + 1))
+asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", aliases=("arcsin",),
+             promotion="float", domain={"input": UNIT},
+             input=lambda F, g, input: g * F.rsqrt(1 - input * input))
+acos = ufunc("acos", "The angle, between 0 and pi, whose cosine is `input`.", "arccos", aliases=("arccos",),
+             promotion="float", domain={"input": UNIT},
+             input=lambda F, g, input: -g * F.rsqrt(1 - input * input))
+atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", aliases=("arctan",),
+             promotion="float", input=lambda F, g, input: g / (input * input + 1))
+atan2 = ufunc("atan2", "The angle, between -pi and pi, from the first axis to the point (`other`, `input`).",
+              "arctan2", aliases=("arctan2",), promotion="float", numbers=[], domain={"other": (0.5, 2.0)},
+              input=lambda F, g, input, other: g * over_square(F, other, input),
+              other=lambda F, g, input, other: -g * over_square(F, input, other))
+
+
+def over_square(F, x, y):
+    """``x / (x^2 + y^2)``, and 0 where both are 0."""
+    square = x * x + y * y
+    return F.where(square == 0, 0.0, x / square)
+
+
+@op(promotion="float", inplace=True, input=lambda F, g: g * (PI / 180))
+def deg2rad(F, input):
+    """Degrees as radians: ``input * pi / 180``."""
+    return input * (PI / 180)
+
+
+@op(promotion="float", inplace=True, input=lambda F, g: g * (180 / PI))
+def rad2deg(F, input):
+    """Radians as degrees: ``input * 180 / pi``."""
+    return input * (180 / PI)
+
+
+@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.sinc_slope(input))
+def sinc(F, input):
+    """``sin(pi input) / (pi input)``, and 1 at 0."""
+    x = input * PI
+    return F.xp.where(x == 0, 1, F.xp.sin(x) / F.xp.where(x == 0, 1, x))
+
+
+@op(promotion="float", namespace=None,
+    input=lambda F, g, input, out: -g * F.where(input == 0, PI**2 / 3, PI**2 * F.sinc(input) + 2 * out / input))
+def sinc_slope(F, input):
+    """The derivative of `sinc`: ``(cos(pi x) - sinc(x)) / x``; near 0, where that cancels, its series."""
+    xp = F.xp
+    t = (PI * input) ** 2
+    near = input * (PI**2 / -3) * (1 - t / 10 * (1 - t / 28 * (1 - t / 54)))
+    return xp.where(xp.abs(input) < 0.05, near, (xp.cos(PI * input) - F.sinc(input)) / xp.where(input == 0, 1, input))
+
+
+# ---- hyperbolic functions ----------------------------------------------------------------------------------
+sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", input=lambda F, g, input: g * F.cosh(input))
+cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", input=lambda F, g, input: g * F.sinh(input))
+tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", input=lambda F, g, out: g * (1 - out * out))
+asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", aliases=("arcsinh",),
+              promotion="float", input=lambda F, g, input: g * F.rsqrt(input * input + 1))
+acosh = ufunc("acosh", "The number, not negative, whose hyperbolic cosine is `input`.", "arccosh",
+              aliases=("arccosh",), promotion="float", domain={"input": (1.25, 4.0)},
+              input=lambda F, g, input: g * F.rsqrt(input * input - 1))
+atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arctanh", aliases=("arctanh",),
+              promotion="float", domain={"input": UNIT}, input=lambda F, g, input: g / (1 - input * input))
+
+
+# ---- two numbers -------------------------------------------------------------------------------------------
+@op(promotion="common", refuses="iub",
+    input=lambda F, g, input, other: g * F.sigmoid(input - other),
+    other=lambda F, g, input, other: g * F.sigmoid(other - input))
+def logaddexp(F, input, other):
+    """``log(exp(input) + exp(other))``, without overflow."""
+    xp = F.xp
+    if input.size < 512:
+        return xp.logaddexp(input, other)                  # fewer steps, but slower ones
+    return xp.maximum(input, other) + xp.log1p(xp.exp(minus_distance(F, input, other)))
+
+
+@op(promotion="common", refuses="iub",
+    input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
+    other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
+def logaddexp2(F, input, other):
+    """``log2(2 ** input + 2 ** other)``, without overflow."""
+    xp = F.xp
+    if input.size < 512:
+        return xp.logaddexp2(input, other)
+    return xp.maximum(input, other) + xp.log1p(xp.exp2(minus_distance(F, input, other))) * (1 / LN2)
+
+
+def minus_distance(F, x, y):
+    """``-|x - y|``, and 0 for equal infinities."""
+    return F.keep(-F.xp.abs(x - y), x != y)
+
+
+hypot = ufunc("hypot", "``sqrt(input ** 2 + other ** 2)``, without overflow.", refuses="iub", numbers=[],
+              domain={"input": (0.5, 2.0)},
+              input=lambda F, g, input, out: g * (input / out),
+              other=lambda F, g, other, out: g * (other / out))
+
+
+def times_log(F, x, y, log):
+    """``x * log(y)``, and 0 where x is 0, unless y is NaN."""
+    product = x * (log(y) if hasattr(y, "dtype") else float(log(float(y))))
+    return F.xp.where((x == 0) & (y == y), 0, product)
+
+
+@op(promotion="float", inplace=True, domain={"other": POSITIVE},
+    input=lambda F, g, input, other: F.where((input == 0) & (other <= 0), 0.0, F.xlogy(g, other)),
+    other=lambda F, g, input, other: g * input / other)
+def xlogy(F, input: Number, other: Number):
+    """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
+    return times_log(F, input, other, F.xp.log)
+
+
+@op(promotion="float", namespace="special", domain={"other": (-0.75, 3.0)},
+    input=lambda F, g, input, other: F.where((input == 0) & (other <= -1), 0.0, F.xlog1py(g, other)),
+    other=lambda F, g, input, other: g * input / (other + 1))
+def xlog1py(F, input: Number, other: Number):
+    """``input * log1p(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
+    return times_log(F, input, other, F.xp.log1p)

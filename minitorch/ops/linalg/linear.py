@@ -1,0 +1,64 @@
+"""The op table, affine maps: ``input @ weight.T + bias`` and the bilinear form."""
+
+from ...core.op import composite, op, publish
+from ...core.op import recorded as R
+from ..shapes.shape import count
+
+
+@op(promotion="same", namespace="nn.functional", node_name="AddmmBackward0",
+    input=lambda F, g, weight: linear_input(F, g, weight),
+    weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
+    bias=lambda F, g: g,
+    shapes="* n k, m k, m -> * n m")
+def linear(F, input, weight, bias=None):
+    """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).
+
+    A weight of shape (in,) gives a result without the last dimension.
+    """
+    if input.ndim > 2 and weight.ndim == 2:                # one large product instead of a batch of small ones
+        out = F.xp.dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
+    else:
+        out = F.xp.dot(input, weight.T)
+    if bias is None:
+        return out
+    if out.ndim and bias.ndim <= out.ndim:
+        out += bias
+        return out
+    return out + bias
+
+
+def linear_input(F, g, weight):
+    if weight.ndim == 1:
+        return F.unsqueeze(g, dim=-1) * weight
+    return F.linear(g, F.transpose(weight, dim0=0, dim1=1), None)
+
+
+def linear_weight(F, g, input, shape):
+    """``g.T @ input`` over all leading dimensions."""
+    if input.ndim != 2 or len(shape) != 2:
+        rows = count(input.shape[:-1])
+        input = F.reshape(input, shape=(rows, shape[-1]))
+        g = F.reshape(g, shape=(rows, shape[0] if len(shape) == 2 else 1))
+    out = F.gemm(F.transpose(g, dim0=0, dim1=1), input)
+    return out if len(shape) == 2 else F.reshape(out, shape=shape)
+
+
+@composite(method=False)
+def bilinear(input1, input2, weight, bias=None):
+    """``input1 . weight[o] . input2 + bias[o]``: (..., I), (..., J), (O, I, J), (O,) -> (..., O)."""
+    if input1.array.shape[:-1] != input2.array.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(input1.shape)} and "
+                           f"{list(input2.shape)}")
+    if weight.ndim != 3 or weight.array.shape[1:] != (input1.array.shape[-1], input2.array.shape[-1]):
+        raise RuntimeError(f"bilinear(): weight must be (out, in1, in2) = (*, {input1.array.shape[-1]}, "
+                           f"{input2.array.shape[-1]}), got {list(weight.shape)}")
+    if bias is not None and bias.array.shape[0] != weight.array.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.array.shape[0]} but expected "
+                           f"{weight.array.shape[0]}")
+    o, i, j = weight.array.shape
+    left = R.matmul(input1, weight.permute(1, 0, 2).reshape(i, o * j)).reshape(*input1.array.shape[:-1], o, j)
+    out = R.matmul(left, input2.unsqueeze(-1)).squeeze(-1)
+    return out if bias is None else out + bias
+
+
+publish(bilinear, "bilinear", namespace="nn.functional")

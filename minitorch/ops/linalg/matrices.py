@@ -1,0 +1,587 @@
+"""The op table, linear algebra: inverses, systems, determinants, norms, powers, and what needs nothing but these.
+
+Matrices are the last two dimensions; all functions take batches of them. The decompositions are in `decompositions.py`
+and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
+"""
+
+import builtins
+
+import numpy as np
+
+from ... import return_types
+from ...core.errors import worded
+from ...core.op import composite, op
+from ...core.tensor import Tensor, wrap
+from ..creation.create import zero
+from ..reductions.norms import vector_norm
+from ..shapes.join import cat
+from ..shapes.shape import count, reshape
+from ..shapes.view import diagonal as any_diagonal
+from ..shapes.view import dim_of, movedim
+from .decompositions import LinAlgError, check, each, incompatible, spread_matrix, svdvals, t
+from .lu import lu_packed
+from .matmul import matmul
+
+INF = float("inf")
+eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52}
+
+
+# ---- inverses ----------------------------------------------------------------------------------------------
+@op(namespace=None, node_name="LinalgInvExBackward0",
+    input=lambda F, g, out: -F.matmul(F.matmul(t(F, out), g), t(F, out)),
+    sample=lambda d: ([spread_matrix(d)], dict(strict=True)))
+def inverse_of(F, input, *, strict):
+    """The inverses; for a singular matrix LinAlgError if `strict`, else inf."""
+    check("linalg.inv", input, square=True)
+    try:
+        return F.xp.linalg.inv(input)
+    except np.linalg.LinAlgError:
+        if not strict:
+            return without_singular(F, input, lambda a, bad: F.xp.where(bad, INF, F.xp.linalg.inv(a)).astype(a.dtype))
+        batch, j = each(input, lambda a: int(lu_info(F, a)))
+        raise worded(LinAlgError(f"linalg.inv: {batch}The diagonal element {j} is zero, the inversion could not be "
+                                 f"completed because the input matrix is singular.")) from None
+
+
+def lu_info(F, a):
+    return F.lu_packed(a, name="")[2]
+
+
+def without_singular(F, a, function):
+    """`function` of the matrices with the singular ones replaced by the unit matrix, and of which these are."""
+    bad = (lu_info(F, a) > 0)[..., None, None]
+    return function(F.xp.where(bad, F.xp.eye(a.shape[-1], dtype=a.dtype), a), bad)
+
+
+@composite(namespace="linalg", out="exact")
+def inv(A):
+    """The inverses of square matrices (..., n, n). LinAlgError if one is singular.
+
+    >>> import minitorch as torch
+    >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    return inverse_of(A, True)
+
+
+@composite(out="exact")
+def inverse(input):
+    """The inverses of square matrices. The same as `linalg.inv`."""
+    return inverse_of(input, True)
+
+
+@composite(namespace="linalg", out=True)
+def inv_ex(A, *, check_errors=False):
+    """The inverses and for each matrix 0, or the first j (from 1) for which ``U[j, j]`` of its LU decomposition is 0.
+
+    The inverse of a singular matrix is inf, or LinAlgError with `check_errors`.
+    """
+    check("linalg.inv_ex", A.array, square=True)
+    return return_types.linalg_inv_ex(*with_info(A, check_errors, lambda strict: inverse_of(A, strict)))
+
+
+def with_info(A, check_errors, function):
+    """The result of ``function(strict)``, and for each matrix 0 or where its LU decomposition has a zero."""
+    try:
+        out = function(True)
+        info = wrap(A.backend.xp.zeros(A.array.shape[:-2], "int32"), A.backend)
+    except LinAlgError:
+        if check_errors:
+            raise
+        out, info = function(False), lu_packed(A.detach(), "")[2]
+    return out, info
+
+
+# ---- systems of equations ----------------------------------------------------------------------------------
+@op(namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
+    joint=lambda F, g, needs, A, out: solve_grads(F, g, A, out),
+    sample=lambda d: ([spread_matrix(d), d.array((3, 2))], dict(strict=True)))
+def solve_system(F, A, B, *, strict):
+    """The X of ``A X = B``; for a singular matrix LinAlgError if `strict`, else NaN."""
+    try:
+        return F.xp.linalg.solve(A, B)
+    except np.linalg.LinAlgError:
+        if not strict:
+            return without_singular(
+                F, A, lambda a, bad: F.xp.where(bad, np.nan, F.xp.linalg.solve(a, B)).astype(B.dtype))
+        batch, _ = each(A, lambda a: int(lu_info(F, a)))
+        raise worded(LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is "
+                                 f"singular.")) from None
+
+
+def solve_grads(F, g, A, out):
+    """``B' = A.T^-1 g`` and ``A' = -B' X.T``."""
+    b = F.solve_system(t(F, A), g, strict=False)
+    return -F.matmul(b, t(F, out)), b
+
+
+def solved(name, A, B, left, strict):
+    a, b = A.array, B.array
+    check(name, a, square=True)
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of "
+                           f"type {B.dtype} instead")
+    vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+    if vector:
+        B = B.unsqueeze(-1)
+        b = B.array
+        if not left:
+            raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False")
+    if a.shape[-1] != b.shape[-2 if left else -1]:
+        raise incompatible(name, a, b, left)
+    out = solve_system(A, B, strict) if left else solve_system(A.mT, B.mT, strict).mT
+    return out.squeeze(-1) if vector else out
+
+
+@composite(namespace="linalg", out="exact")
+def solve(A, B, *, left=True):
+    """The X of ``A X = B`` (or ``X A = B`` if not `left`): (..., n, n) and (..., n, k), or vectors (..., n).
+
+    `B` is taken as vectors if it is 1-D or has the shape of `A` without the last dimension. LinAlgError if a matrix is
+    singular.
+    """
+    return solved("linalg.solve", A, B, left, True)
+
+
+@composite(namespace="linalg", out=True)
+def solve_ex(A, B, *, left=True, check_errors=False):
+    """`solve` and for each matrix 0, or the first j (from 1) for which ``U[j, j]`` of its LU decomposition is 0.
+
+    The solution for a singular matrix is NaN, or LinAlgError with `check_errors`.
+    """
+    return return_types.linalg_solve_ex(*with_info(A, check_errors, lambda strict: solved(
+        "linalg.solve_ex", A, B, left, strict)))
+
+
+# ---- determinants ------------------------------------------------------------------------------------------
+@op(namespace="linalg", method=False, node_name="LinalgDetBackward0", sample=lambda d: ([d.array((2, 3, 3))], {}),
+    A=lambda F, g, A: F.unsqueeze(F.unsqueeze(g, dim=-1), dim=-1) * F.cofactors(A))
+def det(F, A):
+    """The determinants of square matrices (..., n, n). The gradient exists for singular matrices too.
+
+    >>> import minitorch as torch
+    >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
+    check("linalg.det", A, square=True)
+    return F.xp.linalg.det(A)
+
+
+@op(namespace=None, input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
+    sample=lambda d: ([spread_matrix(d)], {}))
+def cofactors(F, input):
+    """``det(A) A^-T``: what the determinant changes by; for nearly singular matrices from singular values."""
+    xp = F.xp
+    try:
+        a = xp.linalg.inv(input)
+        size = xp.abs(input).sum(-1).max(-1, initial=0) * xp.abs(a).sum(-1).max(-1, initial=0)
+        if (size < eps[input.dtype.name] ** -0.5).all():
+            return xp.linalg.det(input)[..., None, None] * a.swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        pass
+    u, s, v = xp.linalg.svd(input)
+    others = xp.repeat(s[..., None, :], s.shape[-1], -2)   # row i: all but the i-th, of which the product is taken
+    F.diagonal(others, offset=0, dim1=-2, dim2=-1)[...] = 1
+    sign = xp.linalg.det(u) * xp.linalg.det(v)
+    return sign[..., None, None] * ((u * others.prod(-1)[..., None, :]) @ v)
+
+
+def cofactor_slope(F, g, A, out):
+    """With ``C = det(A) A^-T``: ``A^-T <g, C> - C g.T A^-T``."""
+    inverse = t(F, F.inverse_of(A, strict=False))
+    return inverse * F.sum(g * out, dim=(-2, -1), keepdim=True) - F.matmul(F.matmul(out, t(F, g)), inverse)
+
+
+@op(namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
+    joint=lambda F, g, needs, input: (F.zero(input) if g[1] is None else F.unsqueeze(F.unsqueeze(
+        g[1], dim=-1), dim=-1) * t(F, F.inverse_of(input, strict=False)),),
+    sample=lambda d: ([spread_matrix(d)], dict(name="")))
+def sign_and_log(F, input, *, name):
+    """The sign of the determinant and the logarithm of its size."""
+    check(name, input, square=True)
+    return tuple(F.xp.linalg.slogdet(input))
+
+
+@composite(namespace="linalg", out=True)
+def slogdet(A):
+    """The signs of the determinants and the logarithms of their sizes, as a named tuple; 0 and -inf if singular."""
+    return return_types.linalg_slogdet(*sign_and_log(A, "linalg.slogdet"))
+
+
+@composite(public_name="slogdet", out=True)
+def old_slogdet(input):
+    """The same as `linalg.slogdet`."""
+    return return_types.slogdet(*sign_and_log(input, "linalg.slogdet"))
+
+
+@composite(public_name="det", out=True)
+def old_det(input):
+    """The determinants of square matrices. The same as `linalg.det`."""
+    return det(input)
+
+
+@composite
+def logdet(input):
+    """The logarithms of the determinants; -inf for a singular matrix, NaN where the determinant is negative."""
+    sign, log = sign_and_log(input, "logdet")
+    return log.masked_fill(sign < 0, float("nan"))
+
+
+# ---- pseudo-inverses, ranks, least squares -----------------------------------------------------------------
+@op(namespace=None, node_name="LinalgPinvBackward0", input=lambda F, g, input, out: pinv_slope(F, g, input, out),
+    sample=lambda d: ([spread_matrix(d)[:d.int(2, 3), :d.int(2, 3)]], dict(atol=None, rtol=None, hermitian=False)))
+def pseudo_inverse(F, input, *, atol, rtol, hermitian):
+    """From the singular values (or eigenvalues, if `hermitian`) above ``max(atol, rtol * largest)``."""
+    xp = F.xp
+    if not input.size:
+        return xp.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), input.dtype)
+    if hermitian:
+        s, u = xp.linalg.eigh(input)
+        v = u
+    else:
+        u, s, v = xp.linalg.svd(input, False)
+        v = v.swapaxes(-1, -2)
+    kept = xp.abs(s) > threshold(xp, xp.abs(s), atol, rtol, input)
+    s = xp.where(kept, 1.0 / xp.where(kept, s, 1.0), 0.0).astype(input.dtype)
+    return (v * s[..., None, :]) @ u.swapaxes(-1, -2)
+
+
+def threshold(xp, s, atol, rtol, x):
+    """Below which singular values count as 0: by default the largest, times the size, times the precision."""
+    if rtol is None:
+        by_default = atol is None or (not isinstance(atol, np.ndarray) and atol == 0)
+        rtol = max(x.shape[-2:]) * eps[x.dtype.name] * (1.0 if by_default else xp.where(xp.asarray(atol) > 0, 0.0, 1.0))
+    atol, rtol = [xp.asarray(0.0 if tol is None else tol)[..., None] for tol in (atol, rtol)]
+    return xp.maximum(atol, rtol * s.max(-1, initial=0)[..., None])
+
+
+def pinv_slope(F, g, A, P):
+    """``-P.T g P.T + (1 - A P) g.T P P.T + P.T P g.T (1 - P A)`` (Golub and Pereyra, 1973)."""
+    gt, pt = t(F, g), t(F, P)
+    first = F.matmul(F.matmul(gt, P), pt)
+    second = F.matmul(F.matmul(pt, P), gt)
+    return (first - F.matmul(A, F.matmul(P, first)) + second - F.matmul(F.matmul(second, P), A)
+            - F.matmul(F.matmul(pt, g), pt))
+
+
+def tolerance(x):
+    return x.array if isinstance(x, Tensor) else x
+
+
+@composite(namespace="linalg", out=True)
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """The pseudo-inverses (Moore-Penrose) of matrices (..., m, n): (..., n, m).
+
+    Singular values up to ``max(atol, rtol * largest)`` count as 0; `atol` is 0 and `rtol` ``max(m, n) * eps`` by
+    default (0 if `atol` is given), each a number or a tensor with one for each matrix. `hermitian` takes the
+    eigenvalues of a symmetric matrix instead. `rcond` is an old name of `rtol`.
+    """
+    if A.array.ndim < 2 or A.array.dtype.kind not in "fc":
+        raise RuntimeError(f"linalg.pinv({A.dtype}{list(A.shape)}): expected a tensor with 2 or more dimensions of "
+                           f"float, double, cfloat or cdouble types")
+    check("linalg.pinv", A.array, square=hermitian)
+    return pseudo_inverse(A, tolerance(atol), tolerance(rcond if rtol is None else rtol), bool(hermitian))
+
+
+@composite
+def pinverse(input, rcond=1e-15):
+    """The pseudo-inverses of matrices. See `linalg.pinv`."""
+    return pinv(input, rcond)
+
+
+@composite(namespace="linalg", out=True)
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+    """The number of singular values above ``max(atol, rtol * largest)``, see `pinv`; `tol` is an old name of `atol`."""
+    x, xp = A.array, A.backend.xp
+    check("linalg.matrix_rank", x, square=hermitian)
+    if not x.size:
+        return wrap(xp.zeros(x.shape[:-2], "int64"), A.backend)
+    s = xp.abs(xp.linalg.eigvalsh(x)) if hermitian else xp.linalg.svd(x, False, False)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    kept = s > threshold(xp, s, tolerance(atol), tolerance(rtol), x)
+    return wrap(kept.sum(-1), A.backend)
+
+
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+@composite(namespace="linalg")
+def lstsq(input, B, rcond=None, *, driver=None):
+    """The X of least ``||A X - B||``, and of least norm among these: (..., m, n) and (..., m, k), or vectors (..., m).
+
+    Returns also the squared residuals (where m > n, all matrices have full rank, and `driver` is not "gelsy"), the
+    ranks (unless "gels") and the singular values ("gelsd", "gelss"); empty tensors otherwise. The default driver is
+    "gelsy". All are computed from singular values, of which those up to `rcond` times the largest count as 0.
+    """
+    a, b, xp = input.array, B.array, input.backend.xp
+    check("torch.linalg.lstsq", a)
+    driver = driver or "gelsy"
+    if driver not in DRIVERS:
+        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got "
+                           f"{driver}")
+    if b.ndim < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if a.dtype != b.dtype:
+        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
+                           f"{input.dtype} and other's dtype {B.dtype}")
+    vector = b.ndim == 1 or b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
+    if b.shape[-1 if vector else -2] != a.shape[-2]:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({-1 if vector else -2}): "
+                           f"{a.shape[-2]} and {b.shape[-1 if vector else -2]}")
+    rhs = B.unsqueeze(-1) if vector else B
+    X = matmul(pinv(input, rtol=rcond), rhs)
+    rank = matrix_rank(input.detach(), rtol=rcond)
+    empty = wrap(xp.empty(0, a.dtype), input.backend)
+    m, n = a.shape[-2:]
+    residuals = X.reshape(-1)[:0]
+    if m > n and driver != "gelsy" and bool((rank.array == n).all()):
+        residuals = (matmul(input, X) - rhs).square().sum(-2)
+    return return_types.linalg_lstsq(
+        X.squeeze(-1) if vector else X, residuals, rank if driver != "gels" else empty.long(),
+        svdvals(input.detach()) if driver in DRIVERS[2:] else empty)
+
+
+# ---- norms -------------------------------------------------------------------------------------------------
+@composite(namespace="linalg", out="exact")
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """The norms of the matrices in the two dimensions `dim`.
+
+    `ord`: "fro" the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and smallest
+    of these, 1 and -1 the largest and smallest sum of a column, inf and -inf of a row.
+    """
+    if A.array.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if A.array.dtype.kind not in "fcV":
+        raise RuntimeError(f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype}")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
+    row, column = [dim_of(A, d) for d in dim]
+    if row == column:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {tuple(dim)}")
+    if ord not in ("fro", "nuc", 1, -1, 2, -2, INF, -INF):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    A = A if dtype is None else A.to(dtype)
+    if ord == "fro":
+        return vector_norm(A, 2, (row, column), keepdim)
+    if ord in ("nuc", 2, -2):
+        s = svdvals(movedim(A, (row, column), (-2, -1)))
+        out = s.sum(-1) if ord == "nuc" else extreme(s, -1, ord > 0)
+    else:
+        first, second = (row, column) if ord in (1, -1) else (column, row)
+        out = extreme(vector_norm(A, 1, first, True).squeeze(first), second - (second > first), ord > 0)
+    if keepdim:
+        for d in sorted((row, column)):
+            out = out.unsqueeze(d)
+    return out
+
+
+def extreme(x, dim, largest):
+    """The largest or smallest along `dim`; of nothing 0."""
+    if x.array.shape[dim] == 0 and x.array.size == 0:
+        return x.sum(dim)
+    return x.amax(dim) if largest else x.amin(dim)
+
+
+@composite(namespace="linalg", out="exact")
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """The norm of a vector or matrix: `vector_norm` over one dimension `dim`, `matrix_norm` over two.
+
+    Without `ord` the root of the sum of squares over `dim`, or over everything. With `ord` and without `dim` the input
+    must be 1-D or 2-D.
+    """
+    dims = (dim,) if isinstance(dim, int) else dim
+    if ord is None:
+        return vector_norm(A, 2, dims, keepdim, dtype)
+    if dims is None and A.array.ndim not in (1, 2) and not isinstance(ord, str):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
+                           f"{A.array.ndim}D.")
+    if dims is None:
+        dims = (-2, -1) if A.array.ndim == 2 or isinstance(ord, str) else (-1,)
+    if isinstance(ord, str) or len(dims) == 2:
+        return matrix_norm(A, ord, dims, keepdim, dtype=dtype)
+    if len(dims) != 1:
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    return vector_norm(A, ord, dims, keepdim, dtype)
+
+
+@composite(namespace="linalg", out=True)
+def cond(A, p=None):
+    """The condition numbers ``norm(A, p) * norm(A^-1, p)``, see `matrix_norm`; `p` is 2 by default."""
+    if p not in (None, "fro", "nuc", 1, -1, 2, -2, INF, -INF):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if p in (None, 2, -2):
+        s = svdvals(A)
+        if not s.array.shape[-1]:
+            return s.sum(-1)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    check(f"linalg.cond(ord={p})", A.array, square=True)
+    inverse, info = inv_ex(A)
+    bad = info > 0
+    inverse = inverse.masked_fill(bad[..., None, None], 0.0)
+    return (matrix_norm(A, p) * matrix_norm(inverse, p)).masked_fill(bad, INF)
+
+
+# ---- powers ------------------------------------------------------------------------------------------------
+@composite(namespace="linalg", out="exact")
+def matrix_power(A, n):
+    """The n-th powers of square matrices, by repeated squaring; negative ones of the inverses."""
+    if not isinstance(n, int):
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    if A.array.ndim < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if A.array.shape[-1] != A.array.shape[-2]:
+        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are "
+                           f"{A.array.shape[-2]} by {A.array.shape[-1]} matrices")
+    if n == 0:
+        return zero(A) + wrap(A.backend.xp.eye(A.array.shape[-1], dtype=A.array.dtype), A.backend)
+    base, out, n = (inv(A) if n < 0 else A), None, builtins.abs(n)
+    while n:
+        if n % 2:
+            out = base if out is None else matmul(out, base)
+        n //= 2
+        base = matmul(base, base) if n else base
+    return out.clone() if out is A else out
+
+
+@composite(public_name="matrix_power", out=True)
+def old_matrix_power(input, n):
+    """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
+    return matrix_power(input, n)
+
+
+@op(namespace="linalg", method=False, node_name="LinalgMatrixExpBackward0", A=lambda F, g, A: exp_slope(F, g, A),
+    sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
+def matrix_exp(F, A):
+    """The exponentials ``1 + A + A A / 2 + ...`` of square matrices (..., n, n).
+
+    By a Padé approximant of ``A / 2^s``, squared s times (Higham, "The scaling and squaring method for the matrix
+    exponential revisited", 2005), in float64.
+    """
+    check("linalg.matrix_exp", A, square=True)
+    xp = F.xp
+    a = A.astype("float64")
+    size = xp.abs(a).sum(-2).max(-1, initial=0)[..., None, None]
+    size = xp.where(xp.isfinite(size), size, 1.0)
+    steps = xp.ceil(xp.log2(xp.maximum(size / 5.37, 1.0)))
+    a = a / 2.0 ** steps
+    unit = xp.eye(a.shape[-1])
+    a2 = a @ a
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    b = PADE
+    odd = a @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * unit)
+    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * unit
+    out = xp.linalg.solve(even - odd, even + odd)
+    for i in range(int(steps.max(initial=0))):
+        out = xp.where(steps > i, out @ out, out)
+    return out.astype(A.dtype)
+
+
+PADE = [64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+        10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0]
+
+
+def exp_slope(F, g, A):
+    """The derivative at A.T in direction g: the upper right block of the exponential of ``[[A.T, g], [0, A.T]]``."""
+    n, a = A.shape[-1], t(F, A)
+    top = F.join(a, g, dim=A.ndim - 1)
+    bottom = F.join(g * 0.0, a, dim=A.ndim - 1)
+    whole = F.matrix_exp(F.join(top, bottom, dim=A.ndim - 2))
+    return F.slice_view(whole, index=(Ellipsis, slice(n), slice(n, None)))
+
+
+@composite(public_name="matrix_exp")
+def old_matrix_exp(input):
+    """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
+    return matrix_exp(input)
+
+
+# ---- tensors as matrices -----------------------------------------------------------------------------------
+@composite(namespace="linalg", out=True)
+def tensorinv(A, ind=2):
+    """The inverse for `tensordot`: of a tensor whose first `ind` sizes have the product of the others."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    first, rest = A.array.shape[:ind], A.array.shape[ind:]
+    if count(first) != count(rest):
+        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+                           f"prod(self.shape[:ind]), but got {count(rest)} != {count(first)}")
+    return reshape(inv(reshape(A, (count(first), count(rest)))), (*rest, *first))
+
+
+@composite(namespace="linalg", out=True)
+def tensorsolve(A, B, dims=None):
+    """The X of ``tensordot(A, X, X.ndim) = B``; `dims` of `A` are moved to the end first."""
+    if dims is not None:
+        dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        A = movedim(A, dims, tuple(range(A.array.ndim - len(dims), A.array.ndim)))
+    n = B.array.ndim
+    first, rest = A.array.shape[:n], A.array.shape[n:]
+    if count(first) != count(rest) or count(first) != B.array.size:
+        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                           f"prod(self.shape[:other.ndim]), but got {count(rest)} != {count(first)}")
+    return reshape(solve(reshape(A, (count(first), count(rest))), reshape(B, (-1,))), rest)
+
+
+# ---- vectors and diagonals ---------------------------------------------------------------------------------
+@op(namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+    input=lambda F, g, other, dim: F.cross_product(other, g, dim=dim),
+    other=lambda F, g, input, dim: F.cross_product(g, input, dim=dim),
+    sample=lambda d: ([d.array((3, 2)), d.array(d.choice([(3, 2), (3, 1)]))], dict(dim=0)))
+def cross_product(F, input, other, *, dim):
+    """The vectors perpendicular to both, of length ``|a| |b| sin(angle)``."""
+    (a, b, c), (x, y, z) = F.xp.moveaxis(input, dim, 0), F.xp.moveaxis(other, dim, 0)
+    return F.xp.stack([b * z - c * y, c * x - a * z, a * y - b * x], dim)
+
+
+@composite(namespace="linalg", out="exact")
+def cross(input, other, *, dim=-1):
+    """The cross products of vectors of length 3 in dimension `dim`; other dimensions broadcast."""
+    a, b = input.array.shape, other.array.shape
+    if len(a) != len(b):
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = dim_of(input, dim)
+    if a[d:d + 1] != (3,) or b[d:d + 1] != (3,):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {list(a)} and {list(b)}")
+    return cross_product(input, other, d - len(a))
+
+
+@composite(public_name="cross", out=True)
+def old_cross(input, other, dim=None):
+    """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
+    if dim is None:
+        shape = np.broadcast_shapes(input.array.shape, other.array.shape)
+        if 3 not in shape:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = shape.index(3)
+    return cross(input, other, dim=dim)
+
+
+@composite(namespace="linalg")
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonals of matrices: a view. `torch.diagonal` with other defaults."""
+    return any_diagonal(A, offset, dim1, dim2)
+
+
+@composite(namespace="linalg")
+def vander(x, N=None):
+    """The powers 0 to N - 1 (by default N is the last size) of the elements, along a new last dimension."""
+    N = x.array.shape[-1] if N is None and x.array.ndim else 1 if N is None else N
+    if N <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    x = x if x.array.ndim else x.unsqueeze(0)
+    columns = x.unsqueeze(-1).expand(*x.shape, N - 1).cumprod(-1)
+    ones = wrap(x.backend.xp.ones((*x.shape, 1), columns.array.dtype), x.backend)
+    return cat([ones, columns], -1)
+
+
+@composite(public_name="vander", method=False)
+def old_vander(x, N=None, increasing=False):
+    """The powers of the elements of a vector, as columns: N - 1 down to 0, or 0 to N - 1 if `increasing`."""
+    if x.array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    N = len(x) if N is None else N
+    powers = wrap(x.backend.xp.arange(N)[::1 if increasing else -1].copy(), x.backend)
+    return x.unsqueeze(-1) ** powers

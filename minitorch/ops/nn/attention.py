@@ -1,0 +1,367 @@
+"""The op table, attention: softmax of scaled, masked products of queries and keys, and what is built on it.
+
+A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads, L queries, S keys, E features.
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.arrays import is_half
+from ...core.op import Other, composite, op
+from ...core.op import recorded as R
+from ...core.tensor import wrap
+from ..creation.create import zeros
+from ..linalg.linear import linear
+from ..shapes.join import cat
+from .dropout import noise_for
+from .pad import pad
+from .softmax import exponentials
+
+BOOLS = (np.dtype(bool), dtypes.bool)                      # of arrays and of tensors
+
+
+# ---- attention weights -------------------------------------------------------------------------------------
+def weights_grads(F, g, needs, query, key, out, scale):
+    """``d scores = softmax_backward(g)``; the products with keys and queries; that of a bias is d scores itself."""
+    scores = F.softmax_backward(g, out, dim=-1)
+    by_query = by_key = None
+    if needs[0]:
+        by_query = F.matmul(scores, key * scale)
+    if needs[1]:
+        by_key = F.matmul(F.transpose(scores, dim0=-1, dim1=-2), query * scale)
+    return by_query, by_key, scores, None
+
+
+@op(promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0", joint=weights_grads,
+    sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
+                       d.choice([None, np.array([[True, False, True], [True, True, False]])])],
+                      dict(scale=0.6, causal=d.bool())))
+def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0, causal=False):
+    """``softmax(scale * query @ key.T + bias)``: (..., L, E) and (..., S, E) give (..., L, S).
+
+    Keys where `mask` is False, or, if `causal`, that come after the query, have weight 0; so has everything in a row
+    without any key.
+    """
+    xp = F.xp
+    scores = xp.matmul(query * scale, key.swapaxes(-1, -2))
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = xp.where(mask, scores, scores.dtype.type(-xp.inf))
+    if causal:
+        scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
+    if not scores.size:
+        return scores
+    weights, _, top = exponentials(F, scores, -1, divide=True)
+    lost = top == -xp.inf                                  # rows without keys: exp(-inf - -inf)
+    if F.on_host and not lost.any():                       # elsewhere looking would mean waiting
+        return weights
+    return xp.where(lost, scores.dtype.type(0), weights)
+
+
+# ---- without keeping the weights ---------------------------------------------------------------------------
+def attention_grads(F, g, needs, query, key, value, mask, out, logs, scale, causal):
+    return (*F.attention_backward(g, query, key, value, mask, out, logs, scale=scale, causal=causal), None)
+
+
+def sample_attention(d):
+    mask = d.choice([None, d.array((2, 3)), np.array([[True, False, True], [True, True, False]])])
+    return [d.array((2, 2, 3)), d.array((2, 3, 3)), d.array((2, 3, 3)), mask], dict(scale=0.6, causal=d.bool())
+
+
+@op(promotion="floating", namespace=None, node_name="ScaledDotProductFlashAttentionBackward0", keeps=("logs",),
+    joint=attention_grads, sample=sample_attention)
+def attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=False):
+    """``attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one op.
+
+    For devices with a kernel that never writes the weights down. What it keeps, "logs", is that kernel's own business.
+    """
+    return F.xp.matmul(weights_of(F, query, key, mask, scale, causal), value), None
+
+
+def weights_of(F, query, key, mask, scale, causal):
+    """`attention_weights` for one mask of either kind."""
+    bias, mask = (None, mask) if mask is None or mask.dtype in BOOLS else (mask, None)
+    return F.attention_weights(query, key, bias, mask, scale=scale, causal=causal)
+
+
+def attention_backward_grads(F, g, needs, grad, query, key, value, mask, scale, causal):
+    """With W the weights, J the (symmetric) Jacobian of softmax, D = grad @ value.T and M = d(scores) of the cotangents
+    of the first two results, the sum of results times cotangents is ``<J D, M> + <W, grad @ c.T>``."""
+    a, b, c = g
+    weights = weights_of(F, query, key, mask, scale, causal)
+    slopes = F.matmul(grad, turned(F, value))
+    back = F.softmax_backward(slopes, weights, dim=-1) * scale
+    by_grad = by_value = by_query = by_key = None
+    by_weights = None if c is None else F.matmul(grad, turned(F, c))
+    if c is not None:
+        by_grad = F.matmul(weights, c)
+    if a is not None or b is not None:
+        m = added(None if a is None else F.matmul(a, turned(F, key)),
+                  None if b is None else F.matmul(query, turned(F, b))) * scale
+        u = F.softmax_backward(m, weights, dim=-1)
+        by_grad = added(by_grad, F.matmul(u, value))
+        by_value = F.matmul(turned(F, u), grad)
+        by_query = None if b is None else F.matmul(back, b)
+        by_key = None if a is None else F.matmul(turned(F, back), a)
+        of_slopes = F.sum(weights * slopes, dim=-1, keepdim=True)
+        of_m = F.sum(weights * m, dim=-1, keepdim=True)
+        by_weights = added(by_weights, m * slopes - m * of_slopes - slopes * of_m)
+    scores = F.softmax_backward(by_weights, weights, dim=-1) * scale
+    by_query, by_key = added(by_query, F.matmul(scores, key)), added(by_key, F.matmul(turned(F, scores), query))
+    return by_grad, by_query, by_key, by_value, None, None, None
+
+
+def turned(F, x):
+    return F.transpose(x, dim0=-1, dim1=-2)
+
+
+def added(a, b):
+    return b if a is None else a if b is None else a + b
+
+
+def sample_attention_backward(d):
+    arrays, attrs = sample_attention(d)
+    return [d.array((2, 2, 3)), *arrays, None, None], attrs
+
+
+@op(promotion="floating", namespace=None, outputs=(True, True, True), joint=attention_backward_grads,
+    sample=sample_attention_backward)
+def attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None, logs: Other = None, *,
+                       scale=1.0, causal=False):
+    """The gradients of `attention` in `query`, `key` and `value`, given its `result` and the logs that it kept."""
+    weights = weights_of(F, query, key, mask, scale, causal)
+    scores = F.softmax_backward(F.matmul(grad, turned(F, value)), weights, dim=-1) * scale
+    return F.matmul(scores, key), F.matmul(turned(F, scores), query), F.matmul(turned(F, weights), grad)
+
+
+@composite(namespace="nn.functional")
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+                                 enable_gqa=False):
+    """``softmax(query @ key.T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, Ev) give (..., L, Ev).
+
+    `attn_mask` broadcasts to (..., L, S): bools, True for what takes part, or floats to add. `is_causal` lets query l
+    see keys 0 to l. `scale` is by default ``1 / sqrt(E)``. With `enable_gqa` there may be fewer heads (dimension -3)
+    of keys and values, each of which serves several of the query. A query that may see no key gives zeros.
+    """
+    check_attention(query, key, value, attn_mask, is_causal)
+    scale = 1 / math.sqrt(max(query.array.shape[-1], 1)) if scale is None else scale
+    heads = query.array.shape
+    if enable_gqa:
+        query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
+    mask = bias = None
+    if not dropout_p and "attention" in query.backend.kernels and is_half(query.array.dtype) and not (
+            attn_mask is not None and attn_mask.needs_grad):
+        out = attention(query, key, value, attn_mask, scale, is_causal)
+        return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
+    if attn_mask is not None:
+        mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)
+    weights = attention_weights(query, key, bias, mask, scale, is_causal)
+    if dropout_p:
+        noise = noise_for(weights, 1 - dropout_p, weights.array.shape)
+        weights = weights * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, weights.backend)
+    out = R.matmul(weights, value)
+    return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
+
+
+def check_attention(query, key, value, attn_mask, is_causal):
+    """RuntimeError for arguments that do not fit together."""
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(f"Expected query, key, and value to all be at least 2 dimensional, but got query: "
+                           f"{query.ndim}D, key: {key.ndim}D, value: {value.ndim}D")
+    if not query.dtype is key.dtype is value.dtype:
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: "
+                           f"{query.dtype}, key.dtype: {key.dtype}, and value.dtype: {value.dtype} instead.")
+    if attn_mask is None:
+        return
+    if is_causal:
+        raise RuntimeError("Explicit attn_mask should not be set when is_causal=True: combine them in the mask")
+    if attn_mask.array.dtype != bool and attn_mask.dtype is not query.dtype:
+        raise RuntimeError(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+                           f"attn_mask.dtype: {attn_mask.dtype} and query.dtype: {query.dtype} instead.")
+
+
+def group_heads(query, key, value, attn_mask):
+    """Heads (..., Hq, L, E) as (..., H, Hq / H, L, E), so that they broadcast against keys and values of H heads."""
+    hq, hk, hv = (x.array.shape[-3] for x in (query, key, value))
+    if hq % hk or hq % hv:
+        raise RuntimeError(f"Number of heads in key and value must divide the number of heads in query: got {hk} and "
+                           f"{hv} for {hq}")
+    if hk != hv:
+        key, value = (x.repeat_interleave(hq // x.array.shape[-3], -3) for x in (key, value))
+        hk = hq
+    shape = query.array.shape
+    if attn_mask is not None and attn_mask.ndim > 2:
+        m = attn_mask.array.shape
+        attn_mask = attn_mask.reshape(*m[:-3], *((hk, -1) if m[-3] != 1 else (1, 1)), *m[-2:])
+    return query.reshape(*shape[:-3], hk, hq // hk, *shape[-2:]), key.unsqueeze(-3), value.unsqueeze(-3), attn_mask
+
+
+# ---- several heads -----------------------------------------------------------------------------------------
+@composite(namespace="nn.functional")
+def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias,
+                                 bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias,
+                                 training=True, key_padding_mask=None, need_weights=True, attn_mask=None,
+                                 use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
+                                 v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
+                                 is_causal=False):
+    """Attention of `num_heads` heads with projections of inputs and output: what `nn.MultiheadAttention` calls.
+
+    `query` (L, N, E), `key` and `value` (S, N, E), or all without N, give (L, N, E) and, if `need_weights`, the
+    weights (N, L, S), or (N, H, L, S) if not `average_attn_weights`, else None. Masks say what does **not** take part
+    (True), or are added: `attn_mask` (L, S) or (N H, L, S), `key_padding_mask` (N, S). `bias_k` and `bias_v` are one
+    more key and value, `add_zero_attn` adds zeros as such, `static_k` and `static_v` (N H, S, E / H) replace the
+    projected ones.
+    """
+    batched = check_heads(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+        key_padding_mask = key_padding_mask if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, n, width = query.array.shape
+    check_widths(key, value, width, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                           "`generate_square_subsequent_mask` to create this mask.")
+    check_mask_types(key_padding_mask, attn_mask)
+    causal = is_causal and key_padding_mask is None and not need_weights
+    attn_mask = None if causal else shaped_mask(attn_mask, query, length, key.array.shape[0], n, num_heads)
+    padding = None if key_padding_mask is None else additive(key_padding_mask, query)
+
+    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight
+    q, k, v = project(query, key, value, weights, in_proj_bias)
+    extra = 0
+    if bias_k is not None or bias_v is not None:
+        if bias_k is None or bias_v is None or static_k is not None or static_v is not None:
+            raise AssertionError("bias_k and bias_v go together, and cannot be added to static keys or values")
+        k, v = cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
+        extra += 1
+    head = width // num_heads
+    q = split_heads(q, n, num_heads, head)
+    k = split_heads(k, n, num_heads, head) if static_k is None else static_heads(static_k, n, num_heads, head)
+    v = split_heads(v, n, num_heads, head) if static_v is None else static_heads(static_v, n, num_heads, head)
+    if add_zero_attn:
+        nothing = zeros(n, num_heads, 1, head, dtype=k.dtype, device=k.device)
+        k, v = cat([k, nothing], 2), cat([v, nothing], 2)
+        extra += 1
+    mask = merge_masks(attn_mask, padding, extra, k.array.shape[2], n)
+    dropout_p = dropout_p if training else 0.0
+    if not need_weights:
+        out, shown = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None
+    else:
+        shown = attention_weights(q, k, mask, None, 1 / math.sqrt(head))
+        if dropout_p:
+            noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
+            shown = shown * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, shown.backend)
+        out = R.matmul(shown, v)
+        shown = shown.mean(1) if average_attn_weights else shown
+    out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)
+    if batched:
+        return out, shown
+    return out.squeeze(1), shown if shown is None else shown.squeeze(0)
+
+
+def check_heads(query, key, value, key_padding_mask, attn_mask, num_heads):
+    """Whether the inputs have a batch dimension; AssertionError unless all of them agree on that."""
+    n = query.ndim
+    if n not in (2, 3):
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
+    kind = "batched (3-D)" if n == 3 else "unbatched (2-D)"
+    if not key.ndim == value.ndim == n:
+        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {n}-D but found {key.ndim}-D and "
+                             f"{value.ndim}-D tensors respectively")
+    if key_padding_mask is not None and key_padding_mask.ndim != n - 1:
+        raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or {n - 1}-D but found "
+                             f"{key_padding_mask.ndim}-D tensor instead")
+    if attn_mask is not None and attn_mask.ndim not in (2, 3):
+        raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                             f"{attn_mask.ndim}-D tensor instead")
+    if attn_mask is not None and n == 2 and attn_mask.ndim == 3:
+        wanted = (num_heads, query.array.shape[0], key.array.shape[0])
+        if attn_mask.array.shape != wanted:
+            raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
+    return n == 3
+
+
+def check_widths(key, value, width, wanted, num_heads, separate):
+    if width != wanted:
+        raise AssertionError(f"was expecting embedding dimension of {wanted}, but got {width}")
+    if width % num_heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if separate and key.array.shape[:2] != value.array.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not separate and key.array.shape != value.array.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+# ---- masks -------------------------------------------------------------------------------------------------
+def check_mask_types(key_padding_mask, attn_mask):
+    for name, mask in (("key_padding_mask", key_padding_mask), ("attn_mask", attn_mask)):
+        if mask is not None and mask.array.dtype != bool and not mask.is_floating_point():
+            raise AssertionError(f"only bool and floating types of {name} are supported, got {mask.dtype}")
+    if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
+        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+                      "instead.", stacklevel=3)
+
+
+def additive(mask, like):
+    """A mask to add: -inf where a bool mask holds, 0 elsewhere."""
+    if mask.array.dtype != bool:
+        return mask
+    xp = like.backend.xp
+    return wrap(xp.where(mask.array, like.array.dtype.type(-xp.inf), like.array.dtype.type(0)), like.backend)
+
+
+def shaped_mask(mask, like, length, source, n, heads):
+    """`attn_mask` as (1, 1, L, S) or (N, H, L, S), to add."""
+    if mask is None:
+        return None
+    wanted = (length, source) if mask.ndim == 2 else (n * heads, length, source)
+    if mask.array.shape != wanted:
+        raise RuntimeError(f"The shape of the {mask.ndim}D attn_mask is {mask.shape}, but should be {wanted}.")
+    mask = additive(mask, like)
+    return mask.reshape(1, 1, length, source) if mask.ndim == 2 else mask.reshape(n, heads, length, source)
+
+
+def merge_masks(mask, padding, extra, source, n):
+    """The sum of both masks, with `extra` keys at the end that are not masked."""
+    if extra and mask is not None:
+        mask = pad(mask, (0, extra))
+    if padding is None:
+        return mask
+    padding = pad(padding, (0, extra)) if extra else padding
+    if padding.array.shape != (n, source):
+        raise AssertionError(f"Expected key_padding_mask shape to be {(n, source)}, but got {padding.shape}")
+    padding = padding.reshape(n, 1, 1, source)
+    return padding if mask is None else mask + padding
+
+
+# ---- projections -------------------------------------------------------------------------------------------
+def project(query, key, value, weights, bias):
+    """Queries, keys and values: by three weights, or by one that holds them all; equal inputs in one product."""
+    if weights.__class__ is tuple:
+        if None in weights:
+            raise AssertionError("use_separate_proj_weight is True but q_proj_weight, k_proj_weight or v_proj_weight "
+                                 "is None")
+        biases = (None, None, None) if bias is None else bias.chunk(3)
+        return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+    if weights is None:
+        raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+    if query is key and key is value:
+        return linear(query, weights, bias).chunk(3, -1)
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights.chunk(3), biases)]
+
+
+def split_heads(x, n, heads, width):
+    """(S, N, H W) as (N, H, S, W)."""
+    return x.reshape(x.array.shape[0], n, heads, width).permute(1, 2, 0, 3)
+
+
+def static_heads(x, n, heads, width):
+    """(N H, S, W) as (N, H, S, W), checked."""
+    if x.array.shape[0] != n * heads or x.array.shape[2] != width:
+        raise AssertionError(f"expecting static keys and values of shape ({n * heads}, S, {width}), but got {x.shape}")
+    return x.reshape(n, heads, -1, width)

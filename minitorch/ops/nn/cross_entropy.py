@@ -1,0 +1,277 @@
+"""The op table, losses over classes: the negative log likelihood and the cross entropy."""
+
+import numpy as np
+
+from ...core.errors import worded
+from ...core.op import Other, composite, op
+from ...core.tensor import wrap
+from ..elementwise.activation import keep
+from ..shapes.shape import count
+from .loss import REDUCTIONS, reduction_of
+from .softmax import exponentials, log_softmax_along
+
+
+# ---- shapes, targets, weights ------------------------------------------------------------------------------
+def class_dim(shape):
+    """The dimension of the classes: 1, or 0 for a single sample (C,)."""
+    return 1 if len(shape) > 1 else 0
+
+
+def check_classes(name, input, target, weight):
+    """Shapes (N, C, *) and (N, *), or (C,) and (); integer targets; weights (C,) of the input's dtype."""
+    a, t = input.shape, target.shape
+    if not a:
+        raise RuntimeError(f"{name}: input must have a dimension of classes, got a 0-d tensor")
+    if target.dtype.kind not in "iu":
+        raise RuntimeError(f"{name}: expected class indices (int64, int32 or uint8), got target of {target.dtype}: "
+                           f"class probabilities must have the shape of the input, {list(a)}")
+    wanted = a[:1] + a[2:] if len(a) > 1 else ()
+    if t != wanted:
+        if len(a) > 1 and t[:1] != a[:1]:
+            raise worded(ValueError(f"Expected input batch_size ({a[0]}) to match target batch_size "
+                                    f"({t[0] if t else 'none: it is 0-d'})."))
+        raise RuntimeError(f"Expected target size {list(wanted)}, got {list(t)}")
+    if weight is None:
+        return
+    if weight.shape != (a[class_dim(a)],):
+        raise RuntimeError(f"weight tensor should be defined either for all {a[class_dim(a)]} classes or no classes "
+                           f"but got weight tensor of shape: {list(weight.shape)}")
+    if weight.dtype != input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype} but found {weight.dtype}: `weight` must have the "
+                           f"dtype of `input`")
+
+
+def select_targets(F, target, ignore_index):
+    """Targets without those to be ignored (0 instead), and a mask of those that count (None if all do)."""
+    if ignore_index < 0 and (not target.size or F.xp.minimum.reduce(target, None) >= 0):
+        return target, None
+    valid = target != ignore_index
+    return (target, None) if valid.all() else (target * valid, valid)
+
+
+def pick(F, input, safe):
+    """`input` at the target classes."""
+    try:
+        if safe.size and F.xp.minimum.reduce(safe, None) < 0:
+            raise IndexError                               # NumPy would count it from the end
+        if input.ndim == 2:
+            return input[F.xp.arange(len(safe)), safe]
+        dim = class_dim(input.shape)
+        return F.xp.take_along_axis(input, F.xp.expand_dims(safe, dim), dim).squeeze(dim)
+    except IndexError:
+        n = input.shape[class_dim(input.shape)]
+        wrong = safe[(safe < 0) | (safe >= n)].reshape(-1)[0]
+        raise IndexError(f"Target {int(wrong)} is out of bounds: class indices go from 0 to {n - 1}") from None
+
+
+def weights_of(F, weight, safe, valid):
+    """The weight of each target, 0 where it does not count; None if all are 1."""
+    if weight is None:
+        return valid
+    return weight[safe] if valid is None else F.keep(weight[safe], valid)
+
+
+def reduce_classes(F, values, weight, safe, valid, reduction):
+    """Weigh the losses of the targets that count, and reduce them; the mean divides by the sum of the weights."""
+    if weight is not None:
+        values = values * weight[safe]
+    if valid is not None:
+        values = F.keep(values, valid)
+    if reduction == "none":
+        return values
+    out = F.xp.add.reduce(values, None)
+    return out if reduction == "sum" else divide(F, out, weight_sum(F, weight, safe, valid))
+
+
+def divide(F, x, n):
+    """``x / n``, NaN for 0 / 0."""
+    return x * F.xp.nan if n.__class__ is int and n == 0 else x / n
+
+
+def weight_sum(F, weight, safe, valid):
+    """What a mean divides by: the weights of the targets that count, or their number."""
+    if weight is None:
+        return safe.size if valid is None else int(F.xp.count_nonzero(valid))
+    return F.xp.add.reduce(weights_of(F, weight, safe, valid), None)
+
+
+# ---- negative log likelihood -------------------------------------------------------------------------------
+def class_sample(d, backward=False):
+    """Inputs for `nll` and `nll_backward`: at least one target counts."""
+    n, c, rest = d.int(1, 3), d.int(2, 4), d.choice([(), (2,)])
+    target = np.arange(n * count(rest)).reshape((n, *rest)) % c
+    attrs = dict(ignore_index=d.choice([-100, 0] if target.size > 1 else [-100]), reduction=d.choice(REDUCTIONS))
+    x = d.array(target.shape if attrs["reduction"] == "none" else ()) if backward else d.array((n, c, *rest))
+    if backward:
+        attrs["shape"] = (n, c, *rest)
+    return [x, target, d.choice([None, d.array((c,), 0.5, 1.5)])], attrs
+
+
+@op(promotion="floating", namespace=None, node_name="NllLossBackward0", sample=class_sample,
+    input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_backward(
+        g, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input_shape))
+def nll(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
+    """``-weight[target] * input[target]`` for log-probabilities (N, C, *) and class indices (N, *)."""
+    check_classes("nll_loss", input, target, weight)
+    safe, valid = select_targets(F, target, ignore_index)
+    return reduce_classes(F, -pick(F, input, safe), weight, safe, valid, reduction)
+
+
+@op(promotion="floating", namespace=None, sample=lambda d: class_sample(d, backward=True),
+    grad=lambda F, g, target, weight, ignore_index, reduction: F.nll(
+        g, target, weight, ignore_index=ignore_index, reduction=reduction))
+def nll_backward(F, grad, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean",
+                 shape=()):
+    """The transpose of `nll`, which is linear: ``-weight[target] * grad`` at the target class, 0 elsewhere."""
+    out = F.xp.zeros(shape, grad.dtype)
+    add_at_targets(F, out, *target_scale(F, grad, target, weight, ignore_index, reduction))
+    return out
+
+
+def target_scale(F, grad, target, weight, ignore_index, reduction):
+    """Minus the derivative of the loss by the log-probability of each target (or of all); and the safe targets."""
+    safe, valid = select_targets(F, target, ignore_index)
+    if reduction == "mean":
+        n = weight_sum(F, weight, safe, valid)
+        grad = grad / n if n != 0 else grad * 0            # no target counts: the loss is NaN, its gradient 0
+    w = weights_of(F, weight, safe, valid)
+    return grad if w is None else grad * w, safe
+
+
+def add_at_targets(F, out, scale, safe):
+    """``out[target] -= scale``."""
+    if out.ndim == 2:
+        out[F.xp.arange(len(safe)), safe] -= scale
+    elif out.ndim == 1:
+        out[safe] -= scale
+    else:
+        index = F.xp.expand_dims(safe, 1)
+        at = F.xp.take_along_axis(out, index, 1) - (F.xp.expand_dims(scale, 1) if scale.ndim else scale)
+        F.xp.put_along_axis(out, index, at, 1)
+
+
+@composite(namespace="nn.functional")
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """``-weight[target] * input[target]``, reduced: the negative log likelihood.
+
+    `input` are log-probabilities (N, C), (C,) or (N, C, d1, ...), `target` class indices (N,), () or (N, d1, ...).
+    Targets equal to `ignore_index` do not count; the mean divides by the sum of the weights of those that do.
+    """
+    return nll(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
+
+
+# ---- cross entropy -----------------------------------------------------------------------------------------
+def cross_entropy_sample(d):
+    [grad, target, weight], attrs = class_sample(d, backward=True)
+    shape = attrs.pop("shape")
+    return [grad, d.array(shape), target, weight, None, None], attrs
+
+
+@op(promotion="floating", namespace=None, node_name="NllLossBackward0", sample=class_sample,
+    keeps=("powers", "totals"),
+    input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.class_entropy_backward(
+        g, input, target, weight, powers, totals, ignore_index=ignore_index, reduction=reduction))
+def class_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
+    """`nll` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
+    check_classes("cross_entropy", input, target, weight)
+    safe, valid = select_targets(F, target, ignore_index)
+    powers, totals, shift = exponentials(F, input, class_dim(input.shape))
+    values = (F.xp.log(totals) + shift).reshape(target.shape) - pick(F, input, safe)
+    return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
+
+
+@op(promotion="floating", namespace=None, sample=cross_entropy_sample,
+    grad=lambda F, g, input, target, weight, ignore_index, reduction: F.nll(
+        off_mean(F, g, input), target, weight, ignore_index=ignore_index, reduction=reduction),
+    input=lambda F, g, grad, input, target, weight, ignore_index, reduction: entropy_curvature(
+        F, g, grad, input, target, weight, ignore_index, reduction))
+def class_entropy_backward(F, grad, input, target: Other, weight: Other = None, powers: Other = None,
+                           totals: Other = None, *, ignore_index=-100, reduction="mean"):
+    """``weight[target] * grad * (softmax(input) - [target])``."""
+    dim = class_dim(input.shape)
+    if powers is None:
+        powers, totals, _ = exponentials(F, input, dim)
+    scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
+    out = powers * ((F.xp.expand_dims(scale, dim) if scale.ndim else scale) / totals)
+    add_at_targets(F, out, scale, safe)
+    return out
+
+
+def off_mean(F, g, input):
+    """`g` less its mean under the softmax of `input`: the derivative of log_softmax in the direction g."""
+    dim = class_dim(input.shape)
+    return g - F.sum(g * F.softmax_along(input, dim=dim), dim=dim, keepdim=True)
+
+
+def entropy_curvature(F, g, grad, input, target, weight, ignore_index, reduction):
+    """The gradient of ``h - softmax * sum(h)``, h that of `nll`, by `input`; only the softmax depends on it."""
+    dim = class_dim(input.shape)
+    h = F.nll_backward(grad, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input.shape)
+    return F.softmax_backward(-g * F.sum(h, dim=dim, keepdim=True), F.softmax_along(input, dim=dim), dim=dim)
+
+
+@composite(namespace="nn.functional")
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):
+    """The negative log likelihood of `target` under the softmax of the logits `input`, reduced.
+
+    `input` is (N, C), (C,) or (N, C, d1, ...). `target` holds class indices (N,), () or (N, d1, ...), or class
+    probabilities in the shape of `input`. Index targets equal to `ignore_index` do not count, `weight` (C,) weighs
+    classes, and `label_smoothing` mixes that share of the uniform distribution into the target. The mean is over
+    the weights of the targets that count; for probabilities over N, d1, ...
+
+    >>> import minitorch
+    >>> minitorch.nn.functional.cross_entropy(minitorch.zeros(1, 4), minitorch.tensor([2]))
+    tensor(1.3863)
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if input.array.shape == target.array.shape and input.array.ndim:
+        return soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    if not label_smoothing:
+        return class_entropy(input, target, weight, ignore_index, reduction)
+    return smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+def check_smoothing(label_smoothing):
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+
+
+def along_classes(weight, input):
+    """The class weights in a shape that broadcasts against `input`."""
+    return weight if input.ndim < 3 else weight.reshape((-1,) + (1,) * (input.ndim - 2))
+
+
+def soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
+    """Cross entropy with class probabilities."""
+    if not target.is_floating_point():
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype}")
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    check_smoothing(label_smoothing)
+    dim = class_dim(input.shape)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
+    terms = log_softmax_along(input, dim) * target
+    if weight is not None:
+        terms = terms * along_classes(weight, input)
+    losses = -terms.sum(dim)
+    return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / losses.numel()
+
+
+def smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
+    """Cross entropy with class indices, of whose weight a part goes to all classes evenly."""
+    check_smoothing(label_smoothing)
+    dim = class_dim(input.shape)
+    logs = log_softmax_along(input, dim)
+    hard = nll(logs, target, weight, ignore_index, reduction)
+    even = -(logs if weight is None else logs * along_classes(weight, input)).sum(dim)
+    backend = input.backend
+    safe, valid = select_targets(backend, target.array, ignore_index)
+    if valid is not None:
+        even = keep(even, wrap(valid, backend))
+    if reduction != "none":
+        even = even.sum()
+    if reduction == "mean":
+        even = even / float(weight_sum(backend, weight if weight is None else weight.array, safe, valid))
+    return hard * (1 - label_smoothing) + even * (label_smoothing / input.shape[dim])

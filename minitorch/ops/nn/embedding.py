@@ -1,0 +1,220 @@
+"""The op table, embeddings: rows of a table looked up by index, singly or in bags."""
+
+import numpy as np
+
+from ...core.graph import written
+from ...core.op import Other, composite, op
+from ...core.tensor import wrap
+
+
+@op(promotion=None, namespace=None, node_name="EmbeddingBackward0",
+    weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
+        g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
+    sample=lambda d: ([d.integers((2, 3), 0, 3), d.array((4, 2))],
+                      dict(padding_idx=-1, scale_grad_by_freq=False)))   # with others it is no derivative
+def take_rows(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
+    """``weight[input]``: indices (*) and a table (V, D) give (*, D)."""
+    if input.dtype.kind not in "iu":
+        raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the scalar types Long, "
+                           f"Int; but got {input.dtype} instead")
+    if weight.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {weight.ndim}-D")
+    if input.size and input.min() < 0:
+        raise IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got {int(input.min())}")
+    try:
+        return weight[input]
+    except IndexError:
+        raise IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got "
+                         f"{int(input.max())}") from None
+
+
+@op(promotion="any", namespace=None,
+    grad=lambda F, g, input, padding_idx, scale_grad_by_freq: F.embedding_gather(
+        g, input, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
+    sample=lambda d: ([d.array((2, 3, 2)), d.integers((2, 3), 0, 3)],
+                      dict(rows=4, padding_idx=d.choice([-1, 1]), scale_grad_by_freq=d.bool())))
+def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_by_freq):
+    """The gradient of the table: each row of `grad` added to the row that it came from."""
+    grad = grad.reshape(-1, grad.shape[-1])
+    index = input.reshape(-1)
+    if scale_grad_by_freq:
+        grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]
+    out = sum_rows(F.xp, index, grad, rows)
+    if padding_idx >= 0:
+        out[padding_idx] = 0
+    return out
+
+
+@op(promotion="any", namespace=None,
+    weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
+        g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
+    sample=lambda d: ([d.array((4, 2)), d.integers((2, 3), 0, 3)],
+                      dict(padding_idx=d.choice([-1, 1]), scale_grad_by_freq=d.bool())))
+def embedding_gather(F, weight, input: Other, *, padding_idx, scale_grad_by_freq):
+    """The transpose of `embedding_backward`: rows of `weight`, 0 for the padding, divided by their frequency."""
+    out = F.xp.take(weight, input, axis=0)
+    if scale_grad_by_freq:
+        out /= F.xp.bincount(input.reshape(-1), minlength=len(weight))[input].astype(out.dtype)[..., None]
+    if padding_idx >= 0:
+        out[input == padding_idx] = 0
+    return out
+
+
+def sum_rows(xp, index, rows, n):
+    """(n, D): the sums of the rows of each index.
+
+    The rows are sorted by index, and the indices by how many rows they have. Then the second rows of all indices that
+    have one are added to their first, the third ones, and so on: `add.reduceat` takes three times as long where rows
+    are few to an index, `add.at` ten times. Where they are many, `add.reduceat` is faster.
+    """
+    out = xp.zeros((n, rows.shape[1]), rows.dtype)
+    if not len(index):
+        return out
+    order = xp.argsort(index, kind="stable")
+    index = index[order]
+    first = xp.ones(len(index), bool)
+    xp.not_equal(index[1:], index[:-1], out=first[1:])
+    start = xp.flatnonzero(first)
+    if len(index) > 8 * len(start):
+        out[index[start]] = xp.add.reduceat(rows[order], start, axis=0)
+        return out
+    counts = xp.diff(start, append=len(index))
+    by_count = xp.argsort(-counts, kind="stable")
+    start, counts = start[by_count], counts[by_count]
+    sums, k = rows[order[start]], 1
+    while True:
+        more = int(xp.count_nonzero(counts > k))           # those with another row come first
+        if not more:
+            break
+        sums[:more] += rows[order[start[:more] + k]]
+        k += 1
+    out[index[start]] = sums
+    return out
+
+
+def renormalise(weight, index, max_norm, norm_type):
+    """Scale down, in place, the rows of the table that are looked up and whose norm exceeds `max_norm`."""
+    xp, table = weight.backend.xp, weight.array
+    used = xp.unique(index)
+    norms = xp.linalg.norm(table[used], norm_type, 1)
+    long = norms > max_norm
+    if long.any():
+        table[used[long]] *= (max_norm / (norms[long] + 1e-7)).astype(table.dtype)[:, None]
+        written(weight, "embedding(max_norm=...)")
+
+
+@composite(namespace="nn.functional")
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows ``weight[input]``: indices (*) into a table (V, D) give (*, D).
+
+    The row `padding_idx` gets no gradient. Rows whose `norm_type` norm exceeds `max_norm` are scaled down in place
+    first. `scale_grad_by_freq` divides a row's gradient by how often it occurs in `input`. `sparse` is accepted and
+    has no effect: gradients are dense. IndexError for an index outside the table.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.array.shape[0]
+        if not -rows <= padding_idx < rows:
+            raise AssertionError(f"Padding_idx must be within num_embeddings: from {-rows} to {rows - 1}, "
+                                 f"got {padding_idx}")
+        padding_idx %= rows
+    if max_norm is not None:
+        renormalise(weight, input.array, max_norm, norm_type)
+    return take_rows(input, weight, padding_idx, scale_grad_by_freq)
+
+
+# ---- bags --------------------------------------------------------------------------------------------------
+@op(promotion="any", namespace=None, input=lambda F, g, bags: F.take_rows(bags, g, padding_idx=-1,
+                                                                       scale_grad_by_freq=False),
+    sample=lambda d: ([d.array((5, 2)), np.sort(d.integers((5,), 0, 2))], dict(n=3)))
+def sum_bags(F, input, bags: Other, *, n):
+    """The sums of the rows of each of `n` bags; `bags` says which one each row is in."""
+    return sum_rows(F.xp, bags, input, n)
+
+
+@composite(namespace="nn.functional")
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                  sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """Sums, means or maxima of the rows of each bag of indices: (B, N), or (N,) with `offsets` (B,), gives (B, D).
+
+    `offsets` says where each bag begins; with `include_last_offset` its last element is where the last bag ends.
+    `per_sample_weights`, shaped as the indices, weigh the rows of a sum. Indices equal to `padding_idx` do not
+    count. An empty bag gives zeros. The other arguments are `embedding`'s.
+    """
+    check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
+    backend = weight.backend
+    index = input.backend.to_host(input.array).reshape(-1)
+    bags, n = bag_numbers(input.array, offsets, include_last_offset)
+    if max_norm is not None:
+        renormalise(weight, index, max_norm, norm_type)
+    if padding_idx is not None:
+        padding_idx %= len(weight.array)
+        kept = np.flatnonzero(index != padding_idx)
+        index, bags = index[kept], bags[kept]
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)[kept]
+    rows = take_rows(wrap(index, backend), weight, -1, scale_grad_by_freq)
+    if mode == "max":
+        return max_bags(rows, bags, n)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    out = sum_bags(rows, wrap(bags, backend), n)
+    if mode == "mean":
+        sizes = np.maximum(np.bincount(bags, minlength=n), 1).astype(weight.array.dtype)
+        out = out / wrap(sizes[:, None], backend)
+    return out
+
+
+def check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse):
+    if per_sample_weights is not None and input.array.shape != per_sample_weights.array.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
+                         f"have the same shape as the input ({input.shape})")
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(f"if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+                         f"length sequences. However, found offsets of type {type(offsets)}")
+    if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
+        raise ValueError(f"offsets has to be a 1D Tensor but got {offsets if offsets is None else offsets.shape}")
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"mode has to be one of sum, mean or max, got {mode!r}")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if mode != "sum" and per_sample_weights is not None:
+        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only "
+                                  f"supported for mode='sum' (got mode='{mode}')")
+
+
+def bag_numbers(index, offsets, include_last_offset):
+    """Which bag each index is in, and the number of bags."""
+    if index.ndim == 2:
+        return np.repeat(np.arange(len(index)), index.shape[1]), len(index)
+    starts = offsets.backend.to_host(offsets.array)
+    starts = starts[:-1] if include_last_offset else starts
+    if include_last_offset and not offsets.array.size:
+        raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                           f"position 0. However, got {int(starts[0])}")
+    if starts.size and starts[-1] > len(index):
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(index)} but got offsets[-1] of "
+                           f"{int(starts[-1])}")
+    return np.searchsorted(starts, np.arange(len(index)), side="right") - 1, len(starts)
+
+
+def max_bags(rows, bags, n):
+    """The largest element of each column in each bag, zeros for an empty bag; the gradient goes to the first one."""
+    x = rows.backend.to_host(rows.array)
+    used, starts = np.unique(bags, return_index=True)
+    if not len(used):
+        return wrap(np.zeros((n, x.shape[1]), x.dtype), rows.backend)
+    largest = np.maximum.reduceat(x, starts, axis=0)
+    places = np.where(x == np.repeat(largest, np.diff([*starts, len(x)]), axis=0), np.arange(len(x))[:, None], len(x))
+    first = np.minimum(np.minimum.reduceat(places, starts, axis=0), len(x) - 1)
+    chosen = rows[first, np.arange(x.shape[1])]
+    return sum_bags(chosen, wrap(used, rows.backend), n)

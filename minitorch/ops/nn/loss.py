@@ -1,0 +1,367 @@
+"""The op table, losses: how far predictions are from targets.
+
+`reduction` is "mean" (the default), "sum" or "none". `size_average` and `reduce` are PyTorch's old spelling of it,
+deprecated there and here. Rows have the reduction built in, so that the most common losses are one node.
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from ...core.call import require_floating
+from ...core.op import Other, composite, op
+from ...core.op import recorded as R
+from ...core.tensor import Tensor
+from ..creation.create import full_like
+from ..shapes.shape import count
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+# ---- reductions --------------------------------------------------------------------------------------------
+def reduction_of(size_average, reduce, reduction):
+    """The reduction that the arguments mean, checked."""
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+                      stacklevel=3)
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction: expected 'mean', 'sum' or 'none'")
+    return reduction
+
+
+def reduced(F, values, reduction):
+    """All values, their sum or their mean, on raw arrays."""
+    if reduction == "none":
+        return values
+    out = F.xp.add.reduce(values, None)
+    return out if reduction == "sum" else out / values.size if values.size else out * F.xp.nan
+
+
+def spread(g, reduction, shape):
+    """The gradient of each value, given that of the reduced result."""
+    return g * (1 / max(count(shape), 1)) if reduction == "mean" else g
+
+
+def check_sizes(name, input, target):
+    """Refuse a broadcast that is hardly ever meant: one that is larger than both, such as (N, 1) against (N,).
+
+    PyTorch warns of every broadcast; here one that only stretches `target` (or `input`) to the other gives the
+    warning, and one that makes every pair of their elements the error.
+    """
+    a, b = input.array.shape, target.array.shape
+    if a == b:
+        return
+    both = np.broadcast_shapes(a, b) if fit(a, b) else None
+    if both is not None and both not in (a, b):
+        raise ValueError(f"{name}: an input of shape {list(a)} and a target of shape {list(b)} would broadcast to "
+                         f"{list(both)}, every element of one against every element of the other. Give both one "
+                         f"shape, as in target.reshape(input.shape) or input.squeeze(-1)")
+    warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
+                  f"will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+                  stacklevel=4)
+
+
+def fit(a, b):
+    """Whether two shapes broadcast against each other."""
+    return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
+
+
+def require_same_size(name, input, target):
+    if input.array.shape != target.array.shape:
+        raise ValueError(f"{name}: target size ({target.shape}) must be the same as input size ({input.shape}), for "
+                         f"example by target.reshape(input.shape)")
+
+
+# ---- differences -------------------------------------------------------------------------------------------
+@op(promotion="common", namespace=None, node_name="MseLossBackward0",
+    input=lambda F, g, input, target, reduction: squared_slope(g, input, target, reduction),
+    target=lambda F, g, input, target, reduction: -squared_slope(g, input, target, reduction),
+    sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], dict(reduction=d.choice(REDUCTIONS))))
+def squared_error(F, input, target, *, reduction):
+    """``(input - target) ** 2``."""
+    difference = float_difference("mse_loss", input, target)
+    if reduction == "none":
+        return difference * difference
+    flat = difference.reshape(-1)
+    out = F.xp.dot(flat, flat)
+    return out if reduction == "sum" else out / flat.size if flat.size else out * F.xp.nan
+
+
+def float_difference(name, input, target):
+    difference = input - target
+    if difference.dtype.kind in "iub":
+        require_floating(name, difference)
+    return difference
+
+
+def squared_slope(g, input, target, reduction):
+    difference = input - target
+    return spread(g * 2, reduction, difference.shape) * difference
+
+
+def bent_sample(d, **attrs):
+    """Inputs whose differences keep away from the kinks at -1, 0 and 1."""
+    input = d.distinct((2, 3))
+    difference = d.distinct((2, 3), 0.1, 0.8) * d.choice([-1, 1, 3])
+    return [input, input + difference], dict(reduction=d.choice(REDUCTIONS), **attrs)
+
+
+@op(promotion="common", namespace=None, node_name="AbsBackward0", sample=bent_sample,
+    input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
+    target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction))
+def absolute_error(F, input, target, *, reduction):
+    """``|input - target|``."""
+    return reduced(F, F.xp.abs(float_difference("l1_loss", input, target)), reduction)
+
+
+def absolute_slope(F, g, input, target, reduction):
+    difference = input - target
+    return spread(g, reduction, difference.shape) * F.sign(difference)
+
+
+@op(promotion="common", namespace=None, node_name="HuberLossBackward0",
+    sample=lambda d: bent_sample(d, delta=1.0, scale=d.choice([1.0, 0.5])),
+    input=lambda F, g, input, target, reduction, delta, scale: bent_slope(
+        F, g, input, target, reduction, delta, scale),
+    target=lambda F, g, input, target, reduction, delta, scale: -bent_slope(
+        F, g, input, target, reduction, delta, scale))
+def bent_error(F, input, target, *, reduction, delta, scale):
+    """``scale`` times: ``d^2 / 2`` where ``|d| <= delta``, elsewhere ``delta (|d| - delta / 2)``; d the difference."""
+    size = F.xp.abs(float_difference("huber_loss", input, target))
+    near = F.xp.minimum(size, delta)
+    return reduced(F, near * (size - near * 0.5) * scale, reduction)
+
+
+def bent_slope(F, g, input, target, reduction, delta, scale):
+    difference = input - target
+    slope = F.hardtanh(difference, min_val=-delta, max_val=delta)
+    return spread(g * scale, reduction, difference.shape) * slope
+
+
+def difference_loss(name, error, input, target, size_average, reduce, reduction, weight=None, **attrs):
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = reduction_of(size_average, reduce, reduction)
+    if input.array.shape != target.array.shape:
+        check_sizes(name, input, target)
+    if weight is None:
+        return error(input, target, reduction=reduction, **attrs)
+    if weight.array.shape != input.array.shape:
+        raise ValueError(f"Weights and input must have the same size: got {list(weight.shape)} and "
+                         f"{list(input.shape)}")
+    values = error(input, target, reduction="none", **attrs) * weight
+    if reduction == "none":
+        return values
+    return values.sum() if reduction == "sum" else values.sum() / weight.sum()
+
+
+@composite(namespace="nn.functional")
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """``weight * (input - target) ** 2``, reduced; a weighted mean divides by the sum of the weights.
+
+    `input` and `target` have one shape. A target that merely broadcasts gives a warning, as in PyTorch. Shapes such
+    as (N, 1) against (N,), which make every pair of elements, raise ValueError: deliberately stricter than PyTorch.
+    """
+    return difference_loss("mse_loss", squared_error, input, target, size_average, reduce, reduction, weight)
+
+
+@composite(namespace="nn.functional")
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """``weight * |input - target|``, reduced; shapes and weights as in `mse_loss`."""
+    return difference_loss("l1_loss", absolute_error, input, target, size_average, reduce, reduction, weight)
+
+
+@composite(namespace="nn.functional")
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """``d^2 / (2 beta)`` where ``|d| < beta``, elsewhere ``|d| - beta / 2``, reduced; ``d = input - target``.
+
+    Shapes as in `mse_loss`. With `beta` 0 it is `l1_loss`. Source: R. Girshick, "Fast R-CNN", 2015.
+    """
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta: got {beta}")
+    if beta == 0:
+        return difference_loss("smooth_l1_loss", absolute_error, input, target, size_average, reduce, reduction)
+    return difference_loss("smooth_l1_loss", bent_error, input, target, size_average, reduce, reduction,
+                           delta=beta, scale=1 / beta)
+
+
+@composite(namespace="nn.functional")
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """``d^2 / 2`` where ``|d| < delta``, elsewhere ``delta (|d| - delta / 2)``, times `weight`, reduced.
+
+    ``d = input - target``; shapes as in `mse_loss`; the mean is over all elements, weighted or not. Source: P. Huber,
+    "Robust Estimation of a Location Parameter", 1964.
+    """
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss does not support non-positive values for delta: got {delta}")
+    if weight is None:
+        return difference_loss("huber_loss", bent_error, input, target, None, None, reduction, delta=delta, scale=1.0)
+    values = difference_loss("huber_loss", bent_error, input, target, None, None, "none", weight, delta=delta,
+                             scale=1.0)
+    return reduce_tensor(values, reduction)
+
+
+# ---- binary classification ---------------------------------------------------------------------------------
+@op(promotion="common", namespace=None, node_name="BinaryCrossEntropyWithLogitsBackward0",
+    input=lambda F, g, input, target, weight, pos_weight, reduction: logits_slope(
+        F, g, input, target, weight, pos_weight, reduction),
+    target=lambda F, g, input, target, weight, pos_weight, reduction: target_slope(
+        F, g, input, target, weight, pos_weight, reduction),
+    sample=lambda d: ([d.array((2, 3)), d.array((2, 3), 0, 1), d.choice([None, d.array((3,), 0.5, 2)]),
+                       d.choice([None, d.array((3,), 0.5, 2)])], dict(reduction=d.choice(REDUCTIONS))))
+def logits_loss(F, input, target, weight: Other = None, pos_weight: Other = None, *, reduction="mean"):
+    """``-weight * (pos_weight * target * log(p) + (1 - target) * log(1 - p))``, p the sigmoid of `input`.
+
+    Computed as ``(1 - target) input + softplus(-input)``, the latter times ``1 + (pos_weight - 1) target``.
+    """
+    xp = F.xp
+    softplus = xp.log1p(xp.exp(-xp.abs(input))) - xp.minimum(input, 0)
+    if pos_weight is not None:
+        softplus *= 1 + (pos_weight - 1) * target
+    values = (1 - target) * input + softplus
+    return reduced(F, values if weight is None else values * weight, reduction)
+
+
+def logits_slope(F, g, input, target, weight, pos_weight, reduction):
+    """``sigmoid(input) - target``, with a `pos_weight` the same with the positive term weighted."""
+    p = F.sigmoid(input)
+    slope = p - target if pos_weight is None else (1 - target) * p - pos_weight * target * (1 - p)
+    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+
+
+def target_slope(F, g, input, target, weight, pos_weight, reduction):
+    slope = -input
+    if pos_weight is not None:
+        slope = slope - (pos_weight - 1) * F.log(F.sigmoid(input))
+    slope = slope + target * 0.0
+    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+
+
+@composite(namespace="nn.functional")
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+                                     pos_weight=None):
+    """The binary cross entropy of ``sigmoid(input)`` and `target`, without overflow.
+
+    `weight` multiplies each element's loss, `pos_weight` the term of the positive class; both broadcast.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    require_same_size("binary_cross_entropy_with_logits", input, target)
+    return logits_loss(input, target, weight, pos_weight, reduction)
+
+
+@op(promotion="common", namespace=None, node_name="BinaryCrossEntropyBackward0",
+    input=lambda F, g, input, target, weight, reduction: probability_slope(F, g, input, target, weight, reduction),
+    target=lambda F, g, input, weight, reduction: spread(
+        g if weight is None else g * weight, reduction, input.shape) * (F.log(1 - input) - F.log(input)),
+    sample=lambda d: ([d.array((2, 3), 0.1, 0.9), d.array((2, 3), 0, 1), d.choice([None, d.array((2, 3), 0.5, 2)])],
+                      dict(reduction=d.choice(REDUCTIONS))))
+def probability_loss(F, input, target, weight: Other = None, *, reduction="mean"):
+    """``-weight * (target * log(input) + (1 - target) * log(1 - input))``, each logarithm at least -100."""
+    xp = F.xp
+    if input.size and not (input.min() >= 0 and input.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1: these are probabilities; for logits "
+                           "there is binary_cross_entropy_with_logits")
+    values = (target - 1) * xp.maximum(xp.log1p(-input), -100) - target * xp.maximum(xp.log(input), -100)
+    return reduced(F, values if weight is None else values * weight, reduction)
+
+
+def probability_slope(F, g, input, target, weight, reduction):
+    """``(input - target) / (input (1 - input))``."""
+    slope = (input - target) / F.clamp((1 - input) * input, 1e-12)
+    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+
+
+@composite(namespace="nn.functional")
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """``-weight * (target * log(input) + (1 - target) * log(1 - input))`` for probabilities, reduced.
+
+    `input` and `target` have one shape, `weight` broadcasts to it. Logarithms are at least -100.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    require_same_size("binary_cross_entropy", input, target)
+    if weight is not None and weight.array.shape != input.array.shape:
+        weight = weight.expand(input.array.shape)
+    return probability_loss(input, target, weight, reduction)
+
+
+# ---- distributions -----------------------------------------------------------------------------------------
+def reduce_tensor(values, reduction):
+    """All values, their sum or their mean, on tensors."""
+    return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
+
+
+@op(promotion="common", namespace=None, node_name="KlDivBackward0",
+    input=lambda F, g, target: -g * target,
+    target=lambda F, g, input, target: g * (F.log(target) + 1 - input),
+    sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.1, 1)], {}))
+def divergence(F, input, target):
+    """``target * (log(target) - input)``, 0 times log(0) being 0."""
+    logs = F.xp.log(F.xp.where(target == 0, 1, target))
+    return target * (logs - input)
+
+
+@composite(namespace="nn.functional")
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence ``target * (log(target) - input)``, `input` being log-probabilities.
+
+    With `log_target`, `target` are log-probabilities too. Reductions: also "batchmean", the sum over the number of
+    rows, which is the divergence's definition; "mean" divides by the number of elements, and warns.
+    """
+    if reduction == "batchmean":
+        values = kl_terms(input, target, log_target).sum()
+        return values / input.array.shape[0] if input.array.ndim else values
+    reduction = reduction_of(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
+                      stacklevel=2)
+    return reduce_tensor(kl_terms(input, target, log_target), reduction)
+
+
+def kl_terms(input, target, log_target):
+    return R.exp(target) * (target - input) if log_target else divergence(input, target)
+
+
+@composite(namespace="nn.functional")
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
+                     reduction="mean"):
+    """Negative log likelihood of a Poisson distribution: ``exp(input) - target * input``, reduced.
+
+    If not `log_input`: ``input - target * log(input + eps)``. `full` adds Stirling's approximation of
+    ``log(target!)``, ``target log(target) - target + log(2 pi target) / 2``, where the target is greater than 1.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    loss = R.exp(input) - target * input if log_input else input - target * R.log(input + eps)
+    if full:
+        stirling = target * R.log(target) - target + 0.5 * R.log(2 * math.pi * target)
+        loss = loss + R.where(target > 1, stirling, 0.0)
+    return reduce_tensor(loss, reduction)
+
+
+@composite(namespace="nn.functional")
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Negative log likelihood of normal distributions: ``(log(var) + (input - target)^2 / var) / 2``, reduced.
+
+    The variance, a number or a tensor in the shape of `input`, of it without the last dimension or with one of size
+    1, is raised to `eps` where it is smaller; its gradient is not affected by that. `full` adds ``log(2 pi) / 2``.
+    Source: D. Nix and A. Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
+    """
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not valid")
+    if not isinstance(var, Tensor):
+        var = full_like(input, var)
+    if var.array.size and var.array.min() < 0:
+        raise ValueError("var has negative entry/entries")
+    a, v = input.array.shape, var.array.shape
+    if v != a:
+        if a[:-1] == v:
+            var = var.unsqueeze(-1)
+        elif len(v) != len(a) or [n for m, n in zip(a, v) if m != n] != [1]:
+            raise ValueError(f"var is of incorrect size: {list(v)} for an input of shape {list(a)}")
+    raised = var.detach().clamp_min(eps)
+    var = var + (raised - var.detach())
+    loss = 0.5 * (R.log(var) + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return reduce_tensor(loss, reduction)

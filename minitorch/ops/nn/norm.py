@@ -1,0 +1,386 @@
+"""The op table, normalisation: mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
+
+layer_norm and rms_norm standardise each row, batch_norm each channel of a batch, group_norm groups of channels and
+instance_norm each channel of each sample. See `standardise` for the mathematics and the kernels.
+"""
+
+from ...backends.cpu.blocks import ones
+from ...core.dtypes import finfo
+from ...core.graph import written
+from ...core.op import Other, composite, op, publish
+from ...core.tensor import wrap
+from ..shapes.shape import count
+from .channels import normalise, normalise_backward
+from .pad import pad
+from .standardise import (
+    batch_dims,
+    dots,
+    fold,
+    folding,
+    kept_shape,
+    project,
+    project_channels,
+    room,
+    standardise_curvature,
+    standardise_folded,
+    standardised,
+)
+
+
+# ---- scaled and shifted ------------------------------------------------------------------------------------
+def by_channel(ndim, dims):
+    """Whether weights belong to channels (C,); otherwise to the last dimensions, which are those standardised."""
+    return dims == batch_dims(ndim) and ndim > 1
+
+
+def broad(F, x, ndim, dims):
+    """Weights in a shape that broadcasts."""
+    if ndim == 2 or not by_channel(ndim, dims):
+        return x
+    return F.reshape(x, shape=(-1,) + (1,) * (ndim - 2))
+
+
+def affine_grads(F, g, needs, input, weight, y, r, dims, eps, centred):
+    """The rule of both norms below: gradients of input, weight and bias."""
+    how = dict(dims=dims, eps=eps, centred=centred)
+    g = g[0] if g.__class__ in (tuple, list) else g
+    if not needs[1] and not needs[2] and not by_channel(g.ndim, dims):
+        g = g if weight is None else g * broad(F, weight, g.ndim, dims)
+        return F.standardise_backward(g, input, y, r, **how), None, None
+    dx, dw, db = F.affine_backward(g, input, weight, y, r, **how)
+    return dx, dw if needs[1] else None, db
+
+
+def affine_curvature(F, g, needs, grad, input, weight, dims, eps, centred):
+    """The rule of `affine_backward`: with ``dx = J(w grad)``, ``dw = sum(y grad)``, ``db = sum(grad)``."""
+    how = dict(dims=dims, eps=eps, centred=centred)
+    a, b, c = g
+    w = 1.0 if weight is None else broad(F, weight, grad.ndim, dims)
+    b, c = (x if x is None else broad(F, x, grad.ndim, dims) for x in (b, c))
+    by_grad = by_input = by_weight = None
+    if a is not None:
+        ja = F.standardise_backward(a, input, None, None, **how)
+        by_grad, by_input = ja * w, standardise_curvature(F, a, grad * w, input, how)
+        by_weight = over_samples(F, grad * ja, dims) if needs[2] else None
+    if b is not None:
+        y = F.standardise(input, None, None, **how)
+        by_grad = total(by_grad, b * y)
+        by_input = total(by_input, F.standardise_backward(b * grad, input, None, None, **how))
+    if c is not None:
+        by_grad = total(by_grad, c + grad * 0.0)
+    return by_grad, by_input, by_weight
+
+
+def total(x, y):
+    return y if x is None else x + y
+
+
+def over_samples(F, x, dims):
+    """The sum that a weight's gradient is: over all but `dims`, or over all but the channels."""
+    last = tuple(range(x.ndim - len(dims), x.ndim))
+    return F.sum(x, dim=tuple(range(last[0])) if dims == last else dims) if dims != last or last[0] else x
+
+
+def affine_sample(d, backward=False):
+    dims = d.choice([(1, 2), (0, 2)])
+    shape, size = (2, 3, 2), (3, 2) if dims == (1, 2) else (3,)
+    weights = [d.choice([None, d.array(size)])]
+    inputs = [d.array(shape), d.array(shape), *weights] if backward else [d.array(shape), *weights, d.choice(
+        [None, d.array(size)])]
+    return inputs, dict(dims=dims, eps=0.1, centred=d.bool())
+
+
+@op(promotion="floating", namespace=None, outputs=(True, True, True), joint=affine_curvature,
+    sample=lambda d: affine_sample(d, backward=True))
+def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
+    """The gradients of input, weight and bias of ``standardise(input) * weight + bias``."""
+    if y is None or r is None:
+        y, r = standardised(F, input, dims, eps, centred)
+    order, sizes = folding(input, dims)
+    out, dx = room(F, input, order, sizes)
+    g, r = fold(grad, order, sizes), r.reshape(-1)
+    if y.ndim < input.ndim:                                # the mean of each channel, from `batch_normalise`
+        return out, *normalise_backward(F, dx, g, fold(input, order, sizes), weight, y, r)
+    y = fold(y, order, sizes)
+    if by_channel(grad.ndim, dims):
+        return out, *project_channels(F, dx, g, y, r if weight is None else r * weight, centred)
+    project(F, dx, g, y, r, centred, weight if weight is None else weight.reshape(-1))
+    shape = [grad.shape[d] for d in dims]
+    dw, db = F.xp.einsum("bd,bd->d", g[0], y[0]), F.xp.dot(ones(F.xp, sizes[1], g.dtype), g[0])
+    return out, dw.reshape(shape), db.reshape(shape)
+
+
+# ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
+def layer_normalise_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    """`layer_normalise` without what it keeps: everything happens in the result's memory."""
+    order, sizes = folding(input, dims)
+    out, z = room(F, input, order, sizes)
+    weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
+    standardise_folded(F, z, input.reshape(sizes), eps, centred, None if weight is bias is None else z, weight, bias)
+    return out
+
+
+@op(promotion="floating", namespace=None, node_name="NativeLayerNormBackward0", keeps=("y", "r"), joint=affine_grads,
+    lean=layer_normalise_lean,
+    sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
+                      dict(dims=(1, 2), eps=0.1, centred=d.bool())))
+def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    """``standardise(input) * weight + bias`` over the last dimensions."""
+    order, sizes = folding(input, dims)
+    (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
+    weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
+    r, _, _ = standardise_folded(F, y, input.reshape(sizes), eps, centred, z, weight, bias)
+    return out, kept, r.reshape(kept_shape(input.shape, dims))
+
+
+@composite(namespace="nn.functional")
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance over the last dimensions.
+
+    `normalized_shape` is the size of these dimensions, and the shape of `weight` and `bias`. Source: J. Ba et al.,
+    "Layer Normalization", 2016.
+    """
+    dims = last_dims(input, normalized_shape, weight, bias)
+    return layer_normalise(input, weight, bias, dims, eps)
+
+
+@composite(namespace="nn.functional")
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """``x / sqrt(mean(x^2) + eps) * weight``, the mean over the last dimensions, whose sizes `normalized_shape` are.
+
+    `eps` is by default the machine epsilon of the dtype. Source: B. Zhang and R. Sennrich, "Root Mean Square Layer
+    Normalization", 2019.
+    """
+    dims = last_dims(input, normalized_shape, weight)
+    return layer_normalise(input, weight, None, dims, finfo(input.dtype).eps if eps is None else eps, False)
+
+
+def last_dims(input, normalized_shape, *parameters):
+    """The dimensions that `normalized_shape` stands for; RuntimeError unless all shapes agree."""
+    shape = tuple(normalized_shape) if normalized_shape.__class__ is not int else (normalized_shape,)
+    sizes, k = input.array.shape, len(shape)
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                           "element, but got normalized_shape = []")
+    for x in parameters:
+        if x is not None and x.array.shape != shape:
+            raise RuntimeError(f"Expected weight and bias to be of the same shape as normalized_shape, but got a "
+                               f"parameter of shape {list(x.shape)} and normalized_shape = {list(shape)}")
+    if sizes[-k:] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, "
+                           f"{', '.join(map(str, shape))}], but got input of size{list(sizes)}")
+    return tuple(range(len(sizes) - k, len(sizes)))
+
+
+# ---- batch_norm --------------------------------------------------------------------------------------------
+@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", outputs=(True, False, False),
+    keeps=("y", "r"), joint=affine_grads,
+    sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
+                       d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
+def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
+
+    It keeps the mean (C,) in place of y, from which `affine_backward` finds y again.
+    """
+    order, sizes = folding(input, dims)
+    (out, z), x = room(F, input, order, sizes), fold(input, order, sizes)
+    mean, var, r = normalise(F, z, x, weight, bias, eps)
+    return (out, mean, var), mean, r
+
+
+def fixed_grads(F, g, needs, input, weight, mean, r):
+    """The rule of `fixed_normalise`."""
+    dims = batch_dims(g.ndim)
+    r = broad(F, r, g.ndim, dims)
+    dx = dw = db = None
+    if needs[0]:
+        dx = g * (r if weight is None else r * broad(F, weight, g.ndim, dims))
+    if needs[1]:
+        dw = F.dot_channels(g, (input - broad(F, mean, g.ndim, dims)) * r)
+    if needs[2]:
+        db = F.sum(g, dim=dims)
+    return dx, dw, db, None, None
+
+
+@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+    sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
+                       d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
+def fixed_normalise(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):
+    """``(input - mean) r weight + bias`` by channel, with statistics that do not depend on the input."""
+    scale = r if weight is None else r * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    dims = batch_dims(input.ndim)
+    out = input * broad(F, scale, input.ndim, dims)
+    out += broad(F, shift, input.ndim, dims)
+    return out
+
+
+def update_running(running, value, momentum, name):
+    """``running = (1 - momentum) * running + momentum * value``, in place."""
+    if running is not None:
+        running.array *= 1 - momentum
+        running.array += (momentum * value).astype(running.array.dtype)
+        written(running, name)
+
+
+@composite(namespace="nn.functional")
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` by channel, for (N, C) or (N, C, *).
+
+    In training, mean and variance are those of the batch, and `running_mean` and `running_var` (if given) move
+    towards them by the share `momentum` (the variance with n - 1); otherwise these two are used. Source: S. Ioffe
+    and C. Szegedy, "Batch Normalization", 2015.
+    """
+    x = input.array
+    if training and x.ndim > 1 and x.size == x.shape[1]:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if not x.size:
+        return empty_affine(input, weight, bias)
+    check_channels("batch_norm", input, running_mean, running_var, weight, bias)
+    if not training:
+        return with_running(input, running_mean, running_var, weight, bias, eps)
+    out, mean, var = batch_normalise(input, weight, bias, batch_dims(x.ndim), eps)
+    n = x.size // x.shape[1]
+    update_running(running_mean, mean.array, momentum, "batch_norm")
+    update_running(running_var, var.array * (n / (n - 1)), momentum, "batch_norm")
+    return out
+
+
+def with_running(input, running_mean, running_var, weight, bias, eps):
+    if running_mean is None or running_var is None:
+        raise RuntimeError("Expected running_mean and running_var to be defined when not training: pass them, or "
+                           "training=True")
+    r = wrap(1 / input.backend.xp.sqrt(running_var.array + eps), input.backend)
+    return fixed_normalise(input, weight, bias, running_mean, r)
+
+
+def empty_affine(input, weight, bias):
+    """An empty input times the first weight plus the first bias, so that these are part of the graph."""
+    out = input.clone()
+    out = out if weight is None else out * weight[0]
+    return out if bias is None else out + bias[0]
+
+
+def check_channels(name, input, running_mean, running_var, weight, bias):
+    if input.array.ndim < 2:
+        raise RuntimeError(f"{name} expects (N, C) or (N, C, *), got an input of shape {list(input.shape)}")
+    c = input.array.shape[1]
+    for what, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if x is not None and x.array.size != c:
+            raise RuntimeError(f"{what} should contain {c} elements not {x.array.size}: one for each channel")
+
+
+# ---- by groups and by instances ----------------------------------------------------------------------------
+def group_grads(F, g, needs, input, weight, y, r, groups, eps):
+    """The rule of `group_normalise`: rows of groups are standardised, channels are scaled."""
+    dims, rows = batch_dims(g.ndim), (g.shape[0], groups, -1)
+    dx = dw = db = None
+    if needs[0]:
+        scaled = g if weight is None else g * broad(F, weight, g.ndim, dims)
+        dx = F.reshape(F.standardise_backward(F.reshape(scaled, shape=rows), F.reshape(input, shape=rows), y, r,
+                                              dims=(2,), eps=eps, centred=True), shape=g.shape)
+    if needs[1]:
+        found = F.standardise(F.reshape(input, shape=rows), y, r, dims=(2,), eps=eps, centred=True)
+        dw = F.dot_channels(g, F.reshape(found, shape=g.shape))
+    if needs[2]:
+        db = F.sum(g, dim=dims)
+    return dx, dw, db
+
+
+@op(promotion="floating", namespace=None, node_name="NativeGroupNormBackward0", keeps=("y", "r"), joint=group_grads,
+    sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
+                       d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
+def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
+    """Each group of channels standardised, then each channel times its weight plus its bias."""
+    x = input.reshape(input.shape[0], groups, -1)
+    y, r = standardised(F, x, (2,), eps, True)
+    out, dims = y.reshape(input.shape), batch_dims(input.ndim)
+    out = out * (1 if weight is None else broad(F, weight, input.ndim, dims))
+    if bias is not None:
+        out += broad(F, bias, input.ndim, dims)
+    return out, y, r
+
+
+@op(promotion="same", namespace=None, sample=lambda d: ([d.array((2, 3, 2)), d.array((2, 3, 2))], {}),
+    a=lambda F, g, b: broad(F, g, b.ndim, batch_dims(b.ndim)) * b,
+    b=lambda F, g, a: broad(F, g, a.ndim, batch_dims(a.ndim)) * a)
+def dot_channels(F, a, b):
+    """``sum(a * b)`` over all but the channels: (N, C, *) twice to (C,)."""
+    order, sizes = folding(a, batch_dims(a.ndim))
+    return dots(F.xp, fold(a, order, sizes), fold(b, order, sizes))
+
+
+def scale_channels(x, weight, bias):
+    """``x * weight + bias`` by channel."""
+    wide = (-1,) + (1,) * (x.ndim - 2)
+    x = x if weight is None else x * weight.reshape(wide)
+    return x if bias is None else x + bias.reshape(wide)
+
+
+@composite(namespace="nn.functional")
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance over each of `num_groups` groups of channels.
+
+    `input` is (N, C, *); `weight` and `bias` are (C,). Source: Y. Wu and K. He, "Group Normalization", 2018.
+    """
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    n, c = shape[:2]
+    if num_groups <= 0 or c % num_groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of "
+                           f"shape {list(shape)} and num_groups={num_groups}")
+    if n * c // num_groups * count(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    check_channels("group_norm", input, None, None, weight, bias)
+    if not input.array.size:
+        return scale_channels(input.clone(), weight, bias)
+    return group_normalise(input, weight, bias, num_groups, eps)
+
+
+@composite(namespace="nn.functional")
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
+                  momentum=0.1, eps=1e-5):
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, mean and variance of each channel of each sample (N, C, *).
+
+    Not `use_input_stats`: those of `running_mean` and `running_var`, which otherwise move towards the batch's means
+    of them by the share `momentum`. Source: D. Ulyanov et al., "Instance Normalization", 2016.
+    """
+    shape = input.array.shape
+    check_channels("instance_norm", input, running_mean, running_var, weight, bias)
+    if not use_input_stats:
+        return with_running(input, running_mean, running_var, weight, bias, eps)
+    n = count(shape[2:])
+    if n == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if running_mean is not None or running_var is not None:
+        x = input.array.reshape(1, shape[0] * shape[1], n)
+        _, mean, var = standardise_folded(input.backend, input.backend.xp.empty_like(x), x, eps, True)
+        update_running(running_mean, mean.reshape(shape[:2]).mean(0), momentum, "instance_norm")
+        update_running(running_var, var.reshape(shape[:2]).mean(0) * (n / (n - 1)), momentum, "instance_norm")
+    if not input.array.size:
+        return scale_channels(input.clone(), weight, bias)
+    return group_normalise(input, weight, bias, shape[1], eps)
+
+
+@composite(namespace="nn.functional")
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """``x / (k + alpha * mean of x^2 over `size` neighbouring channels) ** beta``, zeros beyond the ends; (N, C, *).
+
+    Source: A. Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks", 2012.
+    """
+    if input.array.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if not input.array.size:
+        return input
+    squares = input * input
+    sides = (0, 0) * (input.ndim - 2) + (size // 2, (size - 1) // 2)
+    sums = pad(squares, sides).unfold(1, size, 1).sum(-1)
+    means = sums / size if input.is_floating_point() else sums // size
+    return input / (means * alpha + k) ** beta
+
+
+for call in (layer_norm, group_norm, rms_norm):
+    publish(call, call.__name__, method=False)

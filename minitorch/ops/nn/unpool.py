@@ -1,0 +1,123 @@
+"""The op table, relatives of pooling: `max_unpool`, which puts maxima back, and windows placed at random."""
+
+import numpy as np
+
+from ...core.op import Other, op
+from .pool import adaptive_size, max_with_indices, rows
+from .windows import for_ranks, spread
+
+
+@for_ranks("max_unpool{}d", 1, 2, 3)
+def max_unpool_nd(n):
+    def max_unpool_of_rank(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        """The maxima `input` back at their `indices` (as `max_pool` returns them) in zeros of shape {shape}.
+
+        The size is that of the smallest input which such a pooling could have come from, unless `output_size` names
+        another; if two maxima share a place, one of them is kept.
+        """
+        name = f"max_unpool{n}d"
+        kernel = spread(kernel_size, n, "kernel_size", name)
+        stride = kernel if stride is None else spread(stride, n, "stride", name)
+        padding = spread(padding, n, "padding", name)
+        if indices.shape != input.shape:
+            raise RuntimeError(f"{name}: Expected shape of indices to be same as that of the input tensor "
+                               f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        if input.ndim not in (n + 1, n + 2):
+            raise RuntimeError(f"{name}: Input to {name} should be a {n + 1}d or {n + 2}d Tensor, but got {input.ndim} "
+                               f"dimensions")
+        size = unpooled_size(name, n, input, kernel, stride, padding, output_size)
+        return put_last(input, indices, size)
+    return max_unpool_of_rank
+
+
+def unpooled_size(name, n, input, kernel, stride, padding, output_size):
+    least = [(m - 1) * s + k - 2 * p for m, k, s, p in zip(input.shape[-n:], kernel, stride, padding)]
+    if output_size is None:
+        return tuple(least)
+    wanted = tuple(output_size)[2:] if len(output_size) == n + 2 else tuple(output_size)
+    if len(wanted) != n:
+        raise ValueError(f"{name}: output_size should be a sequence containing {n} or {n + 2} elements, but it has a "
+                         f"length of '{len(output_size)}'")
+    if any(not m - s < w < m + s for m, s, w in zip(least, stride, wanted)):
+        raise ValueError(f"{name}: invalid output_size {list(wanted)}: each size must be less than a stride "
+                         f"{list(stride)} away from {least}")
+    return wanted
+
+
+@op(promotion=None, namespace=None,
+    sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 1], [1, 2, 4]])], dict(size=(5,))),
+    input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
+def put_last(F, input, indices: Other, *, size):
+    """Zeros with `input` written at `indices`, places in the last dimensions of `size` laid out in one row."""
+    xp, places = F.xp, int(np.prod(size))
+    if indices.dtype != "int64":
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+    if indices.size and not (0 <= indices.min() and indices.max() < places):
+        raise RuntimeError(f"Found an invalid max index: {indices.max()} (output volumes are of size {size})")
+    lead = indices.shape[:indices.ndim - len(size)]
+    out = xp.zeros((*lead, places), input.dtype)
+    xp.put_along_axis(out, rows(indices, len(size)), rows(input, len(size)), -1)
+    return out.reshape(*lead, *size)
+
+
+# ---- fractional max pooling --------------------------------------------------------------------------------
+def fractional(n, input, kernel_size, output_size, output_ratio, samples):
+    """The maxima, and their indices, of overlapping windows placed at random (Graham 2014, "Fractional Max-Pooling").
+
+    With u in [0, 1) and ``a = (size - kernel) / (out - 1)``, window i begins at ``floor((i + u) a) - floor(u a)``, the
+    last one at ``size - kernel``.
+    """
+    name = f"fractional_max_pool{n}d"
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+    kernel, sizes = spread(kernel_size, n, "kernel_size", name), input.shape[-n:]
+    if output_size is None:
+        ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+        if len(ratio) != n:
+            raise ValueError(f"{name} requires output_ratio to either be a single number or {n} of them, got {ratio}")
+        output_size = tuple([int(m * r) for m, r in zip(sizes, ratio)])
+    out = adaptive_size(name, n, input, output_size)
+    if any(o < 1 or o + k - 1 > m for m, k, o in zip(sizes, kernel, out)):
+        raise RuntimeError(f"{name}: kernel {list(kernel)} and output size {list(out)} are too large for an input of "
+                           f"size {list(sizes)}")
+    lead = input.shape[:-n]
+    if samples is None:
+        from ..creation.random import rand
+        samples = rand(lead[0] if len(lead) == 2 else 1, lead[-1], n, dtype=input.dtype, device=input.device)
+    u = samples.backend.to_host(samples.array).reshape(*lead, n)
+    u = u[..., ::-1] if n == 2 else u                      # PyTorch draws (W, H) but (D, H, W)
+    tables = [starts(u[..., i], m, k, o)[..., None] + np.arange(k)
+              for i, (m, k, o) in enumerate(zip(sizes, kernel, out))]
+    return max_with_indices(input, tuple(tables))
+
+
+def starts(u, size, kernel, out):
+    """Where the windows of each plane begin: `u` (*planes) to (*planes, out)."""
+    first = np.full((*u.shape, out), size - kernel, "int64")
+    if out > 1:
+        alpha = u.dtype.type(size - kernel) / u.dtype.type(out - 1)
+        i = np.arange(out - 1, dtype=u.dtype)
+        first[..., :-1] = ((i + u[..., None]) * alpha).astype("int64") - (u[..., None] * alpha).astype("int64")
+    return first
+
+
+@for_ranks("fractional_max_pool{}d", 2, 3)
+def fractional_max_pool_nd(n):
+    def fractional_max_pool_of_rank(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
+                                    _random_samples=None):
+        """The maxima of windows of {shape} placed at random: `output_size` of them, or `output_ratio` times the size.
+
+        `_random_samples` (N, C, spatial dimensions) in [0, 1) decides the places; it is drawn if not given.
+        """
+        found = fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+        return found if return_indices else found[0]
+    return fractional_max_pool_of_rank
+
+
+@for_ranks("fractional_max_pool{}d_with_indices", 2, 3)
+def fractional_max_pool_nd_with_indices(n):
+    def fractional_max_pool_of_rank(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
+                                    _random_samples=None):
+        """The maxima of windows of {shape} placed at random, and where they stand: see `fractional_max_pool2d`."""
+        return fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+    return fractional_max_pool_of_rank

@@ -1,0 +1,93 @@
+"""The op table, norms of vectors: over some dimensions or all, and what is built on them."""
+
+from ...core.op import composite, op
+from ...core.registry import FUNCTIONS
+from ..shapes.view import dim_of
+from .reduce import axes, count, restore, sum_of_squares
+
+INF = float("inf")
+
+
+def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
+    """``sign(x) |x|^(p-1) norm^(1-p)``; 0 at elements that are 0, where there is no derivative for small p."""
+    every = tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    g, out = restore(F, g, dim, keepdim, shape), restore(F, out, dim, keepdim, shape)
+    if ord == 2:
+        return input * (g / F.where(out == 0, INF, out))
+    if ord == 0:
+        return F.sign(input) * (g * 0.0)
+    if ord == 1:
+        return F.sign(input) * g
+    if ord in (INF, -INF):                                 # in equal parts to the elements that attain it
+        at = F.to_dtype(F.abs(input) == out, dtype=g.dtype)
+        return F.sign(input) * at * (g / F.sum(at, dim=every, keepdim=True))
+    size = F.where(input == 0, 1.0, F.abs(input))
+    scale = F.pow(out if ord < 1 else F.where(out == 0, 1.0, out), 1 - ord)
+    return F.sign(input) * F.pow(size, ord - 1) * (g * scale)
+
+
+@op(promotion="any", namespace="linalg", sample=lambda d: norm_sample(d),
+    x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
+def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
+    """``sum(|x|^ord) ^ (1 / ord)`` over `dim`; for inf and -inf the extremes of ``|x|``, for 0 how many are not 0.
+
+    Its gradient at a vector of zeros is 0.
+    """
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{x.dtype}: convert it first, as in x.float()")
+    xp, dim = F.xp, axes(x, dim)
+    if not x.size and (ord < 0 or ord == INF) and count(x.shape, dim) == 0:
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation "
+                           f"does not have an identity")
+    if ord == 2:
+        if dim is None and not keepdim and x.flags.forc:
+            flat = x.ravel("K")
+            return xp.sqrt(xp.dot(flat, flat))
+        return xp.sqrt(sum_of_squares(xp, x, dim, keepdim))
+    if ord == 0:
+        return xp.add.reduce(x != 0, dim, x.dtype, None, keepdim)
+    size = xp.abs(x)
+    if ord in (INF, -INF):
+        return (xp.maximum if ord > 0 else xp.minimum).reduce(size, dim, None, None, keepdim)
+    if ord == 1:
+        return xp.add.reduce(size, dim, None, None, keepdim)
+    return xp.add.reduce(size ** ord, dim, None, None, keepdim) ** (1 / ord)
+
+
+def norm_sample(d):
+    return [d.distinct((2, 3), -1.9, 2.3)], dict(ord=d.choice([2, 1, 0, 3, 1.5, 0.5, -1, INF, -INF]), keepdim=d.bool(),
+                                      dim=d.choice([None, 0, -1, (0, 1)]))
+
+
+@composite(out=True)
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
+    if p == "nuc":
+        dim = tuple(range(-2, 0)) if dim is None else dim
+        return FUNCTIONS["linalg", "matrix_norm"].call(input, "nuc", dim, keepdim, dtype=dtype)
+    if p != "fro" and isinstance(p, str):
+        raise RuntimeError(f"norm(): only 'fro', 'nuc' and numbers are norms, got {p!r}")
+    return vector_norm(input, 2 if p == "fro" or p is None else p, dim, keepdim, dtype)
+
+
+@composite
+def dist(input, other, p=2):
+    """The `p`-norm of ``input - other``."""
+    return vector_norm(input - other, p)
+
+
+@composite(inplace=True, out=True)
+def renorm(input, p, dim, maxnorm):
+    """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"renorm(): expected a floating point tensor, got {input.dtype.name}")
+    if p <= 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported, got p={p}")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input.array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
+    d = dim_of(input, dim)
+    size = vector_norm(input, p, tuple([i for i in range(input.array.ndim) if i != d]), True)
+    return input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)

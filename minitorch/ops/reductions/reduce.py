@@ -1,0 +1,173 @@
+"""The op table, reductions over dimensions: sums, means, products, counts.
+
+`dim` is an int, a tuple of ints, or None for all dimensions; with `keepdim` the reduced dimensions stay, as size 1.
+Extremes are in `extreme.py`, norms in `norms.py`, what needs an order in `sort.py`, running sums in `cumulative.py`.
+"""
+
+from ...backends.cpu.blocks import column_sums, is_matrix, row_sums
+from ...core.op import composite, op
+
+
+# ---- dimensions --------------------------------------------------------------------------------------------
+def axes(x, dim):
+    """`dim` as NumPy takes it: a list as a tuple, no dims as all of them, dimension 0 of a number as none."""
+    if dim is None or (dim.__class__ is int and x.ndim):
+        return dim
+    dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)
+    if not dims:
+        return None
+    n = max(x.ndim, 1)
+    for d in dims:
+        if not -n <= d < n:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
+    if len({d % n for d in dims}) < len(dims):
+        raise RuntimeError(f"dim {max(dims, key=[d % n for d in dims].count)} appears multiple times in the list of "
+                           f"dims {list(dims)}")
+    return tuple([d % n for d in dims]) if x.ndim else None
+
+
+def size_along(x, dim):
+    """The size along one dimension, 1 for a number; IndexError if there is no such dimension."""
+    n = max(x.ndim, 1)
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return x.shape[dim] if x.ndim else 1
+
+
+def sum_of_squares(xp, x, dim, keepdim):
+    """The sum of ``x * x`` over `dim`: along rows a product of matrices, which needs no array of squares."""
+    if dim.__class__ is int and x.ndim and dim in (-1, x.ndim - 1) and x.strides[-1] == x.itemsize and x.shape[-1] > 16:
+        out = (x[..., None, :] @ x[..., None])[..., 0]
+        return out if keepdim else out[..., 0]
+    return xp.add.reduce(x * x, dim, None, None, keepdim)
+
+
+def restore(F, g, dim, keepdim, shape):
+    """`g` with the reduced dimensions back in place, as size 1."""
+    if keepdim or dim is None or not shape or dim == () or dim == []:
+        return g
+    dims = {d % len(shape) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    return F.reshape(g, shape=tuple([1 if i in dims else n for i, n in enumerate(shape)]))
+
+
+def spread(F, g, dim, keepdim, shape):
+    """The gradient of a sum: `g` repeated along the reduced dimensions."""
+    return F.expand(restore(F, g, dim, keepdim, shape), size=shape)
+
+
+def count(shape, dim):
+    """How many elements are reduced to one."""
+    n = 1
+    if dim is None or dim == () or dim == []:
+        dim = range(len(shape))
+    for d in dim if isinstance(dim, (tuple, list, range)) else (dim,):
+        n *= shape[d] if shape else 1
+    return n
+
+
+def add_up(F, x, dim, keepdim):
+    """The sum over `dim` of floats.
+
+    Over the first or the last dimension of many contiguous numbers it is a product with ones, three times as fast; not
+    over more than 8,192, as NumPy adds long rows in pairs, which is more exact.
+    """
+    n = x.ndim
+    if dim.__class__ is int and n > 1 and x.size >= 2048 and F.block is not None and is_matrix(x):
+        if dim in (-1, n - 1) and x.shape[-1] <= 8192:
+            out = row_sums(F.xp, x.reshape(-1, x.shape[-1]))
+            return out.reshape(*x.shape[:-1], 1) if keepdim else out if n == 2 else out.reshape(x.shape[:-1])
+        if dim in (0, -n) and len(x) <= 8192:
+            out = column_sums(F.xp, x.reshape(len(x), -1))
+            return out.reshape(1, *x.shape[1:]) if keepdim else out if n == 2 else out.reshape(x.shape[1:])
+    return F.xp.add.reduce(x, dim, None, None, keepdim)
+
+
+# ---- sums and means ----------------------------------------------------------------------------------------
+@op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
+def sum(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The sum over `dim`. Integers and bools are summed in int64."""
+    kind = input.dtype.kind
+    kept = None if kind == "f" or kind == "c" else "int64"
+    if dim is not None:
+        dim = axes(input, dim)
+    elif not keepdim and kept is None:                     # into an array, as the sum of all would come as a number
+        return F.xp.add.reduce(input, None, None, F.xp.empty((), input.dtype), False)
+    return F.xp.add.reduce(input, dim, kept, None, keepdim) if kept else add_up(F, input, dim, keepdim)
+
+
+@op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(
+    F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
+def mean(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
+    if input.dtype.kind not in "fc":
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
+                           f"complex dtype. Got: {input.dtype}; use x.float().mean() or mean(dtype=...)")
+    if dim is not None:
+        dim = axes(input, dim)
+    total = add_up(F, input, dim, keepdim)
+    n = count(input.shape, dim)
+    if total.__class__ is F.ndarray:
+        total /= n if n else float("nan")
+        return total
+    return total / total.dtype.type(n) if n else total * float("nan")
+
+
+# ---- without NaN -------------------------------------------------------------------------------------------
+@op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: (
+    spread(F, g, dim, keepdim, input_shape) * (input == input)))
+def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
+    return F.sum(F.xp.where(input == input, input, input.dtype.type(0)), dim=dim, keepdim=keepdim)
+
+
+@composite(out=True)
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{input.dtype.name}: convert it first, as in x.float().nanmean()")
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(input == input, dim, keepdim)
+
+
+@op()
+def count_nonzero(F, input, *, dim=None):
+    """How many elements are not zero, over `dim`; NaN is not zero."""
+    return F.xp.count_nonzero(input, axes(input, dim))
+
+
+# ---- products ----------------------------------------------------------------------------------------------
+def products_of_others(F, x, dim):
+    """For each element the product of all others along `dim`, without dividing: those before it times those after."""
+    before = F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1)
+    x = F.flip_dims(x, dims=(dim,))
+    return before * F.flip_dims(F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1), dims=(dim,))
+
+
+def product_slope(F, g, input, dim, keepdim, shape):
+    if not shape:
+        return g
+    if dim is None:
+        flat = products_of_others(F, F.reshape(input, shape=(-1,)), 0)
+        return F.reshape(g * flat, shape=shape)
+    return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
+
+
+@op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
+    F, g, input, dim, keepdim, input_shape))
+def prod(F, input, *, dim=None, keepdim=False, dtype=None):
+    """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
+    kind = input.dtype.kind
+    return F.xp.multiply.reduce(input, axes(input, dim), None if kind == "f" or kind == "c" else "int64", None, keepdim)
+
+
+# ---- in logarithms -----------------------------------------------------------------------------------------
+@op(promotion="float", input=lambda F, g, input, out, dim, keepdim, input_shape: (
+    restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
+def logsumexp(F, input, *, dim, keepdim=False):
+    """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. Of nothing it is -inf."""
+    xp, dim = F.xp, axes(input, dim)
+    top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
+    top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
+    out = xp.asarray(input - top)
+    out = xp.log(xp.add.reduce(xp.exp(out, out=out), dim, None, None, keepdim))
+    return out + (top if keepdim else top.reshape(out.shape))

@@ -1,0 +1,143 @@
+"""The op table, statistics: variance, standard deviation, covariance."""
+
+import warnings
+
+from ...core.op import composite, op
+from .reduce import axes, count, mean, restore, sum_of_squares
+
+
+def settings(dim, unbiased, correction):
+    """The dims and the correction, from PyTorch's two spellings; ``x.var(False)`` means ``unbiased=False``."""
+    if dim.__class__ is bool:
+        dim, unbiased = None, dim
+    if correction is None:
+        return dim, 1 if unbiased is None else int(unbiased)
+    if unbiased is not None:
+        raise TypeError("var() and std() take unbiased or correction, not both: unbiased=False is correction=0")
+    return dim, correction
+
+
+def centred(xp, input, dim):
+    """The elements less their mean over `dim`."""
+    total = xp.add.reduce(input, dim, None, None, True)
+    total /= count(input.shape, dim) or 1
+    return input - total
+
+
+def variance(F, name, input, dim, unbiased, keepdim, correction):
+    if input.dtype.kind not in "f":
+        raise RuntimeError(f"{name} only support floating point dtypes, not {input.dtype}: convert it first, as in "
+                           f"x.float().{name}()")
+    dim, correction = settings(dim, unbiased, correction)
+    dim = axes(input, dim)
+    n = count(input.shape, dim) - correction
+    if n <= 0:
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+                      f"factor (input numel divided by output numel).", stacklevel=4)
+    out = sum_of_squares(F.xp, centred(F.xp, input, dim), dim, keepdim)
+    return out / out.dtype.type(max(n, 0))
+
+
+def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
+    """``2 (x - mean) / (n - correction)``; without degrees of freedom infinite, and NaN at the mean itself."""
+    dim, correction = settings(dim, unbiased, correction)
+    every = tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    g = restore(F, g, dim, keepdim, shape)
+    n = count(shape, dim) - correction
+    d = input - F.mean(input, dim=every, keepdim=True)
+    return g * F.where(d == 0, float("nan"), float("inf")) if n <= 0 else g * (2 / n) * d
+
+
+@op(promotion="any", sample=lambda d: variance_sample(d),
+    input=lambda F, g, input, dim, unbiased, keepdim, correction, input_shape: variance_slope(
+        F, g, input, dim, unbiased, keepdim, correction, input_shape))
+def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
+    """The variance over `dim`: ``((x - mean) ** 2).sum() / (n - correction)``; `correction` is 1 by default.
+
+    ``unbiased=False`` is another spelling of ``correction=0``. In two passes, so that no digits cancel.
+    """
+    return variance(F, "var", input, dim, unbiased, keepdim, correction)
+
+
+@op(promotion="any", sample=lambda d: variance_sample(d),
+    input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
+        F, g / F.where(out == 0, float("inf"), 2 * out), input, dim, unbiased, keepdim, correction, input_shape))
+def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
+    """The standard deviation over `dim`, the square root of `var`. Its gradient at 0 is 0."""
+    return F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
+
+
+def variance_sample(d):
+    return [d.array((2, 3))], dict(dim=d.choice([None, 0, 1, (0, 1), -1]), correction=d.choice([None, 0, 1]),
+                                   keepdim=d.bool())
+
+
+@composite(method=False, out=True)
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance and the mean over `dim`, as a pair."""
+    return var(input, dim, unbiased, keepdim, correction), mean(input, settings(dim, unbiased, correction)[0], keepdim)
+
+
+@composite(method=False, out=True)
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation and the mean over `dim`, as a pair."""
+    return std(input, dim, unbiased, keepdim, correction), mean(input, settings(dim, unbiased, correction)[0], keepdim)
+
+
+# ---- between variables -------------------------------------------------------------------------------------
+@composite
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariances of the rows of `input`, (N, D) to (N, N): each column is one observation of N variables.
+
+    `fweights`, integers, says how often each observation was made, `aweights` how much it weighs; `correction` as in
+    `var`.
+    """
+    if input.array.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with "
+                           f"{input.array.ndim} dimensions")
+    if input.array.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = input.reshape(1, -1) if input.array.ndim < 2 else input
+    weights = observation_weights(rows.array.shape[1], fweights, aweights)
+    total = rows.array.shape[1] if weights is None else weights.sum()
+    if weights is not None and total == 0:
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    mean = ((rows if weights is None else rows * weights).sum(1) / total).unsqueeze(1)
+    n = total - correction
+    if aweights is not None and correction != 0:
+        n = total - correction * (weights * aweights).sum() / total
+    if n <= 0:
+        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+                      "observations.", stacklevel=3)
+        n = n * 0
+    centred = rows - mean
+    weighted = centred if weights is None else centred * weights
+    return (centred @ weighted.T / n).squeeze()
+
+
+def observation_weights(n, fweights, aweights):
+    """The two kinds of weights multiplied, or None; RuntimeError where they do not fit `n` observations."""
+    for name, w, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "fV")):
+        if w is None:
+            continue
+        if w.array.ndim > 1 or w.array.size != n:
+            raise RuntimeError(f"cov(): expected {name} to have one weight for each of the {n} observations, got shape "
+                               f"{list(w.array.shape)}")
+        if w.array.dtype.kind not in kinds:
+            raise RuntimeError(f"cov(): expected {name} to have {'integral' if kinds == 'iu' else 'floating point'} "
+                               f"dtype but got {name} with {w.dtype.name} dtype")
+        if (w.array < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+    if fweights is None or aweights is None:
+        return aweights if fweights is None else fweights
+    return fweights * aweights
+
+
+@composite
+def corrcoef(input):
+    """The correlations of the rows of `input`, (N, D) to (N, N): their covariances over their standard deviations."""
+    c = cov(input)
+    if c.array.ndim == 0:
+        return c / c
+    scale = c.diagonal().sqrt()
+    return (c / scale.unsqueeze(1) / scale).clamp(-1, 1)

@@ -1,0 +1,169 @@
+"""Other dtypes and devices: `to` and its short forms."""
+
+from ...autograd.function import Function
+from ...core import dtypes
+from ...core.device import device as Device
+from ...core.device import get
+from ...core.dtypes import as_np
+from ...core.inplace import inplace
+from ...core.op import composite, method
+from ...core.storage import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ...core.tensor import Tensor, wrap
+from ..creation import create
+from ..indexing.index import as_number
+from .shape import clone, copy_contiguous, to_dtype
+
+
+@method
+def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
+    """This tensor with another dtype or on another device; itself if it is already there (unless `copy`).
+
+    Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
+    """
+    flags = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            other = arg
+        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+            dtype = arg
+        elif isinstance(arg, (str, Device)) or arg.__class__ is int:
+            device = arg
+        elif isinstance(arg, bool):                        # non_blocking, copy
+            flags.append(arg)
+        elif arg is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(arg).__name__}), but "
+                            f"expected a dtype, a device or a tensor")
+    copy = copy or flags[1:] == [True]
+    non_blocking = non_blocking or flags[:1] == [True]
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    out = self
+    if device is not None:
+        backend = get(device)
+        if backend is not self.backend:
+            out = to_backend(out, backend, non_blocking)
+    if dtype is not None:
+        found = as_np(dtype)
+        if found != out.array.dtype:
+            out = cast(out, found)
+    if memory_format is not None:
+        out = in_format(out, memory_format)
+    return clone(self) if copy and out is self else out
+
+
+def in_format(x, memory_format):
+    """`x` with its elements in the order that `memory_format` asks for; itself if they are."""
+    if memory_format is preserve_format or x.is_contiguous(memory_format=memory_format):
+        return x
+    if memory_format in (channels_last, channels_last_3d):
+        rank = 4 if memory_format is channels_last else 5
+        if x.array.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+        inner = range(2, rank)
+        return copy_contiguous(x.permute(0, *inner, 1)).permute(0, rank - 1, *range(1, rank - 1))
+    return copy_contiguous(x)
+
+
+def cast(x, found):
+    """`x` in a NumPy dtype; a result that is no float has no gradient."""
+    if found.kind not in "fV" or not x.needs_grad:
+        return wrap(x.array.astype(found), x.backend)
+    return to_dtype(x, dtype=found)
+
+
+class ToBackend(Function):
+    """A copy on another device; the gradient comes back to the first."""
+
+    @staticmethod
+    def forward(ctx, x, backend, non_blocking):
+        ctx.source = x.backend
+        return wrap(backend.from_backend(x.array, x.backend, non_blocking), backend)
+
+    @staticmethod
+    def backward(ctx, g):
+        return ToBackend.apply(g, ctx.source, False), None, None
+
+
+def to_backend(x, backend, non_blocking=False):
+    return ToBackend.apply(x, backend, non_blocking)
+
+
+def short_form(name, dtype):
+    def convert(self, memory_format=None):
+        return to(self, dtype=dtype, memory_format=memory_format)
+    convert.__name__, convert.__doc__ = name, f"This tensor as {dtype.name}: ``to({dtype})``."
+    return method(convert)
+
+
+for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble"):
+    short_form(name, getattr(dtypes, name))
+short_form("char", dtypes.int8)
+short_form("byte", dtypes.uint8)
+
+
+@method
+def cpu(self, memory_format=None):
+    """This tensor in the processor's memory; itself if it is there."""
+    return to(self, device="cpu")
+
+
+@method
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """This tensor on a CUDA device (the current one by default)."""
+    return to(self, device="cuda" if device is None else device, non_blocking=non_blocking)
+
+
+@method
+def type_as(self, other):
+    """This tensor in the dtype of `other`."""
+    return to(self, dtype=other.dtype)
+
+
+@method(name="type")
+def type_(self, dtype=None, non_blocking=False):
+    """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
+    names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
+             "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+             "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
+    if dtype is None:
+        return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{names[self.dtype.name]}Tensor"
+    if isinstance(dtype, str):
+        dtype = {f"torch.{word}Tensor": getattr(dtypes, d) for d, word in names.items()}[dtype]
+    return to(self, dtype=dtype)
+
+
+@composite(public_name="clone")
+def clone_in(input, *, memory_format=None):
+    """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
+    `memory_format` asks for another.
+    """
+    if memory_format is None or memory_format is preserve_format:
+        return clone(input)
+    return copy_contiguous(input) if memory_format is contiguous_format else in_format(clone(input), memory_format)
+
+
+zero_ = method(inplace("zero", create.zero), name="zero_")
+
+
+@method
+def fill_(self, value):
+    """Fill this tensor with a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        if value.array.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
+                               f"dimensions.")
+    else:
+        value = wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend)
+    return copy_(self, value)
+
+
+@method
+def copy_(self, other, non_blocking=False):
+    """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
+    if not isinstance(other, Tensor):
+        other = create.tensor(other)
+    return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
+                                                                     non_blocking=non_blocking))
+
+
+_copy = inplace("copy", create.copy)

@@ -1,0 +1,254 @@
+"""The op table, shapes: views that rearrange a tensor's dimensions without moving its elements, and copies.
+
+A view's rule is its transpose: the op that puts the gradient back where the view took the value from.
+"""
+
+from operator import index
+
+from ...backends.cpu.blocks import column_sums, is_matrix
+from ...core.dtypes import float64
+from ...core.errors import worded
+from ...core.op import method, op
+
+
+def ints(sizes):
+    """The sizes given as ``f(2, 3)`` or ``f((2, 3))``, as a tuple of ints."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    for n in sizes:
+        if n.__class__ is not int:
+            break
+    else:
+        return sizes if sizes.__class__ is tuple else tuple(sizes)
+    try:
+        return tuple([index(n) for n in sizes])
+    except TypeError as error:
+        raise TypeError(f"sizes must be ints, got {sizes!r}: {error}") from None
+
+
+# ---- broadcasting ------------------------------------------------------------------------------------------
+@op(namespace=None, promotion="any", input=lambda F, g, input_shape: F.expand(g, size=input_shape),
+    sample=lambda d: ([d.array((2, 3, 1, 2))], dict(shape=d.choice([(3, 1, 2), (1, 3, 1, 1), (2,), (2, 3, 1, 2)]))))
+def sum_to(F, input, *, shape):
+    """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
+    lead = input.ndim - len(shape)
+    if lead and shape and input.shape[lead:] == shape and is_matrix(input):
+        if len(shape) == 1:
+            return column_sums(F.xp, input.reshape(-1, *shape))
+        return column_sums(F.xp, input.reshape(-1, count(shape))).reshape(shape)
+    axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
+    whole = None if input.dtype.kind in "fc" else "int64"
+    return F.xp.add.reduce(input, axes, whole, keepdims=True).reshape(shape)
+
+
+@op(view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),
+    sample=lambda d: ([d.array((2, 1, 3))], dict(size=d.choice([(2, 4, 3), (4, 2, -1, 3), (2, 1, 3)]))))
+def expand(F, input, *, size):
+    """A view with dimensions of size 1 repeated to `size`, without copying; -1 keeps a size."""
+    lead = len(size) - input.ndim
+    if lead < 0:
+        raise RuntimeError(f"expand({list(input.shape)}, size={list(size)}): the number of sizes provided "
+                           f"({len(size)}) must be greater or equal to the number of dimensions in the tensor "
+                           f"({input.ndim})")
+    shape, strides = [], []
+    for i, n in enumerate(size):
+        old, step = (input.shape[i - lead], input.strides[i - lead]) if i >= lead else (1, 0)
+        if n == -1 and i < lead or n < -1:
+            raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                               f"dimension {i}")
+        if n not in (-1, old) and old != 1:
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "
+                               f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: "
+                               f"{list(input.shape)}")
+        shape.append(old if n == -1 else n)
+        strides.append(step if n in (-1, old) else 0)
+    return F.strided(input, shape, strides)
+
+
+@method(name="expand")
+def expand_method(self, *args, size=None, implicit=False):
+    """A view with dimensions of size 1 repeated to the given sizes, without copying; -1 keeps a size."""
+    return expand(self, ints(args) if size is None else ints((size,)))
+
+
+# ---- the same elements, another shape ----------------------------------------------------------------------
+@op(view=True, method=False, node_name="ViewBackward0",
+    input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
+    sample=lambda d: ([d.array((2, 3, 2))], dict(shape=d.choice([(-1,), (3, 4), (1, 2, 3, 2), (6, -1)]))))
+def reshape(F, input, *, shape):
+    """`input` with another shape: a view where the strides allow it, otherwise a copy. One size may be -1."""
+    try:
+        out = input.reshape(shape)
+    except ValueError:
+        raise worded(RuntimeError(why_not(input.size, shape))) from None
+    if out.shape != shape and min(shape, default=0) < -1:  # NumPy takes any negative size for -1
+        raise worded(RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}: one size may be -1"))
+    return out
+
+
+def why_not(n, shape):
+    """Why `n` elements cannot have this shape."""
+    if shape.count(-1) > 1:
+        return f"only one dimension can be inferred, got shape {list(shape)}"
+    if n == 0 and 0 in shape:
+        return (f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+                f"-1 can be any value and is ambiguous")
+    return f"shape '{list(shape)}' is invalid for input of size {n}"
+
+
+@method(name="reshape")
+def reshape_method(self, *args, shape=None):
+    """This tensor with another shape: a view where the strides allow it, otherwise a copy. One size may be -1."""
+    return reshape(self, ints(args) if shape is None else ints((shape,)))
+
+
+@op(view=True, input=lambda F, g, dim0, dim1: F.transpose(g, dim0=dim0, dim1=dim1),
+    aliases=("swapdims",), sample=lambda d: ([d.array((2, 3, 4))], dict(dim0=d.int(-3, 2), dim1=d.int(-3, 2))))
+def transpose(F, input, *, dim0, dim1):
+    """A view with two dimensions swapped."""
+    return input.swapaxes(dim0, dim1) if input.ndim else input[...]
+
+
+@op(view=True, method=False, input=lambda F, g, dims: F.permute(g, dims=inverse(dims)),
+    sample=lambda d: ([d.array((2, 3, 4))], dict(dims=d.choice([(2, 0, 1), (-1, 1, 0), (0, 1, 2)]))))
+def permute(F, input, *, dims):
+    """A view with the dimensions in the order `dims`."""
+    if len(dims) != input.ndim:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                           f"of the desired ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to "
+                           f"len(dims) = {len(dims)}".replace("(sparse_coo)", ""))
+    return input.transpose(dims)
+
+
+def inverse(dims):
+    """The order that undoes `dims`."""
+    out = [0] * len(dims)
+    for i, d in enumerate(dims):
+        out[d] = i
+    return tuple(out)
+
+
+@method(name="permute")
+def permute_method(self, *args, dims=None):
+    """A view with the dimensions in the order `dims`."""
+    return permute(self, ints(args) if dims is None else ints((dims,)))
+
+
+@op(view=True, input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
+    sample=lambda d: ([d.array((2, 3))], dict(dim=d.int(-3, 2))))
+def unsqueeze(F, input, *, dim):
+    """A view with a dimension of size 1 inserted at `dim`."""
+    return F.xp.expand_dims(input, dim)
+
+
+# ---- copies and casts --------------------------------------------------------------------------------------
+@op(namespace=None, input=lambda F, g: g)
+def clone(F, input):
+    """A copy of `input` with memory of its own, in the order of `input`'s memory."""
+    return input.copy("K")
+
+
+@op(namespace=None, node_name="CloneBackward0", input=lambda F, g: g)
+def copy_contiguous(F, input):
+    """A copy of `input` with memory of its own, in the order of the indices."""
+    return input.copy("C")
+
+
+@op(namespace=None, input=lambda F, g, input_dtype: F.to_dtype(g, dtype=input_dtype), node_name="ToCopyBackward0",
+    sample=lambda d: ([d.array()], dict(dtype=float64)))
+def to_dtype(F, input, *, dtype):
+    """`input` cast to another dtype."""
+    return input.astype(dtype)
+
+
+# ---- any view at all ---------------------------------------------------------------------------------------
+def some_place(d):
+    """A view of an array of shape (3, 4), for samples."""
+    return dict(size=(2, 2), stride=d.choice([(1, 2), (4, 1), (1, 1)]), storage_offset=d.int(0, 3),
+                layout=((3, 4), (4, 1), 0))
+
+
+@op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
+        g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
+def as_strided(F, input, *, size, stride, storage_offset, layout):
+    """A view of `input`'s memory by shape, strides and offset, in elements; `layout` is that of `input` itself."""
+    return F.of_memory(input, size, stride, storage_offset)
+
+
+@op(namespace=None, sample=lambda d: ([d.array((2, 2))], some_place(d)),
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_take(
+        g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
+def as_strided_add(F, input, *, size, stride, storage_offset, layout):
+    """Zeros of `layout`'s shape with `input` added where `as_strided` would read: its transpose."""
+    take = places(F.xp, size, stride, storage_offset, layout)
+    flat = F.xp.bincount(take.ravel() + 1, weights=input.ravel(), minlength=count(layout[0]) + 1)[1:]
+    return flat.astype(input.dtype).reshape(layout[0])
+
+
+@op(namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
+        g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
+def as_strided_take(F, input, *, size, stride, storage_offset, layout):
+    """What `as_strided` reads from an `input` laid out in memory by `layout`, whatever its own layout."""
+    take = places(F.xp, size, stride, storage_offset, layout)
+    padded = F.xp.concatenate([F.xp.zeros(1, input.dtype), input.ravel()])
+    return padded[take + 1]
+
+
+@op(namespace=None, sample=lambda d: ([d.array((3, 4)), d.array((2, 2))], dict(
+        size=(2, 2), stride=d.choice([(1, 2), (4, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_zero(
+        g, size=size, stride=stride, storage_offset=storage_offset, layout=layout),
+    src=lambda F, g, size, stride, storage_offset, layout: F.as_strided_take(
+        g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
+def as_strided_scatter(F, input, src, *, size, stride, storage_offset, layout):
+    """A copy of `input` with the piece that `as_strided` would read replaced by `src`."""
+    take = places(F.xp, size, stride, storage_offset, layout)
+    out = input.ravel().copy() if input.flags.c_contiguous else input.ravel()
+    inside = take >= 0
+    out[take[inside]] = src[inside]
+    return out.reshape(input.shape)
+
+
+@op(namespace=None, sample=lambda d: ([d.array((3, 4))], dict(
+        size=(2, 2), stride=d.choice([(1, 2), (4, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_zero(
+        g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
+def as_strided_zero(F, input, *, size, stride, storage_offset, layout):
+    """A copy of `input` with zeros where `as_strided` would read."""
+    take = places(F.xp, size, stride, storage_offset, layout)
+    out = input.ravel().copy() if input.flags.c_contiguous else input.ravel()
+    out[take[take >= 0]] = 0
+    return out.reshape(input.shape)
+
+
+def count(shape):
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+def positions(xp, size, stride, offset):
+    """The place in memory of each element of a tensor, in elements."""
+    out = xp.full(size, offset, dtype="int64")
+    for i, (n, step) in enumerate(zip(size, stride)):
+        out += (xp.arange(n) * step).reshape((n,) + (1,) * (len(size) - i - 1))
+    return out
+
+
+def places(xp, size, stride, offset, layout):
+    """For each element that `as_strided` reads, its place in the input (flat); -1 for memory outside the input."""
+    read, held = positions(xp, size, stride, offset), positions(xp, *layout)
+    table = xp.full(max(read.max(initial=-1), held.max(initial=-1)) + 1, -1, dtype="int64")
+    table[held.ravel()] = xp.arange(held.size)
+    return table[read]
+
+
+@method
+def contiguous(input, memory_format=None):
+    """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
+    if memory_format is not None:
+        return input.to(memory_format=memory_format)
+    return input if input.array.flags.c_contiguous else copy_contiguous(input)
