@@ -12,7 +12,7 @@ import linecache
 from .core.op import Op
 from .core.registry import OPS
 
-__all__ = ["formula", "rule_text", "rules_of", "explain", "shown_name"]
+__all__ = ["formula", "rule_text", "rules_of", "explain"]
 
 
 def formula(call):
@@ -32,20 +32,6 @@ def formula(call):
     width = max((len(x) for x in rules), default=0)
     return "\n".join([f"{call.__name__}: {first_line(row)}",
                       *[f"  d {x.ljust(width)} = {text}" for x, text in rules.items()]])
-
-
-# Rows whose own name says less than that of the function they are the work of.
-SHOWN = {"class_entropy": "cross_entropy", "squared_error": "mse_loss", "absolute_error": "l1_loss", "join": "cat",
-         "bent_error": "smooth_l1_loss", "logits_loss": "binary_cross_entropy_with_logits", "contract": "einsum",
-         "probability_loss": "binary_cross_entropy", "to_dtype": "to", "keep": "masked", "reshape_view": "view",
-         "standardise": "batch_norm", "layer_normalise": "layer_norm", "batch_normalise": "batch_norm",
-         "group_normalise": "group_norm", "add_normalise": "add_layer_norm", "take_rows": "embedding",
-         "stack_pieces": "stack", "slice_view": "slice"}
-
-
-def shown_name(row):
-    """What a row is called in pictures: its public name, or that of the function it is the work of."""
-    return SHOWN.get(row.name) or row.name.removesuffix("_along").removesuffix("_of").removesuffix("_views")
 
 
 def first_line(thing):

@@ -28,6 +28,16 @@ def test_a_run_of_elementwise_calls_is_one_kernel():
     assert compiled.source.count("Fused(F") == 1 and "np.exp" not in compiled.source
 
 
+def test_ops_with_a_functor_join_it():
+    def f(x):
+        return F.softplus(x, 2.0, 5.0) * F.logsigmoid(x) + torch.erf(x) - F.leaky_relu(x, 0.2) * torch.rsqrt(x * x + 1)
+    x = torch.linspace(-4, 4, 65).reshape(5, 13)
+    compiled = torch.compile(f)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x.to("sim")).cpu().numpy(), f(x).numpy(), rtol=1e-5, atol=1e-6)
+    assert compiled.source.count("Fused(F") == 1 and "F.softplus" not in compiled.source
+
+
 @pytest.mark.parametrize("mode", [None, "reduce-overhead"])
 def test_training_step(mode):
     def run(device, wrap):

@@ -3,11 +3,12 @@
     with minitorch.autocast("cpu", dtype=minitorch.bfloat16):
         loss = criterion(model(x), y)
 
-Inside, products (the ops in `LOWER`) cast float32 inputs to 16 bits, ops that need range or precision (`FLOAT32`) cast
-16-bit inputs to float32, and everything else runs in the type of its inputs. The casts are recorded, so gradients come
-back in each tensor's own type. On the CPU this gives the numbers of mixed precision, not its speed.
+Inside, products (definitions with ``autocast="lower"``) cast float32 inputs to 16 bits, ops that need range or
+precision (``autocast="float32"``) cast 16-bit inputs to float32, and all others run in the type of their inputs. The
+casts are recorded, so gradients come back in each tensor's own type. On the CPU this gives the numbers of mixed
+precision, not its speed. The list is PyTorch's: https://pytorch.org/docs/stable/amp.html#autocast-op-reference.
 
-Only calls of the ops named here look at the switch: others pay nothing for it.
+Only calls of ops with that column look at the switch: others pay nothing for it.
 """
 
 import functools
@@ -15,21 +16,11 @@ import threading
 import warnings
 
 from ..core import dtypes
-from ..core.registry import NAMES, WATCHED
+from ..core.registry import NAMES
 from ..core.tensor import Tensor
 
 __all__ = ["autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled", "set_autocast_dtype",
-           "is_autocast_available", "LOWER", "FLOAT32"]
-
-# https://pytorch.org/docs/stable/amp.html#autocast-op-reference, by the rows of the op table.
-LOWER = {"matmul", "linear", "convolution", "convolution_input", "bilinear", "attention_weights", "prelu_of"}
-FLOAT32 = {"cpu": {"squared_error", "absolute_error", "bent_error", "logits_loss", "probability_loss", "divergence",
-                   "nll", "class_entropy", "resample", "shift_states"}}
-FLOAT32["cuda"] = FLOAT32["cpu"] | {
-    "softmax_along", "log_softmax_along", "layer_normalise", "add_normalise", "standardise", "exp", "expm1", "log",
-    "log2", "log10", "log1p", "pow", "reciprocal", "rsqrt", "sum", "prod", "cumsum", "cumprod", "vector_norm",
-    "softplus", "asin", "acos", "sinh", "cosh", "tan", "erfinv"}
-WATCHED.update(LOWER | FLOAT32["cuda"])                    # whose generated calls look at `state.enabled`
+           "is_autocast_available"]
 
 
 class State(threading.local):
@@ -45,16 +36,16 @@ state = State()
 
 
 def call(op, inputs, attrs):
-    """Call `op` with its inputs cast as its kind wants."""
+    """Call `op` with its inputs cast as its column `autocast` says."""
     first = next(x for x in inputs if isinstance(x, Tensor))
     kind = "cpu" if first.device.type == "cpu" else "cuda"
     low = state.devices.get(kind)
     state.enabled = False                                  # the cast call must not come here again
     try:
         if low is not None:
-            if op.name in LOWER:
+            if op.autocast == "lower":
                 inputs = [cast(x, low) for x in inputs]
-            elif op.name in FLOAT32[kind]:
+            elif op.autocast == "float32" or op.autocast == "float32 on cuda" and kind == "cuda":
                 inputs = [cast(x, dtypes.float32, only=(dtypes.float16, dtypes.bfloat16)) for x in inputs]
         return op.call(*inputs, **attrs)
     finally:

@@ -21,9 +21,6 @@ INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/"
          "np.matmul": "@", "np.power": "**", "np.greater": ">", "np.less": "<", "np.greater_equal": ">=",
          "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
 LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
-# Ops that work element by element on arrays of one shape, and can join such a run.
-POINTWISE = {"F." + name for name in ("relu", "keep_above", "keep", "sigmoid", "silu", "silu_backward", "gelu_backward",
-                                      "hardtanh", "leaky_relu", "bend", "softplus")}
 BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into the second-level cache
 
 
@@ -278,7 +275,7 @@ class Source:
             self.names[v] = local[v]
         for i in group.instructions:
             v = i.results[0]
-            if i.name in POINTWISE:                        # it makes an array of its own
+            if is_fusible(i):                              # it makes an array of its own
                 target = f"{saved[v]}[s]" if v in group.outer else self.numbered("t")
                 lines.append(f"    {target} = {self.expression(i)}")
             else:
@@ -375,13 +372,18 @@ def read_as_view(program, value, run):
                for v in i.operands())
 
 
+def is_fusible(i):
+    """True for an op as one instruction that can join a loop of elementwise calls."""
+    return i.op is not None and i.op.fusible
+
+
 def is_blockable(i):
     """An elementwise call whose operands can be cut along the leading dimension."""
-    pointwise = i.name in POINTWISE and i.template is i.results[0]
-    if not (pointwise or buffers.is_elementwise(i)):
+    fusible = is_fusible(i) and i.template is i.results[0]
+    if not (fusible or buffers.is_elementwise(i)):
         return False
     v = i.results[0]
-    if pointwise and any(o.shape != v.shape for o in i.operands()):
+    if fusible and any(o.shape != v.shape for o in i.operands()):
         return False
     if math.prod(v.shape) < LARGE or math.prod(v.shape[1:]) > BLOCK or v.root is not v:
         return False

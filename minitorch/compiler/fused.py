@@ -16,18 +16,14 @@ __all__ = ["Fused", "can_join", "cuda_source"]
 
 THREADS = 256
 TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
-# Ops of more than one array call that have a functor: name -> (functor, attributes that are its numbers a and b).
-OPS = {"F.relu": ("relu", ()), "F.sigmoid": ("sigmoid", ()), "F.silu": ("silu", ()),
-       "F.silu_backward": ("silu_backward", ()), "F.keep": ("keep", ()), "F.keep_above": ("keep_above", ("level",)),
-       "F.leaky_relu": ("leaky_relu", ("negative_slope",))}
 
 
 def functor_of(i):
     """The functor of an instruction and its numbers; None if it has none."""
-    if i.name in OPS:
-        functor, attributes = OPS[i.name]
+    if i.op is not None and i.op.functor:
+        functor, attributes = i.op.functor_call()
         if set(i.kwargs) <= set(attributes):
-            return functor, [i.kwargs.get(a, 0) for a in attributes]
+            return functor, [i.kwargs.get(a, attributes[a]) for a in attributes]
     elif is_elementwise(i):
         from ..backends.cuda import elementwise  # noqa: F401  (it enters its functors)
         from ..backends.cuda.namespace import OURS

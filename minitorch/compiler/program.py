@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.arrays import pointer
+from ..core.registry import OPS
 from .nests import mapped
 
 __all__ = ["Value", "Instruction", "Program"]
@@ -40,15 +41,20 @@ class Instruction:
     """`kind` ("call", "method", "index", "write", "effect"), the name of what is called, its operands, its results.
 
     `args` and `kwargs` hold Values, plain Python data and nests of them. `writes` are the values written in place.
-    `pure` says that the same operands give the same result and nothing else happens. `origin` is the op or the phase
+    `pure` says that the same operands give the same result and nothing else happens. `phase` is the part of the run
     that it comes from, for the reader.
     """
 
-    def __init__(self, kind, name, args=(), kwargs=None, results=(), writes=(), pure=True, phase="forward", op=None):
+    def __init__(self, kind, name, args=(), kwargs=None, results=(), writes=(), pure=True, phase="forward"):
         self.kind, self.name, self.args, self.kwargs = kind, name, args, kwargs or {}
-        self.results, self.writes, self.pure, self.phase, self.op = list(results), list(writes), pure, phase, op
+        self.results, self.writes, self.pure, self.phase = list(results), list(writes), pure, phase
         self.template: Any = None                          # the nest of results, if it is not one array
         self.part = 0                                      # 1: of a backward pass that is to be a program of its own
+
+    @property
+    def op(self):
+        """The definition of the op that it calls; None if it calls anything else."""
+        return OPS.get(self.name[2:]) if self.name.startswith("F.") else None
 
     def operands(self):
         """The values that it reads, without repetition, in order."""

@@ -16,6 +16,7 @@ import gc
 import operator
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..core import engine
 from ..core.arrays import owner
@@ -28,10 +29,6 @@ from .nests import mapped
 from .program import Instruction, Program, Value
 
 __all__ = ["Recorder", "Traced", "Tracing"]
-
-# Ops whose forward pass is a few array calls, which the trace looks into; all views are too. The others are one call.
-INLINE = frozenset(("linear", "matmul", "sum", "mean", "sum_to", "square", "addmm", "mse_loss", "zero", "clone"))
-
 
 class Recorder:
     """Writes down one run: the program so far, and the names of the arrays in it."""
@@ -161,10 +158,11 @@ def arrays_in(x):
 
 
 # ------------------------------------------------------------------ arrays that write down what is done to them
-class Traced:
+class Traced(NDArrayOperatorsMixin):
     """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
 
     __array_priority__ = 2000
+    __hash__ = object.__hash__
 
     def __init__(self, array, recorder, tensor=None):
         self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
@@ -260,34 +258,6 @@ def out_of(kwargs):
     return () if out is None else out if isinstance(out, tuple) else (out,)
 
 
-def add_operators():
-    names = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "matmul": "matmul",
-             "floordiv": "floor_divide", "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or",
-             "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"}
-    for short, long in names.items():
-        ufunc = getattr(np, long)
-
-        def forward(self, other, ufunc=ufunc):
-            return ufunc(self, other)
-
-        def reflected(self, other, ufunc=ufunc):
-            return ufunc(other, self)
-
-        def inplace(self, other, ufunc=ufunc):
-            return ufunc(self, other, out=self)
-        for prefix, function in (("", forward), ("r", reflected), ("i", inplace)):
-            setattr(Traced, f"__{prefix}{short}__", function)
-    for short, long in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
-                        "ne": "not_equal"}.items():
-        setattr(Traced, f"__{short}__", lambda self, other, ufunc=getattr(np, long): ufunc(self, other))
-    for short, long in {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}.items():
-        setattr(Traced, f"__{short}__", lambda self, ufunc=getattr(np, long): ufunc(self))
-    Traced.__hash__ = object.__hash__                      # type: ignore[method-assign]
-
-
-add_operators()
-
-
 # ------------------------------------------------------------------ a backend that writes down what it is asked for
 class TracedModule:
     """The array module: its functions record themselves, its types and constants are what they are."""
@@ -354,8 +324,8 @@ class Tracer(Backend):
     def __getattr__(self, name):
         plain = name.removeprefix("full_")
         row = OPS.get(plain)
-        inline = plain in INLINE and plain not in self.base.kernels
-        if row is None or row.xp_name or row.view or inline or plain in self.__dict__:
+        inline = row is None or row.xp_name or row.view or row.inline and plain not in self.base.kernels
+        if inline or plain in self.__dict__:
             return super().__getattr__(name)
         found = self.opaque(name, getattr(self.base, name))
         setattr(self, name, found)

@@ -21,9 +21,9 @@ NUMBERS = (bool, int, float, complex)
 
 def general(op, inputs, attrs, out=None):
     """Call `op` on inputs that are not all float32 or float64 tensors of one kind on one device."""
-    if out is not None:
-        return write_out(op.name, op.call, inputs, attrs, out, variadic=op.inputs[0].kind == "variadic")
     variadic = op.inputs[0].kind == "variadic"
+    if out is not None:
+        return write_out(op.name, op.call, inputs, attrs, out, variadic=variadic, overlap=op.overlap)
     kinds = [op.inputs[0]] * len(inputs) if variadic else op.inputs
     inputs = [accept(op, x, kind, i) for i, (x, kind) in enumerate(zip(inputs, kinds))]
     if not any(isinstance(x, Tensor) for x in inputs):
@@ -177,14 +177,17 @@ def promote_any(op, inputs, kinds, attrs):
     return inputs
 
 
-# The words that a row of the table may say; the docstrings are what the reference pages say.
+# The words of the column `promotion`; the docstrings stand in the reference pages.
 PROMOTIONS = {"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
               "numbers": promote_numbers, "first": promote_first, "floating": promote_floating, "any": promote_any}
 
 
 # ------------------------------------------------------------------ writing results
-def write_out(name, call, inputs, attrs, out, variadic=False, exact=False):
-    """Call, and write the result into `out`, a tensor or a tuple of them; `exact`: it must have the result's type."""
+def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overlap=True):
+    """Call, and write the result into `out`, a tensor or a tuple of tensors.
+
+    With `exact` it must have the result's type; with `overlap` it may be an input.
+    """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,)) if isinstance(t, Tensor)]
     if grad_mode.enabled and any(t.needs_grad for t in [*tensors, *outs]):
@@ -195,7 +198,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False):
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
-        check_memory(target, tensors, name in MOVES)
+        check_memory(target, tensors, overlap)
         if (len(results) > 1 or exact) and target.array.dtype != value.array.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
                                f"instead in {name}()")
@@ -207,15 +210,11 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False):
     return out
 
 
-# Ops that write elements elsewhere than they read them: their `out` may not even be an input itself.
-MOVES = {"cat", "gather", "masked_select", "take", "index_select", "kthvalue"}
-
-
-def check_memory(target, inputs, moves):
-    """An `out` must not overlap itself, nor an input unless it is that very piece of memory (and nothing `moves`)."""
+def check_memory(target, inputs, overlap=True):
+    """RuntimeError if an `out` overlaps itself or an input; with `overlap` it may be all of an input's memory."""
     require_no_overlap(target.array)
     for x in inputs:
-        same = not moves and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
+        same = overlap and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
         if not same and (x is target or np.may_share_memory(x.array, target.array)):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
                                "refer to a single memory location. Please clone() the tensor before performing the "

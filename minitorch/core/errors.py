@@ -106,12 +106,10 @@ def _wrong_shape(op, error, inputs):
     text = str(error)
     if len(arrays) >= 2 and any(word in text for word in DO_NOT_FIT):
         a, b = arrays[0].shape, arrays[1].shape
-        if op.name in ("matmul", "mm", "bmm", "linear"):
-            words = matmul_mismatch(a, b[::-1] if op.name == "linear" else b)
-            return RuntimeError(words + draw_product(a, b, op.name))
+        words = op.mismatch and op.mismatch(a, b)
+        if words:
+            return RuntimeError(words)
         place = mismatch(a, b)
-        if op.name == "copy" and place is None:
-            return RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}")
         if place is not None:
             return RuntimeError(f"The size of tensor a ({a[place[0]]}) must match the size of tensor b ({b[place[1]]}) "
                                 f"at non-singleton dimension {place[2]}\n{draw(a, b)}")
@@ -140,25 +138,6 @@ def draw(a, b):
     return f"  a: {lines[0]}\n  b: {lines[1]}\n     {marks}".rstrip()
 
 
-def matmul_mismatch(a, b):
-    if not a or not b:
-        return f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D"
-    if len(a) == 1 and len(b) == 1:
-        return (f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to have the same number of "
-                f"elements")
-    if len(a) > 2 and len(b) > 2 and a[-1] == b[-2]:
-        place = mismatch(a[:-2], b[:-2])
-        if place:
-            return (f"The size of tensor a ({a[:-2][place[0]]}) must match the size of tensor b ({b[:-2][place[1]]}) "
-                    f"at non-singleton dimension {place[2]}: the batch dimensions {list(a[:-2])} and {list(b[:-2])} do "
-                    f"not broadcast")
-    if len(b) == 1:
-        return f"size mismatch, got input ({a[-2] if len(a) > 1 else 1}), mat ({'x'.join(map(str, a))}), vec ({b[0]})"
-    left = "x".join(map(str, a[-2:])) if len(a) > 1 else f"1x{a[0]}"
-    return (f"mat1 and mat2 shapes cannot be multiplied ({left} and {b[-2]}x{b[-1]}): the last size of the first, "
-            f"{a[-1]}, must be the second last of the second, {b[-2]}")
-
-
 def _wrong_dtype(op, error, inputs):
     """A dtype that the op does not take."""
     if not isinstance(error, TypeError):
@@ -174,28 +153,6 @@ def _wrong_dtype(op, error, inputs):
                    or "not supported for the input types" in str(error)):
         return not_implemented(op.name, arrays[0].dtype)
     return None
-
-
-def draw_product(a, b, name):
-    """The two shapes of a product under each other, the sizes that should agree marked; and what would fit."""
-    if len(a) < 2 or len(b) < 2:
-        return ""
-    linear = name == "linear"
-    names, place = ("input", "weight") if linear else ("mat1", "mat2"), -1 if linear else -2
-    if a[-1] == b[place]:                                  # it is the batch that does not fit
-        return "\n" + draw(a[:-2], b[:-2])
-    lines = []
-    for label, shape, marked in ((names[0], a, -1), (names[1], b, place)):
-        cells = [str(n) for n in shape]
-        marks = "  ".join(("^" if i == len(shape) + marked else " ") * len(c) for i, c in enumerate(cells))
-        lines += [f"  {label.rjust(6)}: {'  '.join(cells)}", f"          {marks}".rstrip()]
-    if linear:
-        lines.append(f"  the layer takes {b[-1]} features, the input has {a[-1]} in its last dimension")
-    elif a[-1] == b[-1]:
-        lines.append(f"  with the second one transposed, a @ b.mT, it fits: {a[-2]}x{a[-1]} and {b[-1]}x{b[-2]}")
-    elif a[-2] == b[-2]:
-        lines.append(f"  with the first one transposed, a.mT @ b, it fits: {a[-1]}x{a[-2]} and {b[-2]}x{b[-1]}")
-    return "\n" + "\n".join(lines)
 
 
 TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",

@@ -1,32 +1,36 @@
-"""The op table's machinery: how a row is written, and the call that is generated from it.
+"""Op definitions: how one is written, and the call that is generated from it.
 
-A row holds all there is to an op: its forward pass on raw arrays, a derivative rule for each input, its
-documentation and its domain. Everything else is derived from the registry `OPS`: functions, methods, in-place
-methods, `out=`, gradient checks, parity tests, reference pages.
+A definition holds every fact about an op: its reference on raw arrays, a derivative formula (VJP) for each input, its
+documentation, its domain, and what `autocast`, `compile`, `nn.summary` and others need to know of it (`Op` lists the
+columns). Everything else is derived from the registry `OPS`: functions, methods, in-place methods, `out=`, gradient
+checks, parity tests, reference pages.
 
     sin = ufunc("sin", "The sine of `input` (radians), elementwise.",
                 input=lambda F, g, input: g * F.cos(input))
 
-    @op(input=lambda F, g, out, dim: out * (g - F.sum(g * out, dim=dim, keepdim=True)))
+    @op(autocast="float32", input=lambda F, g, out, dim: out * (g - F.sum(g * out, dim=dim, keepdim=True)))
     def softmax(F, input, *, dim): ...
 
-- The keyword is the input being differentiated, `g` the gradient of the output.
-- A rule is given what its parameters name: inputs, `out`, attributes, or ``<input>_shape`` and ``<input>_dtype``;
-  the tape keeps only that.
-- A rule uses operators and ``F.<op>``, nothing else, because it runs twice: on raw arrays, F being the Backend, and
+- A keyword that is no column is the input being differentiated; `g` is the gradient of the output.
+- A formula is given what its parameters name: inputs, `out`, attributes, or ``<input>_shape`` and ``<input>_dtype``;
+  the graph keeps only that.
+- A formula uses operators and ``F.<op>``, nothing else, because it runs twice: on raw arrays, F being the Backend, and
   on tensors, F being `recorded`, when the backward pass is itself recorded.
-- ``joint=rule(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
+- ``joint=formula(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
   says which of them are asked for.
 - An attribute `dtype` is not the forward pass's business: where it is given, the first input is cast to it before.
 - An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
-- ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``, of which callers get the result and
-  rules, by these names, the rest. What is kept is a constant to a recorded backward pass: a rule hands it to a
-  backward op, whose own rules know what it stands for.
+- ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``. Callers get the result; formulas read
+  the intermediates by these names. They are constants to a recorded backward pass: a formula hands them to a backward
+  op, whose own formulas know how they depend on the inputs.
 """
 
 import functools
 import inspect
 import linecache
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -41,7 +45,7 @@ from .template import takes_out, write_call, write_pull
 __all__ = ["OPS", "Op", "op", "ufunc", "composite", "method", "recorded", "FUNCTIONS", "METHODS", "Number",
            "Other"]
 
-# What may stand where a row says Number without further ado: a tensor or one of these.
+# What may stand where a definition says Number without further ado: a tensor or one of these.
 NUMBERS = frozenset({int, float})
 f32, f64 = np.dtype("float32"), np.dtype("float64")
 
@@ -64,55 +68,125 @@ else:
 class Input:
     """One array argument: `name`, `kind` ("tensor", "number", "other" or "variadic"), and whether None will do."""
 
-    def __init__(self, parameter):
-        self.name = parameter.name
-        self.optional = parameter.default is None
-        self.kind = ("variadic" if parameter.kind is parameter.VAR_POSITIONAL else
-                     {Number: "number", Other: "other"}.get(parameter.annotation, "tensor"))
+    def __init__(self, name, kind="tensor", optional=False):
+        self.name, self.kind, self.optional = name, kind, optional
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Op:
-    """A differentiable function of tensors, defined in one place. See the head of this file.
+    """The definition of one op. Each column is one fact about it; whoever needs the fact asks the definition.
 
-    `promotion` says what dtype the inputs are brought to first: "common" (PyTorch's promotion), "float" (the same,
-    and integers become the default float), "same" (they must agree), "numbers" (they must agree, and numbers are cast
-    to them), "first" (all are cast to the first one's), "floating" (they must agree and be floats), "any" (as they
-    come, but 16-bit floats are computed in float32) or None (the forward pass takes any). `refuses` names the kinds of
-    dtypes, as NumPy's letters, that it does not take after that ("b" bools, "iub" all but floats), `check` is a
-    function of the raw inputs before that; `of_numbers` says that all inputs may be Python numbers, `native`
-    that 16-bit floats are not computed in float32. `xp_name` names
-    the array module's function that is the forward pass; the row's function then has a docstring only. `view` says
-    that the result shares memory with the first input. `outputs` is 1, or a tuple of bools that says which outputs
-    have a gradient, or "list" for any number that all have one. `lean` is the forward pass of an op that `keeps`
-    something, without that: for calls that are not recorded.
+    From the function that is decorated, or what is said in its place:
 
-    For tests and docs: `shapes` ("* n k, * k m -> * n m"), `domain` (input name to a range, where not all of
-    [-2, 2] will do), `kinks` (where it is not differentiable: "zero", "ties", "steps"), and `sample`, a function of a
-    `minitorch.testing.strategies.Draw` that returns inputs and attributes, for ops that these words cannot describe.
+    - `name`: in `OPS`, in messages, and as ``F.<name>``
+    - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if `xp_name` is all there is
+    - `inputs`: the arrays that it takes, as `Input`s
+    - `attrs`: its attributes, as (name, default) pairs
+    - `rules`: the derivative formula (VJP) of each input, by name
+    - `doc`: the docstring
+
+    Dtypes:
+
+    - `promotion`: how inputs are brought together: "common" (PyTorch's promotion), "compared" (the same, but numbers
+      stay as they are), "float" (the same, and integers become the default float), "same" (they must agree), "numbers"
+      (they must agree, and numbers are cast to them), "first" (all are cast to the first one's), "floating" (they must
+      agree and be floats), "any" (as they come, but 16-bit floats are computed in float32), None (as they come)
+    - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
+    - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
+    - `of_numbers`: all inputs may be Python numbers
+    - `native`: 16-bit floats are not computed in float32
+    - `casts`: an attribute `dtype` casts the first input before the call (False: the forward pass reads it)
+    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower") or to float32 ("float32", and
+      "float32 on cuda", which leaves the CPU out); None: they are not cast
+
+    The forward pass:
+
+    - `xp_name`: the array module's function that computes the op
+    - `view`: the result shares memory with the first input
+    - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that all have one
+    - `keeps`: names of intermediates that it returns after its result, for derivative formulas only
+    - `lean`: the forward pass of an op with `keeps` without those, for calls that are not recorded
+    - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
+
+    The backward pass:
+
+    - `joint`: the derivative formula of all inputs at once, where they share work
+    - `node_name`: PyTorch's name of the graph node (default: from `name`)
+
+    Tools:
+
+    - `shown`: the name in pictures of the graph (default: `name`)
+    - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's text, or None
+    - `flops`: a function of the result and the inputs (raw arrays): the FLOPs of its products and sums
+    - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
+    - `fusible`: `compile` may compute it in chunks, in one loop with elementwise neighbours, on the CPU
+    - `functor`: the CUDA functor that computes an element, ``"softplus(beta, threshold)"`` with the attributes that
+      are its numbers
+
+    Tests:
+
+    - `shapes`: of the inputs, as "* n k, * k m -> * n m"
+    - `domain`: input name -> range, where not all of [-2, 2] will do
+    - `kinks`: where it is not differentiable: "zero", "ties" or "steps"
+    - `sample`: a function of a `minitorch.testing.strategies.Draw` that returns inputs and attributes, for ops that the
+      other three cannot describe
     """
 
     recorded = recorded
 
-    def __init__(self, name, forward, inputs, attrs, rules, doc, promotion=None, view=False, joint=None,
-                 outputs=1, keeps=(), shapes=None, domain=None, sample=None, kinks=None, node_name=None, xp_name=None,
-                 refuses="", check=None, of_numbers=False, native=False, lean=None):
-        self.name, self.forward, self.inputs, self.attrs, self.__doc__ = name, forward, inputs, attrs, doc
-        self.promotion, self.view, self.outputs, self.keeps = promotion, view, outputs, keeps
-        self.shapes, self.domain, self.sample, self.kinks = shapes, domain or {}, sample, kinks
-        self.xp_name, self.refuses, self.check = xp_name, refuses, check
-        self.of_numbers, self.native, self.lean = of_numbers, native, lean
-        self.node_name = node_name or camel_case(name) + "Backward0"
-        self.rules, self.joint = {x.name: rules.get(x.name) for x in inputs}, joint
-        unknown = set(rules) - set(self.rules)
+    name: str
+    forward: Callable | None
+    inputs: list
+    attrs: list
+    rules: dict
+    doc: str
+
+    promotion: str | None = None
+    refuses: str = ""
+    check: Callable | None = None
+    of_numbers: bool = False
+    native: bool = False
+    casts: bool = True
+    autocast: str | None = None
+
+    xp_name: str | None = None
+    view: bool = False
+    outputs: int | tuple | str = 1
+    keeps: tuple = ()
+    lean: Callable | None = None
+    overlap: bool = True
+
+    joint: Callable | None = None
+    node_name: str | None = None
+
+    shown: str | None = None
+    mismatch: Callable | None = None
+    flops: Callable | None = None
+    inline: bool = False
+    fusible: bool = False
+    functor: str | None = None
+
+    shapes: str | None = None
+    domain: dict = field(default_factory=dict)
+    kinks: str | None = None
+    sample: Callable | None = None
+
+    def __post_init__(self):
+        self.__doc__ = self.doc
+        self.node_name = self.node_name or camel_case(self.name) + "Backward0"
+        self.shown = self.shown or self.name
+        self.casts = self.casts and any(k == "dtype" for k, _ in self.attrs)
+        unknown = set(self.rules) - {x.name for x in self.inputs}
         if unknown:
-            raise TypeError(f"op {name}: a rule for {sorted(unknown)}, which are not inputs")
-        if name in OPS:
-            raise TypeError(f"op {name}: there is a row of this name already")
+            raise TypeError(f"op {self.name}: a rule for {sorted(unknown)}, which are not inputs")
+        self.rules = {x.name: self.rules.get(x.name) for x in self.inputs}
+        if self.name in OPS:
+            raise TypeError(f"op {self.name}: there is a row of this name already")
         self.describe_saved()
-        OPS[name] = self
+        OPS[self.name] = self
 
     def describe_saved(self):
-        """Which values the rules read (`reads`), and where each one stands in the graph (`saved_places`)."""
+        """Note the values that derivative formulas read (`reads`), and their places in the graph (`saved_places`)."""
         names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
         rules = {None: self.joint} if self.joint else self.rules
@@ -127,13 +201,17 @@ class Op:
         self.saved_places = [places.get(f) for f in self.saved_fields]
         self.saves_arrays = any(p is not None for p in self.saved_places) or bool(self.keeps)
         self.differentiable = bool(self.reads)
-        self.casts = any(k == "dtype" for k, _ in self.attrs) and self.name != "to_dtype"
 
     def bind(self, backend):
         """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
         if self.xp_name:                                   # the array module's own function
             return getattr(backend.xp, self.xp_name)
         return MethodType(self.forward, backend)
+
+    def functor_call(self):
+        """The name of its functor, and the attributes that are the functor's numbers with their defaults."""
+        functor, *attributes = re.findall(r"\w+", self.functor)
+        return functor, {k: dict(self.attrs)[k] for k in attributes}
 
     def parameter_names(self):
         """The names of its inputs and attributes, as kernels take them: attributes by name, a list of tensors last."""
@@ -150,25 +228,38 @@ def parameters_of(function):
     return list(code.co_varnames[:code.co_argcount])
 
 
+def inputs_and_attributes(forward):
+    """The inputs and the attributes, with their defaults, of ``def name(F, *inputs, *, attributes)``."""
+    code, defaults, kinds = forward.__code__, forward.__defaults__ or (), forward.__annotations__
+    n, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames
+    optional = {x for x, default in zip(names[n - len(defaults):n], defaults) if default is None}
+    inputs = [Input(x, {Number: "number", Other: "other"}.get(kinds.get(x), "tensor"), x in optional)
+              for x in names[1:n]]
+    if code.co_flags & inspect.CO_VARARGS:
+        inputs.append(Input(names[end], "variadic"))
+    given = forward.__kwdefaults__ or {}
+    return inputs, [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
+
+
 def camel_case(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
 # ------------------------------------------------------------------ the three ways to define a function
 def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=None, **options):
-    """Define an elementwise op that the array modules have; rules are given by input name.
+    """Define an elementwise op that the array modules have; derivative formulas are given by input name.
 
-    `numbers` names the inputs that may be Python numbers: all, if there are several and nothing else is said.
+    `numbers` names the inputs that may be Python numbers: by default all, if there are several.
     """
     how, rules = split_options(options)
     names = inputs or list(rules) or ["input"]
     numbers = numbers if numbers is not None else names if len(names) > 1 else ()
-    parameters = [Input(inspect.Parameter(x, inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                                          annotation=Number if x in numbers else inspect.Parameter.empty))
-                  for x in names]
+    parameters = [Input(x, "number" if x in numbers else "tensor") for x in names]
     public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
     public.setdefault("inplace", True)
-    row = Op(name, None, parameters, [], rules, doc, promotion, xp_name=xp_name or name, **how)
+    row = Op(name=name, forward=None, inputs=parameters, attrs=[], rules=rules, doc=doc, promotion=promotion,
+             xp_name=xp_name or name, **how)
     return publish(compile_call(row), name, **public)
 
 
@@ -177,25 +268,28 @@ def op(**options):
     def define(forward):
         how, rules = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
-        params = list(inspect.signature(forward).parameters.values())[1:]
-        inputs = [Input(p) for p in params if p.kind is not p.KEYWORD_ONLY]
-        attrs = [(p.name, p.default) for p in params if p.kind is p.KEYWORD_ONLY]
-        row = Op(forward.__name__, forward, inputs, attrs, rules, forward.__doc__, **how)
+        inputs, attrs = inputs_and_attributes(forward)
+        row = Op(name=forward.__name__, forward=forward, inputs=inputs, attrs=attrs, rules=rules, doc=forward.__doc__,
+                 **how)
         return publish(compile_call(row), forward.__name__, **public)
     return define
 
 
-def composite(function=None, *, out=False, **public):
-    """Publish a plain function of other ops; it needs no rule of its own. `out` lets it take ``out=`` too."""
+def composite(function=None, *, out=False, overlap=True, **public):
+    """Publish a plain function of other ops; it needs no derivative formula of its own.
+
+    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` as for an `Op`.
+    """
     if function is None:
-        return lambda f: composite(f, out=out, **public)
-    return publish(with_out(function, out == "exact") if out else function, function.__name__, **public)
+        return lambda f: composite(f, out=out, overlap=overlap, **public)
+    return publish(with_out(function, out == "exact", overlap) if out else function, function.__name__, **public)
 
 
-def with_out(function, exact=False):
+def with_out(function, exact=False, overlap=True):
     """`function` with a keyword `out`: the tensor, or tuple of tensors, to write the result into.
 
-    With `exact` it must have the result's type; otherwise a type that the result can be cast to will do.
+    With `exact` it must have the result's type; otherwise a type that the result can be cast to will do. With
+    `overlap` it may be an input of the call.
     """
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
@@ -205,7 +299,7 @@ def with_out(function, exact=False):
                     kwargs[ours] = kwargs.pop(theirs)
         if out is None:
             return function(*args, **kwargs)
-        return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact)
+        return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
 
     found = inspect.signature(function)
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -214,13 +308,12 @@ def with_out(function, exact=False):
 
 
 NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
-OPTIONS = {"promotion", "view", "joint", "outputs", "keeps", "shapes", "domain", "sample", "kinks", "node_name",
-           "refuses", "check", "xp_name", "of_numbers", "native", "lean"}
+OPTIONS = {f.name for f in fields(Op) if f.default is not MISSING or f.default_factory is not MISSING}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 
 
 def split_options(options):
-    """Keywords that describe the op, and those that are rules."""
+    """Keywords that are columns, and those that are derivative formulas."""
     how = {k: v for k, v in options.items() if k in OPTIONS or k in PUBLIC}
     return how, {k: v for k, v in options.items() if k not in how}
 

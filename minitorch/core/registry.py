@@ -15,7 +15,6 @@ NAMES: dict = {}           # the names that generated calls may use; filled by `
 Tensor: Any = None         # both filled by `tensor`, which imports the graph and the engine
 wrap: Any = None
 write_out: Any = None      # filled by `call`: how `out=` is served
-WATCHED: set = set()       # filled by `amp.autocast_mode`
 
 
 class Late:

@@ -7,8 +7,6 @@ wrap the result, and leave a node if a gradient may be asked for.
 
 from inspect import Parameter
 
-from .registry import WATCHED
-
 
 def write_call(op, bare, failed="raise explain({}) from None"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
@@ -70,7 +68,7 @@ def unpack(op, bare):
         if dict(op.attrs)[ours] is Parameter.empty:
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
-    if op.name in WATCHED and not bare:                    # the few ops that mixed precision is about
+    if op.autocast and not bare:
         lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(op, bare)

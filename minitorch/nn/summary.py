@@ -2,6 +2,7 @@
 
 import minitorch
 
+from ..core.registry import OPS
 from ..core.tensor import Tensor
 
 __all__ = ["summary", "Summary"]
@@ -97,8 +98,9 @@ class Summary:
         """Note the work of an op in all calls of modules that are running."""
         self.inside -= 1
         name, arrays = call
-        if not self.inside and name in WORK and result is not None:
-            flops = WORK[name](result[0] if isinstance(result, tuple) else result, *arrays)
+        work = OPS[name].flops
+        if not self.inside and work is not None and result is not None:
+            flops = work(result[0] if isinstance(result, tuple) else result, *arrays)
             for row in self.open:
                 row.flops += flops
 
@@ -136,34 +138,3 @@ def shapes_of(output):
     if isinstance(output, dict):
         output = output.values()
     return [s for x in output for s in shapes_of(x)] if hasattr(output, "__iter__") else []
-
-
-# ------------------------------------------------------------------ work: op -> FLOPs of (result, inputs)
-def product_work(out, a, b, *rest):
-    """Each element of the result is a sum over the last dimension of `a`."""
-    return 2 * int(out.size) * (a.shape[-1] if a.ndim else 1)
-
-
-def convolution_work(out, input, weight, *rest):
-    """Each element of the result is a sum over a window and the channels of a group."""
-    return 2 * int(out.size) * int(weight.size) // max(weight.shape[0], 1)
-
-
-def transposed_work(out, grad, weight, *rest):
-    """The convolution whose transpose it is."""
-    return convolution_work(grad, out, weight)
-
-
-def attention_work(out, query, key, value, *rest):
-    """The products of queries with keys, and of weights with values."""
-    return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
-
-
-def recurrent_work(out, input, hidden, w_ih, w_hh, *rest):
-    """Both matrices, for every step of every sequence."""
-    return 2 * input.shape[0] * input.shape[1] * (int(w_ih.size) + int(w_hh.size))
-
-
-WORK = {**dict.fromkeys(("linear", "matmul", "gemm", "mm", "bmm", "mv", "dot", "attention_weights"), product_work),
-        "addmm": lambda out, input, a, b: product_work(out, a, b), "convolution": convolution_work,
-        "convolution_input": transposed_work, "attention": attention_work, "recurrent": recurrent_work}

@@ -14,7 +14,6 @@ from ..core import graph as autograd_graph
 from ..core.arrays import owner
 from ..core.graph import Selected
 from ..core.op import Op
-from ..formula import shown_name
 
 __all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
 
@@ -204,7 +203,7 @@ def numpy_of(backend, array):
 def op_name(place):
     if isinstance(place, Selected):
         return f"output {place.op}"
-    return shown_name(place.op) if isinstance(place.op, Op) else place.name()
+    return place.op.shown if isinstance(place.op, Op) else place.name()
 
 
 def input_name(place, i):

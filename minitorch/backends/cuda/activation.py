@@ -5,6 +5,7 @@ The op's own forward pass, which would take a kernel for each step, serves the t
 """
 
 from ...core.backend import takes_halves
+from ...core.registry import OPS
 from .elementwise import kind_of, launch
 
 __all__ = ["KERNELS", "bias_activation", "bias_activation_backward"]
@@ -13,7 +14,6 @@ KERNELS: dict = {}
 
 
 def reference(name):
-    from ...core.registry import OPS
     return OPS[name].forward
 
 
@@ -23,25 +23,23 @@ def floating(*arrays):
     return kind_of(dtype) == "f" and all([x.dtype == dtype for x in arrays])
 
 
-def activation(name, functor=None, numbers=None):
-    """An op of one float array as one kernel; `numbers` gives the functor's a and b from the attributes."""
+def activation(op):
+    """A kernel for an op of one float array, made from the definition's functor."""
+    functor, defaults = op.functor_call()
+
     @takes_halves
     def kernel(F, input, **attrs):
         if not floating(input):
-            return reference(name)(F, input, **attrs)
-        return launch(F, functor or name, (input,), input.dtype, input.dtype,
-                      numbers=numbers(**attrs) if numbers else (0, 0))
-    kernel.__name__ = name
-    KERNELS[name] = kernel
+            return op.forward(F, input, **attrs)
+        numbers = [attrs.get(k, default) for k, default in defaults.items()]
+        return launch(F, functor, (input,), input.dtype, input.dtype, numbers=(*numbers, 0, 0)[:2])
+    kernel.__name__ = op.name
+    KERNELS[op.name] = kernel
 
 
-for name in ("sigmoid", "relu", "silu", "logsigmoid", "mish", "hardsigmoid", "hardswish"):
-    activation(name)
-activation("erf", "erf_of")
-activation("erfc", "erfc_of")
-activation("rsqrt", "rsqrt_of")
-activation("leaky_relu", numbers=lambda negative_slope=0.01: (negative_slope, 0))
-activation("softplus", numbers=lambda beta=1.0, threshold=20.0: (beta, threshold))
+for op in OPS.values():
+    if op.functor and len(op.inputs) == 1:
+        activation(op)
 
 
 def kernel(function):

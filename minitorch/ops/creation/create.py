@@ -7,6 +7,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.device import get, host
 from ...core.dtypes import as_np, get_default_dtype
+from ...core.errors import mismatch
 from ...core.grad_mode import grad_mode
 from ...core.op import composite, method, op
 from ...core.tensor import Tensor, wrap
@@ -493,13 +494,19 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 
 # ---- filling a tensor that is there: the out-of-place twins of x.fill_(...), x.zero_() and x.copy_(...) -----
-@op(namespace=None, input=lambda F, g: F.zero(g))
+@op(namespace=None, inline=True, input=lambda F, g: F.zero(g))
 def zero(F, input):
     """Zeros like `input`."""
     return F.xp.zeros_like(input)
 
 
-@op(namespace=None, input=lambda F, g: F.zero(g), sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
+def copy_mismatch(a, b):
+    """The error text for a `source` that could only be copied if `input` were expanded."""
+    return None if mismatch(a, b) else f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}"
+
+
+@op(namespace=None, mismatch=copy_mismatch,
+    input=lambda F, g: F.zero(g), sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
     source=lambda F, g, source_shape, source_dtype: F.to_dtype(F.sum_to(g, shape=source_shape), dtype=source_dtype))
 def copy(F, input, source):
     """`source` in the shape and dtype of `input`."""

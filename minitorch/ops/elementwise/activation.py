@@ -40,7 +40,7 @@ def activation(call, name=None, doc=None, twin=False):
 
 
 # ---- zero where a mask does not hold -----------------------------------------------------------------------
-@op(namespace=None, input=lambda F, g, mask: F.keep(g, mask),
+@op(namespace=None, shown="masked", fusible=True, functor="keep", input=lambda F, g, mask: F.keep(g, mask),
     sample=lambda d: ([x := d.array(d.shape(1)), x > 0.5], {}))
 def keep(F, input, mask: Other):
     """`input` where `mask` holds, 0 elsewhere, also where `input` is infinite or NaN."""
@@ -57,7 +57,8 @@ def require_signed(name, input):
         raise RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@op(promotion="any", kinks="zero", inplace=True, input=lambda F, g, out: F.keep_above(g, out, level=0))
+@op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu",
+    input=lambda F, g, out: F.keep_above(g, out, level=0))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0."""
     require_signed("relu", input)
@@ -80,7 +81,8 @@ def zeros_of(xp, dtype):
     return xp.zeros(ROOM, dtype)
 
 
-@op(namespace=None, input=lambda F, g, gate, level: F.keep_above(g, gate, level=level),
+@op(namespace=None, fusible=True, functor="keep_above(level)",
+    input=lambda F, g, gate, level: F.keep_above(g, gate, level=level),
     sample=lambda d: ([d.array(s := d.shape()), d.distinct(s)], dict(level=d.choice([0, 0.01]))))
 def keep_above(F, input, gate: Other, *, level):
     """`input` where `gate` is greater than `level`, 0 elsewhere, also where `input` is infinite or NaN."""
@@ -93,7 +95,7 @@ def keep_above(F, input, gate: Other, *, level):
     return in_blocks(F, kernel, input, gate)
 
 
-@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0",
+@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True,
     input=lambda F, g, input, min_val, max_val: F.keep(g, (input > min_val) & (input < max_val)),
     sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
                       dict(min_val=-0.8, max_val=1.0)))
@@ -113,6 +115,7 @@ def relu6(input):
 
 
 @op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
+    fusible=True, functor="leaky_relu(negative_slope)",
     input=lambda F, g, input, negative_slope: g * F.bend(input, slope=negative_slope))
 def leaky_relu(F, input, *, negative_slope=0.01):
     """`input` where positive, elsewhere ``negative_slope * input``."""
@@ -121,7 +124,8 @@ def leaky_relu(F, input, *, negative_slope=0.01):
     return input * F.bend(input, slope=negative_slope)
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: ([d.distinct()], dict(slope=d.choice([0.1, 2.0]))))
+@op(promotion="floating", namespace=None, fusible=True,
+    sample=lambda d: ([d.distinct()], dict(slope=d.choice([0.1, 2.0]))))
 def bend(F, input, *, slope):
     """1 where `input` is positive, elsewhere `slope`."""
     positive = (input > 0).astype(input.dtype)
@@ -139,7 +143,8 @@ def threshold(F, input, *, threshold, value):
     return F.xp.where(input <= threshold, input.dtype.type(value), input)
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
+@op(promotion="floating", namespace=None, autocast="lower", shown="prelu",
+    sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
     input=lambda F, g, input, weight: F.where(input > 0, g, g * weight),
     weight=lambda F, g, input: F.keep(g * input, input <= 0))
 def prelu_of(F, input, weight):
@@ -213,7 +218,7 @@ def elu_slope(F, x, alpha, scale, input_scale):
     return F.where(below, tail, scale)
 
 
-@op(promotion="floating", namespace=None, node_name="EluBackward0", kinks="zero",
+@op(promotion="floating", namespace=None, node_name="EluBackward0", shown="elu", kinks="zero",
     input=lambda F, g, input, alpha, scale, input_scale: g * elu_slope(F, input, alpha, scale, input_scale),
     sample=lambda d: ([d.distinct()], dict(alpha=d.choice([1.0, 1.6]), scale=1.1, input_scale=d.choice([1.0, 0.7]))))
 def elu_of(F, input, *, alpha, scale, input_scale):
@@ -243,6 +248,7 @@ def selu(input):
 
 
 @op(promotion="floating", namespace="nn.functional",
+    autocast="float32 on cuda", fusible=True, functor="softplus(beta, threshold)",
     input=lambda F, g, input, beta, threshold: F.where(
         input * beta > threshold, g, g * F.sigmoid(input * beta)),
     sample=lambda d: ([d.array(lo=-3, hi=3)], dict(beta=d.choice([1.0, 2.0]), threshold=20.0)))
@@ -254,7 +260,7 @@ def softplus(F, input, *, beta=1.0, threshold=20.0):
     return xp.where(scaled > threshold, input, out)
 
 
-@op(promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0",
+@op(promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0", functor="logsigmoid",
     input=lambda F, g, input: g * F.sigmoid(-input))
 def logsigmoid(F, input):
     """``log(sigmoid(input))``, without overflow."""
@@ -267,7 +273,7 @@ def mish_slope(F, x):
     return w + x * F.sigmoid(x) * (1 - w * w)
 
 
-@op(promotion="floating", namespace=None, input=lambda F, g, input: g * mish_slope(F, input))
+@op(promotion="floating", namespace=None, functor="mish", input=lambda F, g, input: g * mish_slope(F, input))
 def mish(F, input):
     """``input * tanh(softplus(input))``. Source: D. Misra, "Mish", 2019."""
     return input * F.xp.tanh(F.softplus(input, beta=1.0, threshold=20.0))
@@ -298,7 +304,7 @@ def softsign(input):
     return input / (R.abs(input) + 1)
 
 
-@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0",
+@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid",
     input=lambda F, g, input: F.keep(g * (1 / 6), (input > -3) & (input < 3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardsigmoid(F, input):
@@ -306,7 +312,7 @@ def hardsigmoid(F, input):
     return F.xp.clip(input + 3, 0, 6) * (1 / 6)
 
 
-@op(promotion="floating", namespace=None, node_name="HardswishBackward0",
+@op(promotion="floating", namespace=None, node_name="HardswishBackward0", functor="hardswish",
     input=lambda F, g, input: F.keep(g * (input * (1 / 3) + 0.5), (input > -3) & (input < 3))
     + F.keep(g, input >= 3),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
@@ -353,14 +359,15 @@ def silu_backward_kernel(xp, out, g, x):
     out *= g
 
 
-@op(promotion="floating", namespace=None, input=lambda F, g, input: F.silu_backward(g, input))
+@op(promotion="floating", namespace=None, fusible=True, functor="silu",
+    input=lambda F, g, input: F.silu_backward(g, input))
 def silu(F, input):
     """``input * sigmoid(input)``, also called swish."""
     return in_blocks(F, silu_kernel, input)
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}),
-    grad=lambda F, g, input: F.silu_backward(g, input),
+@op(promotion="floating", namespace=None, fusible=True, functor="silu_backward",
+    sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}), grad=lambda F, g, input: F.silu_backward(g, input),
     input=lambda F, g, grad, input: g * grad * silu_curvature(F, input))
 def silu_backward(F, grad, input):
     """``grad * silu'(input)``."""
@@ -483,7 +490,7 @@ def gelu_tanh_backward(xp, out, g, x, gate):
     xp.multiply(out, half, out=out)
 
 
-@op(promotion="floating", namespace=None,
+@op(promotion="floating", namespace=None, fusible=True,
     grad=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
     input=lambda F, g, grad, input, approximate: g * grad * gelu_curvature(F, input, approximate),
     sample=lambda d: ([d.array(s := d.shape()), d.array(s)], dict(approximate=d.choice(["none", "tanh"]))))

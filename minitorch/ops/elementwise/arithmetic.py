@@ -185,7 +185,8 @@ def positive_exponent(input, exponent):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-@op(promotion="common", refuses="b", inplace=True, domain={"input": POSITIVE}, check=positive_exponent,
+@op(promotion="common", refuses="b", inplace=True, autocast="float32 on cuda",
+    domain={"input": POSITIVE}, check=positive_exponent,
     input=lambda F, g, input, exponent: g * power_slope(F, input, exponent),
     exponent=lambda F, g, input, exponent, out: g * log_slope(F, input, exponent, out))
 def pow(F, input: Number, exponent: Number):

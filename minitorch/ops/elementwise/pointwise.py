@@ -13,19 +13,21 @@ POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, wh
 LN2, LN10, PI = math.log(2), math.log(10), math.pi
 
 # ---- exponentials and logarithms ---------------------------------------------------------------------------
-exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float",
+exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float", autocast="float32 on cuda",
             input=lambda F, g, out: g * out)
 exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float",
              input=lambda F, g, out: g * out * LN2)
 expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float",
+              autocast="float32 on cuda",
               input=lambda F, g, out: g * (out + 1))
-log = ufunc("log", "The natural logarithm.", promotion="float", domain={"input": POSITIVE},
+log = ufunc("log", "The natural logarithm.", promotion="float", autocast="float32 on cuda", domain={"input": POSITIVE},
             input=lambda F, g, input: g / input)
-log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", domain={"input": POSITIVE},
-             input=lambda F, g, input: g / (input * LN2))
-log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", domain={"input": POSITIVE},
-              input=lambda F, g, input: g / (input * LN10))
+log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", autocast="float32 on cuda",
+             domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN2))
+log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", autocast="float32 on cuda",
+              domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN10))
 log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float",
+              autocast="float32 on cuda",
               domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
 
 
@@ -37,7 +39,7 @@ def sigmoid_block(xp, out, x):
     xp.reciprocal(out, out=out)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g, out: g * (out * (1 - out)))
+@op(promotion="float", inplace=True, fusible=True, functor="sigmoid", input=lambda F, g, out: g * (out * (1 - out)))
 def sigmoid(F, input):
     """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
     if input.size <= 1024:
@@ -71,14 +73,15 @@ sqrt = ufunc("sqrt", "The square root.", promotion="float", domain={"input": POS
              input=lambda F, g, out: g / (2 * out))
 
 
-@op(promotion="float", inplace=True, domain={"input": POSITIVE}, input=lambda F, g, out: out * out * out * g * -0.5)
+@op(promotion="float", inplace=True, autocast="float32 on cuda", functor="rsqrt_of",
+    domain={"input": POSITIVE}, input=lambda F, g, out: out * out * out * g * -0.5)
 def rsqrt(F, input):
     """``1 / sqrt(input)``."""
     return F.xp.reciprocal(F.xp.sqrt(input))
 
 
-reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", domain={"input": (0.5, 2.0)},
-                   input=lambda F, g, out: -g * out * out)
+reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", autocast="float32 on cuda",
+                   domain={"input": (0.5, 2.0)}, input=lambda F, g, out: -g * out * out)
 
 
 @composite(inplace=True, out=True)
@@ -92,13 +95,13 @@ sin = ufunc("sin", "The sine of `input` (radians).", promotion="float",
             input=lambda F, g, input: g * F.cos(input))
 cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float",
             input=lambda F, g, input: -g * F.sin(input))
-tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", domain={"input": (-1.2, 1.2)},
-            input=lambda F, g, out: g * (out * out + 1))
+tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", autocast="float32 on cuda",
+            domain={"input": (-1.2, 1.2)}, input=lambda F, g, out: g * (out * out + 1))
 asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", aliases=("arcsin",),
-             promotion="float", domain={"input": UNIT},
+             promotion="float", autocast="float32 on cuda", domain={"input": UNIT},
              input=lambda F, g, input: g * F.rsqrt(1 - input * input))
 acos = ufunc("acos", "The angle, between 0 and pi, whose cosine is `input`.", "arccos", aliases=("arccos",),
-             promotion="float", domain={"input": UNIT},
+             promotion="float", autocast="float32 on cuda", domain={"input": UNIT},
              input=lambda F, g, input: -g * F.rsqrt(1 - input * input))
 atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", aliases=("arctan",),
              promotion="float", input=lambda F, g, input: g / (input * input + 1))
@@ -144,8 +147,10 @@ def sinc_slope(F, input):
 
 
 # ---- hyperbolic functions ----------------------------------------------------------------------------------
-sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", input=lambda F, g, input: g * F.cosh(input))
-cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", input=lambda F, g, input: g * F.sinh(input))
+sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", autocast="float32 on cuda",
+             input=lambda F, g, input: g * F.cosh(input))
+cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", autocast="float32 on cuda",
+             input=lambda F, g, input: g * F.sinh(input))
 tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", input=lambda F, g, out: g * (1 - out * out))
 asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", aliases=("arcsinh",),
               promotion="float", input=lambda F, g, input: g * F.rsqrt(input * input + 1))

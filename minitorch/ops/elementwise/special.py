@@ -30,13 +30,15 @@ def erf_block(xp, out, x):
     out[...] = error_function.erf(xp, x)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
+@op(promotion="float", inplace=True, functor="erf_of",
+    input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
 def erf(F, input):
     """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     return in_blocks(F, erf_block, input)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.exp(-input * input) * (-2 / ROOT_PI))
+@op(promotion="float", inplace=True, functor="erfc_of",
+    input=lambda F, g, input: g * F.exp(-input * input) * (-2 / ROOT_PI))
 def erfc(F, input):
     """``1 - erf(input)``, without cancellation."""
     return in_double(F, error_function.erfc, input)
@@ -48,7 +50,7 @@ def erfcx(F, input):
     return in_double(F, error_function.erfcx, input)
 
 
-@op(promotion="float", inplace=True, domain={"input": UNIT},
+@op(promotion="float", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
     input=lambda F, g, out: g * F.exp(out * out) * (ROOT_PI / 2))
 def erfinv(F, input):
     """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""

@@ -19,7 +19,7 @@ ALL = slice(None)
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
-@op(view=True, namespace=None, node_name="SliceBackward0",
+@op(view=True, namespace=None, node_name="SliceBackward0", shown="slice",
     input=lambda F, g, index, input_shape: F.unslice(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))

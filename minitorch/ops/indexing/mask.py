@@ -32,7 +32,8 @@ def masked_fill(F, input, mask: Other, value: Number):
     return F.xp.where(mask, value, input)
 
 
-@op(inplace=False, input=lambda F, g, mask, input_shape: F.sum_to(F.masked_put(g, mask, shape=input_shape),
+@op(inplace=False, overlap=False,
+    input=lambda F, g, mask, input_shape: F.sum_to(F.masked_put(g, mask, shape=input_shape),
                                                                  shape=input_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 2, 3)]))], {}))
 def masked_select(F, input, mask: Other):
@@ -80,7 +81,7 @@ def padded_to(F, input, *, shape):
     return out
 
 
-@op(namespace=None, input=lambda F, g, input_shape: F.padded_to(g, shape=input_shape),
+@op(namespace=None, shown="first", input=lambda F, g, input_shape: F.padded_to(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3))], dict(n=4)))
 def first_of(F, input, *, n):
     """The first `n` elements in flattened order, as a vector."""

@@ -86,7 +86,7 @@ def index_sample(d, *more):
 
 
 # ---- an index for every element ----------------------------------------------------------------------------
-@op(namespace=None, node_name="GatherBackward0",
+@op(namespace=None, node_name="GatherBackward0", shown="gather",
     input=lambda F, g, index, input_shape, dim: F.gather_add(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2)], dict(dim=d.choice([1, -1]))))
 def gather_along(F, input, index: Other, *, dim):
@@ -105,7 +105,7 @@ def gather_add(F, input, index: Other, *, shape, dim):
     return out
 
 
-@composite(out="exact")
+@composite(out="exact", overlap=False)
 def gather(input, dim, index, *, sparse_grad=False):
     """The elements of `input` that `index` names along `dim`, in the shape of `index`.
 
@@ -121,7 +121,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     return gather_along(input, index, dim)
 
 
-@op(namespace=None, promotion="numbers", node_name="ScatterBackward0",
+@op(namespace=None, promotion="numbers", node_name="ScatterBackward0", shown="scatter",
     input=lambda F, g, index, dim: F.scatter_along(g, index, 0.0, dim=dim),
     src=lambda F, g, index, dim: F.gather_along(g, index, dim=dim),
     sample=lambda d: index_sample(d, d.array((2, 2))))
@@ -132,7 +132,7 @@ def scatter_along(F, input, index: Other, src: Number, *, dim):
     return out
 
 
-@op(namespace=None, promotion="any", node_name="ScatterAddBackward0",
+@op(namespace=None, promotion="any", node_name="ScatterAddBackward0", shown="scatter_add",
     input=lambda F, g: g,
     src=lambda F, g, index, dim: F.gather_along(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2), d.array((2, 4))], dict(dim=1)))
@@ -334,7 +334,7 @@ def add_slices(F, input, index: Other, *, shape, dim):
     return out
 
 
-@composite(out="exact")
+@composite(out="exact", overlap=False)
 def index_select(input, dim, index):
     """The slices of `input` along `dim` that the integer vector `index` names: a copy.
 
@@ -346,7 +346,7 @@ def index_select(input, dim, index):
     return take_slices(input, index, dim)
 
 
-@op(namespace=None, promotion="any", node_name="IndexAddBackward0",
+@op(namespace=None, promotion="any", node_name="IndexAddBackward0", shown="index_add",
     input=lambda F, g: g,
     source=lambda F, g, index, source_shape, dim: F.reshape(F.take_slices(g, index, dim=dim), shape=source_shape),
     sample=lambda d: ([d.array((2, 2)), d.integers((3,), 0, 1), d.array((2, 3))], dict(dim=1)))
@@ -385,7 +385,7 @@ def check_slices(name, input, index, source, dim, error=RuntimeError):
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, error)
 
 
-@op(namespace=None, promotion="same", node_name="IndexCopyBackward0",
+@op(namespace=None, promotion="same", node_name="IndexCopyBackward0", shown="index_copy",
     input=lambda F, g, index, dim: F.index_fill_along(g, index, 0.0, dim=dim),
     source=lambda F, g, index, source_shape, dim: F.reshape(F.take_slices(g, index, dim=dim), shape=source_shape),
     sample=lambda d: ([d.array((2, 2)), np.array([1]), d.array((2, 1))], dict(dim=1)))
@@ -404,7 +404,7 @@ def index_copy(input, dim, index, source):
     return index_copy_along(input, index, source, dim)
 
 
-@op(namespace=None, promotion="first", node_name="IndexFillBackward0",
+@op(namespace=None, promotion="first", node_name="IndexFillBackward0", shown="index_fill",
     input=lambda F, g, index, dim: F.index_fill_along(g, index, 0.0, dim=dim),
     value=lambda F, g, index, input_shape, dim: F.sum(F.take_slices(
         g, F.each_once(index, size=input_shape[dim] if input_shape else 1), dim=dim)),
@@ -486,7 +486,8 @@ def check_flat(name, index, n, kind="int64"):
         raise worded(IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements."))
 
 
-@op(input=lambda F, g, index, input_shape: F.put_flat(F.zero_of(g, shape=input_shape), index, g, accumulate=True),
+@op(overlap=False,
+    input=lambda F, g, index, input_shape: F.put_flat(F.zero_of(g, shape=input_shape), index, g, accumulate=True),
     sample=lambda d: ([d.array((2, 3)), d.integers((4,), -6, 5)], {}))
 def take(F, input, index: Other):
     """The elements of the flattened `input` that `index` names, in the shape of `index`; negative ones from the end."""
@@ -494,7 +495,7 @@ def take(F, input, index: Other):
     return input.reshape(-1)[index]
 
 
-@op(namespace=None, sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
+@op(namespace=None, shown="zero", sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
 def zero_of(F, input, *, shape):
     """Zeros of `shape` in the dtype of `input`."""
     return F.xp.zeros(shape, input.dtype)

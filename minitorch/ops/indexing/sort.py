@@ -128,7 +128,7 @@ by_index = dict(promotion="any", outputs=(True, False), kinks="ties",
                     put_back(F, g[0], out[1], input_shape, dim, keepdim),))
 
 
-@op(**by_index, refuses="b", sample=lambda d: (
+@op(**by_index, refuses="b", overlap=False, sample=lambda d: (
     [d.distinct((3, 4))], dict(k=d.int(1, 3), dim=d.int(-2, 1), keepdim=d.bool())))
 def kthvalue(F, input, *, k, dim=-1, keepdim=False):
     """The `k`-th smallest element along `dim`, counted from 1, and its index, as a named tuple."""
@@ -155,7 +155,7 @@ def middle(xp, x, dim, skip_nan):
     return xp.where(is_nan.any(dim, keepdims=True), xp.argmax(is_nan, dim, keepdims=True), index)
 
 
-@op(**by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(**by_index, refuses="b", namespace=None, shown="median", sample=rank_sample)
 def median_along(F, input, *, dim, keepdim):
     """The lower median along `dim` and its index; NaN if an element is."""
     if not input.ndim:
@@ -163,7 +163,7 @@ def median_along(F, input, *, dim, keepdim):
     return picked(return_types.median, F.xp, input, middle(F.xp, input, dim, False), dim, keepdim)
 
 
-@op(**by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(**by_index, refuses="b", namespace=None, shown="nanmedian", sample=rank_sample)
 def nanmedian_along(F, input, *, dim, keepdim):
     """The lower median of what is not NaN along `dim`, and its index."""
     if not input.ndim:

@@ -147,7 +147,7 @@ def next_pair(terms, shapes, output):
 
 
 # ---- the row -----------------------------------------------------------------------------------------------
-@op(namespace=None, promotion="same", refuses="b", node_name="EinsumBackward0",
+@op(namespace=None, promotion="same", refuses="b", node_name="EinsumBackward0", shown="einsum",
     joint=lambda F, g, needs, operands, equation: contract_grads(F, g, needs, operands, equation),
     sample=lambda d: d.choice([([d.array((2, 3)), d.array((3, 2))], dict(equation="ab,bc->ca")),
                                ([d.array((2, 3)), d.array((2, 2)), d.array((2,))], dict(equation="ab,ca,a->cb")),

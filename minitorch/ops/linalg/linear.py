@@ -2,6 +2,7 @@
 
 from ...core.op import composite, op, publish
 from ...core.op import recorded as R
+from .products import linear_mismatch, product_flops
 from ..shapes.shape import count
 
 
@@ -9,7 +10,7 @@ from ..shapes.shape import count
     input=lambda F, g, weight: linear_input(F, g, weight),
     weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
     bias=lambda F, g: g,
-    shapes="* n k, m k, m -> * n m")
+    shapes="* n k, m k, m -> * n m", autocast="lower", inline=True, flops=product_flops, mismatch=linear_mismatch)
 def linear(F, input, weight, bias=None):
     """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).
 

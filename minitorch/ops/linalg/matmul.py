@@ -8,6 +8,7 @@ from ...core.errors import worded
 from ...core.op import composite, op, publish
 from ...core.tensor import Tensor
 from ..elementwise.arithmetic import mul
+from .products import product_flops, product_mismatch
 from ..reductions.norms import vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of
@@ -15,6 +16,7 @@ from ..shapes.view import dim_of
 
 # ---- the product -------------------------------------------------------------------------------------------
 @op(promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
+    autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, input, other: matmul_left(F, g, input, other),
     other=lambda F, g, input, other: matmul_right(F, g, input, other))
 def matmul(F, input, other):
@@ -54,7 +56,7 @@ def rows_of(F, x):
     return F.reshape(x, shape=(count(x.shape[:-1]), x.shape[-1])) if x.ndim > 2 else x
 
 
-@op(promotion="same", namespace=None, shapes="* n k, * k m -> * n m",
+@op(promotion="same", namespace=None, shapes="* n k, * k m -> * n m", flops=product_flops,
     input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
     other=lambda F, g, input: F.gemm(F.transpose(input, dim0=-1, dim1=-2), g))
 def gemm(F, input, other):
@@ -75,7 +77,7 @@ def check_dims(x, n, words):
         raise worded(RuntimeError(f"{words}, got {x.ndim}-D tensor of shape {list(x.shape)}"))
 
 
-@op(promotion="same", refuses="b", shapes="n k, k m -> n m",
+@op(promotion="same", refuses="b", shapes="n k, k m -> n m", flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=0, dim1=1), g))
 def mm(F, input, mat2):
@@ -85,7 +87,7 @@ def mm(F, input, mat2):
     return F.xp.dot(input, mat2)
 
 
-@op(promotion="same", refuses="b", shapes="b n k, b k m -> b n m",
+@op(promotion="same", refuses="b", shapes="b n k, b k m -> b n m", flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=1, dim1=2)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=1, dim1=2), g))
 def bmm(F, input, mat2):
@@ -99,7 +101,7 @@ def bmm(F, input, mat2):
     return F.xp.matmul(input, mat2)
 
 
-@op(promotion="same", refuses="b", shapes="n k, k -> n",
+@op(promotion="same", refuses="b", shapes="n k, k -> n", flops=product_flops,
     input=lambda F, g, vec: F.unsqueeze(g, dim=-1) * vec,
     vec=lambda F, g, input: F.mv(F.transpose(input, dim0=0, dim1=1), g))
 def mv(F, input, vec):
@@ -112,7 +114,7 @@ def mv(F, input, vec):
     return F.xp.dot(input, vec)
 
 
-@op(promotion="same", refuses="b", shapes="k, k ->", aliases=("vdot",),
+@op(promotion="same", refuses="b", shapes="k, k ->", flops=product_flops, aliases=("vdot",),
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -126,7 +128,8 @@ def dot(F, input, tensor):
 
 
 # ---- beta * input + alpha * product ------------------------------------------------------------------------
-@op(promotion="same", refuses="b", inplace=True, sample=lambda d: (
+@op(promotion="same", refuses="b", inplace=True,
+    inline=True, flops=lambda out, input, mat1, mat2: product_flops(out, mat1, mat2), sample=lambda d: (
         [d.array(d.choice([(2, 3), (3,), (2, 1), ()])), d.array((2, 4)), d.array((4, 3))], dict(beta=0.5, alpha=2)),
     input=lambda F, g, beta: g * beta,
     mat1=lambda F, g, mat2, alpha: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)) * alpha,

@@ -27,7 +27,7 @@ eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52}
 
 
 # ---- inverses ----------------------------------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgInvExBackward0",
+@op(namespace=None, node_name="LinalgInvExBackward0", shown="inverse",
     input=lambda F, g, out: -F.matmul(F.matmul(t(F, out), g), t(F, out)),
     sample=lambda d: ([spread_matrix(d)], dict(strict=True)))
 def inverse_of(F, input, *, strict):

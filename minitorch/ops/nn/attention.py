@@ -15,6 +15,7 @@ from ...core.op import recorded as R
 from ...core.tensor import wrap
 from ..creation.create import zeros
 from ..linalg.linear import linear
+from ..linalg.products import product_flops
 from ..shapes.join import cat
 from .dropout import noise_for
 from .pad import pad
@@ -35,7 +36,8 @@ def weights_grads(F, g, needs, query, key, out, scale):
     return by_query, by_key, scores, None
 
 
-@op(promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0", joint=weights_grads,
+@op(promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
+    autocast="lower", flops=product_flops, joint=weights_grads,
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
                        d.choice([None, np.array([[True, False, True], [True, True, False]])])],
                       dict(scale=0.6, causal=d.bool())))
@@ -72,8 +74,13 @@ def sample_attention(d):
     return [d.array((2, 2, 3)), d.array((2, 3, 3)), d.array((2, 3, 3)), mask], dict(scale=0.6, causal=d.bool())
 
 
-@op(promotion="floating", namespace=None, node_name="ScaledDotProductFlashAttentionBackward0", keeps=("logs",),
-    joint=attention_grads, sample=sample_attention)
+def attention_flops(out, query, key, value, *rest):
+    """The products of queries with keys, and of weights with values."""
+    return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
+
+
+@op(promotion="floating", namespace=None, node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
+    keeps=("logs",), joint=attention_grads, sample=sample_attention)
 def attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=False):
     """``attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one op.
 

@@ -60,7 +60,17 @@ def sample_weight(d):
     return [x, y], dict(geometry=geometry, size=w.shape[2:])
 
 
-@op(promotion="any", namespace=None, sample=sample_forward,
+def convolution_flops(out, input, weight, *rest):
+    """Each element of the result is a sum over a window and the channels of a group."""
+    return 2 * int(out.size) * int(weight.size) // max(weight.shape[0], 1)
+
+
+def transposed_flops(out, grad, weight, *rest):
+    """Those of the convolution whose transpose it is."""
+    return convolution_flops(grad, out, weight)
+
+
+@op(promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_weight(
@@ -87,7 +97,7 @@ def cut(F, y, shape):
     return F.slice_view(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(promotion="any", namespace=None, sample=sample_input,
+@op(promotion="any", namespace=None, autocast="lower", flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))

@@ -107,7 +107,7 @@ def class_sample(d, backward=False):
     return [x, target, d.choice([None, d.array((c,), 0.5, 1.5)])], attrs
 
 
-@op(promotion="floating", namespace=None, node_name="NllLossBackward0", sample=class_sample,
+@op(promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32", sample=class_sample,
     input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_backward(
         g, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input_shape))
 def nll(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
@@ -167,8 +167,8 @@ def cross_entropy_sample(d):
     return [grad, d.array(shape), target, weight, None, None], attrs
 
 
-@op(promotion="floating", namespace=None, node_name="NllLossBackward0", sample=class_sample,
-    keeps=("powers", "totals"),
+@op(promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32", shown="cross_entropy",
+    sample=class_sample, keeps=("powers", "totals"),
     input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.class_entropy_backward(
         g, input, target, weight, powers, totals, ignore_index=ignore_index, reduction=reduction))
 def class_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):

@@ -17,7 +17,7 @@ NEVER = -1e30                                              # the logarithm of pr
 
 
 # ---- one frame ---------------------------------------------------------------------------------------------
-@op(promotion="same", namespace=None, input=lambda F, g, by: F.shift_states(g, by=-by, fill=0.0),
+@op(promotion="same", namespace=None, autocast="float32", input=lambda F, g, by: F.shift_states(g, by=-by, fill=0.0),
     sample=lambda d: ([d.array((2, 4))], dict(by=d.choice([-2, -1, 1, 2]), fill=0.5)))
 def shift_states(F, input, *, by, fill):
     """`input` moved by so many places along the last dimension, `fill` coming in."""

@@ -7,7 +7,7 @@ from ...core.op import Other, composite, op
 from ...core.tensor import wrap
 
 
-@op(promotion=None, namespace=None, node_name="EmbeddingBackward0",
+@op(promotion=None, namespace=None, node_name="EmbeddingBackward0", shown="embedding",
     weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
         g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.integers((2, 3), 0, 3), d.array((4, 2))],

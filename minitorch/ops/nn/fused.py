@@ -82,8 +82,8 @@ def add_normalise_lean(F, input, residual, weight=None, bias=None, *, eps=1e-5, 
     return F.layer_normalise(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred), total
 
 
-@op(promotion="float", namespace=None, outputs=(True, True), keeps=("y", "r"), joint=add_grads,
-    lean=add_normalise_lean,
+@op(promotion="float", namespace=None, autocast="float32 on cuda", shown="add_layer_norm",
+    outputs=(True, True), keeps=("y", "r"), joint=add_grads, lean=add_normalise_lean,
     sample=lambda d: ([d.array((2, 3)), d.array((2, 3)), d.choice([None, d.array((3,))]),
                        d.choice([None, d.array((3,))])], dict(eps=0.1, centred=d.bool())))
 def add_normalise(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):

@@ -75,7 +75,7 @@ def require_same_size(name, input, target):
 
 
 # ---- differences -------------------------------------------------------------------------------------------
-@op(promotion="common", namespace=None, node_name="MseLossBackward0",
+@op(promotion="common", namespace=None, node_name="MseLossBackward0", autocast="float32", shown="mse_loss",
     input=lambda F, g, input, target, reduction: squared_slope(g, input, target, reduction),
     target=lambda F, g, input, target, reduction: -squared_slope(g, input, target, reduction),
     sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], dict(reduction=d.choice(REDUCTIONS))))
@@ -108,8 +108,8 @@ def bent_sample(d, **attrs):
     return [input, input + difference], dict(reduction=d.choice(REDUCTIONS), **attrs)
 
 
-@op(promotion="common", namespace=None, node_name="AbsBackward0", sample=bent_sample,
-    input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
+@op(promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32", shown="l1_loss",
+    sample=bent_sample, input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
     target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction))
 def absolute_error(F, input, target, *, reduction):
     """``|input - target|``."""
@@ -121,7 +121,7 @@ def absolute_slope(F, g, input, target, reduction):
     return spread(g, reduction, difference.shape) * F.sign(difference)
 
 
-@op(promotion="common", namespace=None, node_name="HuberLossBackward0",
+@op(promotion="common", namespace=None, node_name="HuberLossBackward0", autocast="float32", shown="smooth_l1_loss",
     sample=lambda d: bent_sample(d, delta=1.0, scale=d.choice([1.0, 0.5])),
     input=lambda F, g, input, target, reduction, delta, scale: bent_slope(
         F, g, input, target, reduction, delta, scale),
@@ -204,6 +204,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 # ---- binary classification ---------------------------------------------------------------------------------
 @op(promotion="common", namespace=None, node_name="BinaryCrossEntropyWithLogitsBackward0",
+    autocast="float32", shown="binary_cross_entropy_with_logits",
     input=lambda F, g, input, target, weight, pos_weight, reduction: logits_slope(
         F, g, input, target, weight, pos_weight, reduction),
     target=lambda F, g, input, target, weight, pos_weight, reduction: target_slope(
@@ -251,6 +252,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 
 @op(promotion="common", namespace=None, node_name="BinaryCrossEntropyBackward0",
+    autocast="float32", shown="binary_cross_entropy",
     input=lambda F, g, input, target, weight, reduction: probability_slope(F, g, input, target, weight, reduction),
     target=lambda F, g, input, weight, reduction: spread(
         g if weight is None else g * weight, reduction, input.shape) * (F.log(1 - input) - F.log(input)),
@@ -291,7 +293,7 @@ def reduce_tensor(values, reduction):
     return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
 
 
-@op(promotion="common", namespace=None, node_name="KlDivBackward0",
+@op(promotion="common", namespace=None, node_name="KlDivBackward0", autocast="float32",
     input=lambda F, g, target: -g * target,
     target=lambda F, g, input, target: g * (F.log(target) + 1 - input),
     sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.1, 1)], {}))

@@ -120,8 +120,8 @@ def layer_normalise_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5,
     return out
 
 
-@op(promotion="floating", namespace=None, node_name="NativeLayerNormBackward0", keeps=("y", "r"), joint=affine_grads,
-    lean=layer_normalise_lean,
+@op(promotion="floating", namespace=None, node_name="NativeLayerNormBackward0",
+    autocast="float32 on cuda", shown="layer_norm", keeps=("y", "r"), joint=affine_grads, lean=layer_normalise_lean,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
 def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
@@ -173,8 +173,8 @@ def last_dims(input, normalized_shape, *parameters):
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", outputs=(True, False, False),
-    keeps=("y", "r"), joint=affine_grads,
+@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", shown="batch_norm",
+    outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
 def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
@@ -289,7 +289,8 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
     return dx, dw, db
 
 
-@op(promotion="floating", namespace=None, node_name="NativeGroupNormBackward0", keeps=("y", "r"), joint=group_grads,
+@op(promotion="floating", namespace=None, node_name="NativeGroupNormBackward0", shown="group_norm",
+    keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
 def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):

@@ -225,8 +225,13 @@ def sample_backward(d):
     return [*inputs, *grads], attrs | dict(needs=(True,) * 7)
 
 
-@op(promotion="floating", namespace=None, outputs="list", keeps=("gates", "h", "c", "extra"), sample=sample,
-    joint=recurrent_grads)
+def recurrent_flops(out, input, hidden, w_ih, w_hh, *rest):
+    """The products with both matrices, for every step of every sequence."""
+    return 2 * input.shape[0] * input.shape[1] * (int(w_ih.size) + int(w_hh.size))
+
+
+@op(promotion="floating", namespace=None, flops=recurrent_flops,
+    outputs="list", keeps=("gates", "h", "c", "extra"), sample=sample, joint=recurrent_grads)
 def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     """One layer in one direction over a whole sequence: the states h (T, B, H); for an LSTM also the last cell state.
 

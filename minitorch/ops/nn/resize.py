@@ -38,7 +38,8 @@ def sample_taps(d):
     return Taps(np.array([[0, 1], [1, 2], [3, 2]]), np.array([[0.5, 0.5], [1.0, 0.25], [0.5, -1.0]]), 4)
 
 
-@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 4, 3))], dict(taps=(sample_taps(d), None))),
+@op(promotion="any", namespace=None, autocast="float32",
+    sample=lambda d: ([d.array((2, 4, 3))], dict(taps=(sample_taps(d), None))),
     input=lambda F, g, taps: F.resample_backward(g, taps=taps))
 def resample(F, input, *, taps):
     """Map each of the last dimensions by its `Taps`; None leaves it as it is."""

@@ -81,7 +81,7 @@ def exponentials_of_rows(xp, x, out, common):
     return shift, xp.dot(out, weights)[:, None]
 
 
-@op(promotion="floating", namespace=None, node_name="SoftmaxBackward0",
+@op(promotion="floating", namespace=None, node_name="SoftmaxBackward0", autocast="float32 on cuda", shown="softmax",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
 def softmax_along(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
@@ -115,6 +115,7 @@ def softmax_backward(F, grad, out_, *, dim):
 
 
 @op(promotion="floating", namespace=None, node_name="LogSoftmaxBackward0",
+    autocast="float32 on cuda", shown="log_softmax",
     input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))
 def log_softmax_along(F, input, *, dim):
     """``input - log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow."""

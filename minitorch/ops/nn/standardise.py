@@ -187,8 +187,8 @@ def norm_sample(d, n):
     return [d.array((2, 3, 2)) for _ in range(n)], dict(dims=dims, eps=0.1, centred=d.bool())
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
-    input=lambda F, g, input, out, r, dims, eps, centred: F.standardise_backward(
+@op(promotion="floating", namespace=None, autocast="float32 on cuda", shown="batch_norm",
+    sample=lambda d: norm_sample(d, 1), input=lambda F, g, input, out, r, dims, eps, centred: F.standardise_backward(
         g, input, out, r, dims=dims, eps=eps, centred=centred))
 def standardise(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
     """``(input - mean) r`` over `dims`; just `y`, if it is known."""

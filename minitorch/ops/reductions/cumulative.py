@@ -30,13 +30,15 @@ def backwards(F, x, dim):
     return F.flip_dims(x, dims=(dim,)) if len(x.shape) else x
 
 
-@op(promotion="any", inplace=True, input=lambda F, g, dim: backwards(F, F.cumsum(backwards(F, g, dim), dim=dim), dim))
+@op(promotion="any", inplace=True, autocast="float32 on cuda",
+    input=lambda F, g, dim: backwards(F, F.cumsum(backwards(F, g, dim), dim=dim), dim))
 def cumsum(F, input, *, dim, dtype=None):
     """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     return accumulate(F.xp.add, input, dim)
 
 
-@op(promotion="any", inplace=True, input=lambda F, g, out, input, dim: g if not len(input.shape) else (
+@op(promotion="any", inplace=True, autocast="float32 on cuda",
+    input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
 def cumprod(F, input, *, dim, dtype=None):
     """The products of the elements up to and including each one along `dim`; of integers and bools in int64.

@@ -77,7 +77,7 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(namespace=None, promotion="any", outputs=(True, False), kinks="ties",
+@op(namespace=None, promotion="any", shown="extreme", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out, input_shape, dim, keepdim: (put_back(F, g[0], out[1], input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))
@@ -100,7 +100,7 @@ def put_back(F, g, index, shape, dim, keepdim):
     return F.put_along(g, index, shape=shape, dim=dim)
 
 
-@op(namespace=None, input=lambda F, g, index, dim: F.take_along(g, index, dim=dim),
+@op(namespace=None, shown="put", input=lambda F, g, index, dim: F.take_along(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 1)), d.integers((2, 1), 0, 2)], dict(shape=(2, 3), dim=1)))
 def put_along(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with `input` put where `index` says along `dim`; no place twice (else: `gather_add`)."""
@@ -109,7 +109,8 @@ def put_along(F, input, index: Other, *, shape, dim):
     return out
 
 
-@op(namespace=None, input=lambda F, g, index, input_shape, dim: F.put_along(g, index, shape=input_shape, dim=dim),
+@op(namespace=None, shown="take",
+    input=lambda F, g, index, input_shape, dim: F.put_along(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
 def take_along(F, input, index: Other, *, dim):
     """The elements where `index` says along `dim`; no place twice (else: `gather_along`)."""

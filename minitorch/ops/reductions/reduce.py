@@ -83,7 +83,8 @@ def add_up(F, x, dim, keepdim):
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
-@op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
+@op(promotion="any", autocast="float32 on cuda", inline=True,
+    input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`. Integers and bools are summed in int64."""
     kind = input.dtype.kind
@@ -95,7 +96,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     return F.xp.add.reduce(input, dim, kept, None, keepdim) if kept else add_up(F, input, dim, keepdim)
 
 
-@op(promotion="any", input=lambda F, g, dim, keepdim, input_shape: spread(
+@op(promotion="any", inline=True, input=lambda F, g, dim, keepdim, input_shape: spread(
     F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
@@ -152,7 +153,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
 
 
-@op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
+@op(promotion="any", autocast="float32 on cuda", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=None, keepdim=False, dtype=None):
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""

@@ -25,7 +25,7 @@ def tensor_list(tensors, name):
     return tensors
 
 
-@composite(method=False, out=True, aliases=("concat", "concatenate"))
+@composite(method=False, out=True, overlap=False, aliases=("concat", "concatenate"))
 def cat(tensors, dim=0):
     """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
     tensors = tensor_list(tensors, "torch.cat")

@@ -27,7 +27,7 @@ def ints(sizes):
 
 
 # ---- broadcasting ------------------------------------------------------------------------------------------
-@op(namespace=None, promotion="any", input=lambda F, g, input_shape: F.expand(g, size=input_shape),
+@op(namespace=None, promotion="any", inline=True, input=lambda F, g, input_shape: F.expand(g, size=input_shape),
     sample=lambda d: ([d.array((2, 3, 1, 2))], dict(shape=d.choice([(3, 1, 2), (1, 3, 1, 1), (2,), (2, 3, 1, 2)]))))
 def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
@@ -142,7 +142,7 @@ def unsqueeze(F, input, *, dim):
 
 
 # ---- copies and casts --------------------------------------------------------------------------------------
-@op(namespace=None, input=lambda F, g: g)
+@op(namespace=None, inline=True, input=lambda F, g: g)
 def clone(F, input):
     """A copy of `input` with memory of its own, in the order of `input`'s memory."""
     return input.copy("K")
@@ -155,6 +155,7 @@ def copy_contiguous(F, input):
 
 
 @op(namespace=None, input=lambda F, g, input_dtype: F.to_dtype(g, dtype=input_dtype), node_name="ToCopyBackward0",
+    shown="to", casts=False,
     sample=lambda d: ([d.array()], dict(dtype=float64)))
 def to_dtype(F, input, *, dtype):
     """`input` cast to another dtype."""

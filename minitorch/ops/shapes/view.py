@@ -107,7 +107,7 @@ def squeeze(input, dim=None):
     return reshape_view(input, tuple([n for i, n in enumerate(shape) if n != 1 or i not in drop]))
 
 
-@op(view=True, namespace=None, node_name="SqueezeBackward0",
+@op(view=True, namespace=None, node_name="SqueezeBackward0", shown="view",
     input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 1, 3))], dict(shape=(2, 3))))
 def reshape_view(F, input, *, shape):
@@ -281,7 +281,7 @@ def diagonal_put(F, input, *, shape, offset, dim1, dim2):
     return out
 
 
-@op(view=True, namespace=None, outputs="list", node_name="UnbindBackward0",
+@op(view=True, namespace=None, outputs="list", node_name="UnbindBackward0", shown="unbind",
     joint=lambda F, g, needs, input_shape, dim: (F.stack_pieces(*fill_in(F, g, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((3, 2))], dict(dim=d.int(0, 1))))
 def unbind_views(F, input, *, dim):
@@ -290,7 +290,8 @@ def unbind_views(F, input, *, dim):
     return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
-@op(namespace=None, node_name="StackBackward0", joint=lambda F, g, needs, dim: F.unbind_views(g, dim=dim),
+@op(namespace=None, node_name="StackBackward0", shown="stack",
+    joint=lambda F, g, needs, dim: F.unbind_views(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def stack_pieces(F, *pieces, dim):
     """The pieces side by side along a new dimension."""
@@ -314,7 +315,7 @@ def unbind(input, dim=0):
     return unbind_views(input, dim_of(input, dim))
 
 
-@op(view=True, namespace=None, outputs="list", node_name="SplitBackward0",
+@op(view=True, namespace=None, outputs="list", node_name="SplitBackward0", shown="split",
     joint=lambda F, g, needs, input_shape, sizes, dim: (F.join(*fill_sizes(F, g, sizes, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((4, 2))], dict(sizes=(1, 3), dim=0)))
 def split_views(F, input, *, sizes, dim):
@@ -333,7 +334,7 @@ def fill_sizes(F, g, sizes, dim, shape):
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
-@op(namespace=None, node_name="CatBackward0", joint=lambda F, g, needs, pieces_shape, dim: F.split_views(
+@op(namespace=None, node_name="CatBackward0", shown="cat", joint=lambda F, g, needs, pieces_shape, dim: F.split_views(
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def join(F, *pieces, dim):

@@ -1,0 +1,149 @@
+"""Every fact about an op is a column of its definition: no table of op names stands anywhere else."""
+
+import ast
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import minitorch as torch
+from minitorch.core.op import OPTIONS, Op
+from minitorch.core.registry import OPS
+
+PACKAGE = Path(torch.__file__).parent
+
+# Files that spell names of another vocabulary, which some definitions happen to share, and why they have to.
+OTHER_WORDS = {
+    "backends/cuda/array.py": "Python's operators and NumPy's methods, which an array class has",
+    "backends/cuda/elementwise.py": "NumPy's ufuncs, and the functors that compute them",
+    "backends/cuda/namespace.py": "NumPy's functions, which an array module has",
+    "backends/cuda/reduce.py": "NumPy's ufuncs, whose `reduce` it has",
+    "backends/cuda/convolve.py": "kernels, entered by name",
+    "backends/cuda/cumulative.py": "kernels, entered by name",
+    "backends/cuda/kernels.py": "modules of kernels",
+    "backends/cuda/matmul.py": "kernels, entered by name",
+    "backends/cuda/product.py": "activations that a product's kernel can end with",
+    "backends/cuda/softmax.py": "kernels, entered by name",
+    "backends/sim/opcodes.py": "instructions of PTX",
+    "backends/sim/opcodes_memory.py": "instructions of PTX",
+    "backends/sim/translate.py": "instructions of PTX",
+    "check/nb01.py": "ops that learners write themselves",
+}
+
+
+def names_in(node):
+    """The names of definitions, plain or as ``F.<name>``, in a collection or in a text that is split into one."""
+    if isinstance(node, (ast.Set, ast.Tuple, ast.List)):
+        found = node.elts
+    elif isinstance(node, ast.Dict):
+        found = [*node.keys, *node.values]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return [k.arg for k in node.keywords if k.arg in OPS]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+        text = getattr(node.func.value, "value", None)
+        return [x for x in re.findall(r"\w+", text) if x in OPS] if isinstance(text, str) else []
+    else:
+        return []
+    values = [x.value for x in found if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+    return [x for x in values if x.removeprefix("F.") in OPS]
+
+
+def tables_in(source):
+    """Line and names of each table of ops; ``__all__`` is none."""
+    tree = ast.parse(source)
+    exported = {id(x.value) for x in ast.walk(tree) if isinstance(x, ast.Assign)
+                and any(getattr(t, "id", None) == "__all__" for t in x.targets)}
+    found = [(getattr(node, "lineno", 0), names_in(node)) for node in ast.walk(tree) if id(node) not in exported]
+    return [(line, names) for line, names in found if len(set(names)) >= 3]
+
+
+def all_tables():
+    files = [f for f in sorted(PACKAGE.rglob("*.py")) if "ops" != f.relative_to(PACKAGE).parts[0]]
+    return {f.relative_to(PACKAGE).as_posix(): tables_in(f.read_text(encoding="utf-8")) for f in files}
+
+
+def test_no_table_of_op_names_outside_the_definitions():
+    found = [f"minitorch/{file}:{line}: {', '.join(names[:5])}" for file, tables in all_tables().items()
+             if file not in OTHER_WORDS for line, names in tables]
+    assert not found, "make it a column of the definitions (see `Op`):\n" + "\n".join(found)
+
+
+def test_every_exception_is_needed():
+    tables = all_tables()
+    assert [file for file in OTHER_WORDS if not tables.get(file)] == [], "take these off OTHER_WORDS"
+
+
+def test_nobody_asks_for_the_name_of_an_op():
+    """``op.name == "copy"`` is a table of one."""
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and re.fullmatch(r"(op|row)\.(name|__name__)", ast.unparse(node.left)):
+                values = [x.value for x in ast.walk(node) if isinstance(x, ast.Constant)]
+                found += [f"{file.relative_to(PACKAGE)}:{node.lineno}: {x}" for x in values if x in OPS]
+    assert not found, "make it a column of the definition (see `Op`):\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("source", [
+    'SLOW = {"exp", "log", "tanh"}', 'x = ["F.relu", "F.sigmoid", "F.silu"]', 'T = {"exp": 1, "log": 2, "tanh": 3}',
+    'T = {1: "exp", 2: "log", 3: "tanh"}', 'T = frozenset(("exp", "log", "tanh"))', 'T = dict(exp=1, log=2, tanh=3)',
+    'T = "exp log tanh".split()', 'for name in ("exp", "log", "tanh"):\n    pass'])
+def test_tables_are_found(source):
+    assert [line for line, _ in tables_in(source)] == [1]
+
+
+@pytest.mark.parametrize("source", ['x = {"exp", "log"}', '__all__ = ["exp", "log", "tanh"]', 'x = ("a", "b", "c")',
+                                    'x = ["exp", "exp", "exp"]'])
+def test_other_collections_are_not(source):
+    assert tables_in(source) == []
+
+
+# ------------------------------------------------------------------ the columns themselves
+def test_every_column_is_documented():
+    listed = re.findall(r"^- `(\w+)`:", inspect.cleandoc(Op.__doc__), re.M)
+    assert sorted(listed) == sorted(f.name for f in fields(Op))
+    assert {"name", "forward", "inputs", "attrs", "rules", "doc"} | OPTIONS == set(listed)
+
+
+def test_no_input_has_the_name_of_a_column():
+    """Its derivative formula would be taken for that column."""
+    assert [(row.name, x.name) for row in OPS.values() for x in row.inputs if x.name in OPTIONS] == []
+
+
+def test_autocast_is_one_of_its_words():
+    assert {row.autocast for row in OPS.values()} == {None, "lower", "float32", "float32 on cuda"}
+
+
+def test_a_functor_takes_attributes_of_its_op():
+    """And exists under that name in the CUDA sources."""
+    functors = (PACKAGE / "backends/kernels/functors.cuh").read_text(encoding="utf-8")
+    rows = [row for row in OPS.values() if row.functor]
+    assert rows
+    for row in rows:
+        name, numbers = row.functor_call()
+        assert len(numbers) <= 2 and set(numbers) <= {k for k, _ in row.attrs}, row.name
+        assert re.search(rf"\b{name}\b", functors), f"{row.name}: no functor {name}"
+
+
+def test_shown_is_another_name():
+    """It is for ops whose own name does not do."""
+    repeated = []
+    for file in sorted((PACKAGE / "ops").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for call in getattr(node, "decorator_list", ()):
+                shown = [k.value.value for k in getattr(call, "keywords", ()) if k.arg == "shown"]
+                repeated += [f"{file.name}:{node.lineno}: {node.name}" for name in shown if name == node.name]
+    assert not repeated, "leave `shown` out:\n" + "\n".join(repeated)
+
+
+def test_out_may_be_an_input_where_elements_stay_in_place():
+    x = torch.tensor([3.0, 1.0, 2.0])
+    torch.exp(x, out=x)
+    for call in (lambda: torch.take(x, torch.tensor([2, 0, 1]), out=x), lambda: torch.cat([x], out=x),
+                 lambda: torch.gather(x, 0, torch.tensor([2, 0, 1]), out=x),
+                 lambda: torch.index_select(x, 0, torch.tensor([2, 0, 1]), out=x),
+                 lambda: torch.masked_select(x, x > 2, out=x)):
+        with pytest.raises(RuntimeError, match="single memory location"):
+            call()
