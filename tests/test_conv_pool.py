@@ -250,3 +250,18 @@ def test_shuffles_are_undone():
 def test_errors_say_what_was_expected(call, error, words):
     with pytest.raises(error, match=words):
         call(minitorch.ones(1, 2, 5, 5))
+
+
+def test_bytes_are_resized_in_float32_and_rounded():
+    x = minitorch.arange(16).reshape(1, 1, 4, 4)
+    wanted = F.interpolate(x.float(), size=(6, 5), mode="bilinear").round()
+    found = F.interpolate(x.to(minitorch.uint8), size=(6, 5), mode="bilinear")
+    assert found.dtype == minitorch.uint8 and (found.float() == wanted).all()
+
+
+def test_padding_is_less_than_any_bool_or_integer():
+    x = minitorch.zeros(1, 1, 5)
+    for dtype in (minitorch.bool, minitorch.uint8, minitorch.int32):
+        assert not F.max_pool1d(x.to(dtype), 3, 2, 1).any()
+    indices = F.max_pool1d(minitorch.ones(1, 1, 1), 2, 2, 1, 2, return_indices=True)[1]
+    assert indices.item() == 0                             # of a window without any element of the input

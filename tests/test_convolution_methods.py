@@ -10,9 +10,9 @@ import minitorch.nn.functional as F
 from minitorch.autograd.api import grad
 from minitorch.backends import convolution_method
 from minitorch.backends.cpu.backend import cpu
-from minitorch.ops.nn import convolution_methods, convolve, convolve_fft, unfold_rows, winograd
+from minitorch.backends.cpu.convolution import choice, depthwise, fft, im2col, methods, rows, winograd
+from minitorch.backends.cpu.convolution.methods import METHODS, Problem, choose
 from minitorch.ops.nn.conv import Geometry
-from minitorch.ops.nn.convolution_methods import METHODS, Problem, choose
 from minitorch.ops.nn.windows import reach
 from minitorch.testing.strategies import Draw
 
@@ -74,7 +74,7 @@ def test_each_method_is_the_definition_and_its_gradients_are_transposes(method, 
     x, w, geometry = draw_case(Draw(rng), method)
     wanted = naive(x, w, geometry)
     with pytest.MonkeyPatch.context() as patch, convolution_method(method):
-        for module in (convolve, unfold_rows, convolve_fft, winograd) if block else ():
+        for module in (im2col, depthwise, rows, fft, winograd) if block else ():
             patch.setattr(module, "BLOCK", block // 32 if module is winograd else block)
         if method == "rows" and x.ndim > 3 and geometry.dilation[0] > 1 < w.shape[2]:
             assert choose(problem("forward", x, w, geometry)) != method        # it declines
@@ -175,6 +175,10 @@ def test_integers_take_a_method_that_is_exact(rng):
             assert (cpu.convolution(x, w, geometry=geometry) == naive(x, w, geometry)).all()
 
 
+def test_every_method_can_be_asked_for_by_name():
+    assert choice.NAMES == tuple(METHODS)
+
+
 def test_the_context_can_be_nested_and_refuses_unknown_names():
     x, w = np.ones((1, 1, 8, 8)), np.ones((1, 1, 3, 3))
     p = problem("forward", x, w, Geometry((1, 1), (0, 0), (1, 1), 1))
@@ -201,10 +205,10 @@ def test_matrices_of_winograd_convolve_exactly():
 
 @pytest.mark.parametrize("n", range(1, 200))
 def test_lengths_of_transforms(n):
-    m = convolve_fft.fast(n)
+    m = fft.fast(n)
     assert n <= m <= 1.25 * n + 1 and (30 ** 10) % m == 0
 
 
 def test_every_cost_is_used():
-    used = open(convolution_methods.__file__).read()
-    assert all(used.count(f'COSTS["{name}"]') for name in convolution_methods.COSTS)
+    used = open(methods.__file__).read()
+    assert all(used.count(f'COSTS["{name}"]') for name in methods.COSTS)

@@ -21,7 +21,7 @@ from kernel_checks import (
 import minitorch
 import minitorch.nn.functional as F
 from minitorch.backends.cuda import pool
-from minitorch.ops.nn.pool import Pooling, window_sizes
+from minitorch.ops.nn.pool import Pooling, WindowSizes
 from minitorch.ops.nn.windows import reach
 from minitorch.testing.strategies import Draw, draws
 
@@ -50,7 +50,7 @@ def check(d, dtype, size, windows):
     got, launched = run("max_pool_backward", inputs, dict(pooling=windows))
     assert launched == ["max_pool", "max_pool_backward"]
     close(got[0], wanted, 2 * u * 2 * places + rounding(dtype) * abs(wanted))
-    divisor = d.choice([3, window_sizes(windows, size, False)]) if max(windows.dilation) == 1 else 3
+    divisor = d.choice([3, WindowSizes(windows, size, False)]) if max(windows.dilation) == 1 else 3
     how = dict(pooling=windows, divisor=divisor)
     wanted = reference("avg_pool", [x], how)[0]
     got, _ = run("avg_pool", [x], how)

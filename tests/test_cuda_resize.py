@@ -21,16 +21,16 @@ from kernel_checks import (
 import minitorch
 import minitorch.nn.functional as F
 from minitorch.backends.cuda import resize
-from minitorch.ops.nn.resize import cubic_taps, linear_taps, mean_taps, smoothed_taps, triangle
+from minitorch.ops.nn.resize import Taps
 from minitorch.testing.strategies import Draw, draws
 
-MAPS = [linear_taps, cubic_taps, smoothed_taps(triangle, 1)]
+FILTERS = ["linear", "cubic", "smooth linear"]
 
 
 def check(d, dtype, size):
-    taps = tuple(d.choice([None, mean_taps(n, d.int(1, n)),
-                           d.choice(MAPS)(n, d.int(1, 2 * n), None, d.bool())]) for n in size)
-    out = tuple(n if t is None else len(t.place) for n, t in zip(size, taps))
+    taps = tuple(d.choice([None, Taps("mean", n, d.int(1, n)),
+                           Taps(d.choice(FILTERS), n, d.int(1, 2 * n), None, d.bool())]) for n in size)
+    out = tuple(n if t is None else t.out for n, t in zip(size, taps))
     for name, shape in (("resample", size), ("resample_backward", out)):
         x = cast(d.array((2, *shape)), dtype)
         wanted = reference(name, [x], dict(taps=taps))[0]

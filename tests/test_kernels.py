@@ -11,6 +11,10 @@ from minitorch.testing.strategies import Draw
 
 SPECIAL = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
 
+WINDOWED = ["convolution", "convolution_input", "convolution_weight", "max_pool", "max_pool_backward",
+            "max_pool_indices", "avg_pool", "avg_pool_backward", "take_places", "add_places", "resample",
+            "resample_backward"]
+
 
 def same(a, b):
     assert a.dtype == b.dtype and a.shape == b.shape
@@ -19,7 +23,7 @@ def same(a, b):
 
 
 def test_every_kernel_is_compared_here():
-    assert set(cpu.kernels) == {"where", "erf", "erfc", "lgamma"}
+    assert {"where", "erf", "erfc", "lgamma", *WINDOWED} == set(cpu.kernels)
 
 
 @given(rng=st.randoms(use_true_random=False), dtype=st.sampled_from(["float32", "float64", "float16", "int64", "bool"]),
@@ -50,6 +54,15 @@ def test_functions_of_few_numbers(name, values):
         a, b = getattr(cpu, name)(x), OPS[name].forward(cpu, x)
         assert a.dtype == b.dtype and a.shape == b.shape
         np.testing.assert_allclose(a, b, rtol, 1e-300)
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+@given(rng=st.randoms(use_true_random=False))
+def test_convolution_pooling_and_resizing(name, rng):
+    inputs, attrs = OPS[name].sample(Draw(rng))
+    a, b = getattr(cpu, name)(*inputs, **attrs), OPS[name].forward(cpu, *inputs, **attrs)
+    assert a.dtype == b.dtype and a.shape == b.shape
+    np.testing.assert_allclose(a, b, 1e-10, 1e-10)
 
 
 @pytest.mark.parametrize("name", [name for name, row in OPS.items() if row.lean is not None])

@@ -6,6 +6,7 @@
 from ..core.backend import Backend
 from ..core.device import get, made, register
 from . import cuda
+from .cpu.convolution.choice import convolution_method
 from .switches import cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["Backend", "convolution_method", "cuda", "cudnn", "get", "made", "mkl", "mkldnn", "mps", "openmp",
@@ -14,12 +15,3 @@ __all__ = ["Backend", "convolution_method", "cuda", "cudnn", "get", "made", "mkl
 register("cpu", "minitorch.backends.cpu.backend:make_cpu", current=lambda: None)
 register("cuda", "minitorch.backends.cuda:make_cuda", current="minitorch.backends.cuda:current_device")
 register("sim", "minitorch.backends.cuda:make_sim")
-
-
-def convolution_method(name):
-    """A context in which the CPU computes convolutions by the method of that name, where it applies.
-
-    Without it the cheapest one is estimated from the shapes: see `minitorch/ops/nn/convolution_methods.py`.
-    """
-    from ..ops.nn.convolution_methods import using
-    return using(name)

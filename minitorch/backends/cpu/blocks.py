@@ -134,3 +134,9 @@ def piecewise(xp, arrays, cases):
             out[here] = f(*[x[here] for x in arrays])
             left = left & ~here
     return out
+
+
+def evenly(count, most):
+    """Slices of about the same size that divide `count`, none larger than `most`, none larger than the first."""
+    parts = -(-count // most)
+    return [slice(-(-i * count // parts), -(-(i + 1) * count // parts)) for i in range(parts)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.backend import takes_halves
 from ...core.registry import OPS
-from ...ops.nn.pool import Pooling, rows
+from ...ops.nn.pool import Pooling, WindowSizes, rows
 from .kernel import C_NAMES, Kernel
 from .rows import decline, dense, is_float, wide
 from .scatter import gather_add, gather_along
@@ -99,17 +99,11 @@ def scatter_last(F, grad, indices, *, size):
 
 # ---- means -------------------------------------------------------------------------------------------------
 @functools.lru_cache(maxsize=64)
-def on_device(F, shape, dtype, values):
-    """An array that the host has, on the device; the same one for the same values."""
-    return F.from_host(np.frombuffer(values, dtype).reshape(shape))
-
-
 def inverse(F, divisor, dtype):
     """One over the divisors of all windows as an array (or None), and as a number, for arrays of `dtype`."""
-    if not hasattr(divisor, "shape"):
+    if not isinstance(divisor, WindowSizes):
         return None, 1 / divisor
-    scales = (1 / divisor.astype("float64")).astype(wide(F, dtype))
-    return on_device(F, scales.shape, scales.dtype, scales.tobytes()), 1.0
+    return F.from_host((1 / divisor.array(np)).astype(wide(F, dtype))), 1.0
 
 
 def avg_pool(F, input, *, pooling, divisor):

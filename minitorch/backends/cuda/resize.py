@@ -14,19 +14,15 @@ RESAMPLE = Kernel("resize.cu", "resample", "U* out, const T* input, const i32* s
                   "const V* weights, u32 total, u32 length, u32 size, u32 after")
 
 
+@functools.lru_cache(maxsize=64)
 def table(F, taps, transposed, dtype):
     """Starts, places and weights of a map, or of its transpose, on the device, and how many outputs it has."""
-    place, weight = np.asarray(taps.place, np.int32), np.asarray(taps.weight, "float64")
-    return on_device(F, place.shape, place.tobytes(), weight.tobytes(), taps.size, transposed, dtype)
-
-
-@functools.lru_cache(maxsize=64)
-def on_device(F, shape, place, weight, size, transposed, dtype):
-    place = np.frombuffer(place, np.int32).reshape(-1)
-    weight, output = np.frombuffer(weight, "float64"), np.repeat(np.arange(shape[0], dtype=np.int32), shape[1])
+    place, weight = taps.table(np)
+    output = np.repeat(np.arange(taps.out, dtype=np.int32), place.shape[1])
+    place, weight = place.astype(np.int32).reshape(-1), weight.reshape(-1)
     kept = weight != 0
     to, of, weight = (place if transposed else output)[kept], (output if transposed else place)[kept], weight[kept]
-    length = size if transposed else shape[0]
+    length = taps.size if transposed else taps.out
     order = np.argsort(to, kind="stable")
     starts = np.searchsorted(to[order], np.arange(length + 1)).astype(np.int32)
     return [F.from_host(x) for x in (starts, of[order], weight[order].astype(dtype))], length
@@ -48,7 +44,7 @@ def map_dims(F, x, taps, transposed):
 
 def mapped(name, transposed):
     def kernel(F, x, *, taps):
-        sizes = [(tap.size, len(tap.place)) for tap in taps if tap is not None]
+        sizes = [(tap.size, tap.out) for tap in taps if tap is not None]
         largest = max([x.size, *[x.size * max(s) // max(min(s), 1) for s in sizes]])
         if not is_float(x.dtype) or not x.size or largest >= 2**31 or any(0 in s for s in sizes):
             return decline(F, name, x, taps=taps)

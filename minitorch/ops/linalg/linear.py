@@ -2,8 +2,8 @@
 
 from ...core.op import composite, op, publish
 from ...core.op import recorded as R
-from .products import linear_mismatch, product_flops
 from ..shapes.shape import count
+from .products import linear_mismatch, product_flops
 
 
 @op(promotion="same", namespace="nn.functional", node_name="AddmmBackward0",

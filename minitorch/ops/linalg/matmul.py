@@ -8,10 +8,10 @@ from ...core.errors import worded
 from ...core.op import composite, op, publish
 from ...core.tensor import Tensor
 from ..elementwise.arithmetic import mul
-from .products import product_flops, product_mismatch
 from ..reductions.norms import vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of
+from .products import product_flops, product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------

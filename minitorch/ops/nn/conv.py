@@ -1,21 +1,21 @@
 """The op table, convolution: one n-dimensional op and its two transposes, for 1, 2 and 3 dimensions.
 
-Convolution is linear in the input and in the weight, so the three rows are each other's derivatives to any order:
+Convolution is linear in the input and in the weight, so the three ops are each other's derivatives to any order:
 
     y = convolution(x, w)    dx = convolution_input(dy, w)    dw = convolution_weight(x, dy)
 
 Shapes: x (N, C, *size), w (O, C / groups, *kernel), y (N, O, *out). `conv_transpose` is `convolution_input`.
 
-How they are computed, and by which of several methods, is in `minitorch/ops/nn/convolution_methods.py`.
+Each reference is a sum over the places of the kernel: what a place sees of the input, as a matrix of channels by
+windows, is multiplied by the weight's matrix (outputs by channels) of that place.
 """
 
 from typing import NamedTuple
 
 from ...core.op import op
 from ..shapes.shape import count
-from .convolution_methods import run_forward, run_input, run_weight
 from .pad import constant_pad
-from .windows import for_ranks, reach, spread
+from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
 
 
 class Geometry(NamedTuple):
@@ -32,7 +32,7 @@ class Geometry(NamedTuple):
                       zip(size, kernel, self.stride, self.padding, self.dilation)])
 
 
-# ---- the three rows ----------------------------------------------------------------------------------------
+# ---- the three ops -----------------------------------------------------------------------------------------
 def sample(d):
     """Input, weight, bias, output and geometry of a small convolution, for derived tests."""
     n, groups = d.int(1, 2), d.int(1, 2)
@@ -79,14 +79,28 @@ def transposed_flops(out, grad, weight, *rest):
 def convolution(F, input, weight, bias=None, *, geometry=None):
     """Each output is the sum of a window of `input` times `weight`, plus `bias` (O)."""
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
-    out = F.xp.empty((input.shape[0], weight.shape[0], *size), input.dtype)
-    if out.size:
-        run_forward(F, input, weight, bias, geometry, out)
-    return out
+    out = F.xp.zeros((input.shape[0], weight.shape[0], *size), input.dtype)
+    padded = pad_sides(F.xp, input, [(p, p) for p in geometry.padding])
+    for matrix, offset in kernel_places(weight, geometry):
+        seen = shifted(padded, offset, geometry.stride, size)
+        out += (matrix @ by_group(seen, geometry.groups)).reshape(out.shape)
+    return out if bias is None else out + bias.reshape(-1, *(1,) * len(size))
+
+
+def kernel_places(weight, geometry):
+    """For each place of the kernel the weight there, (G, O / G, C / G), and the place's offset in a window."""
+    outputs, channels, *kernel = weight.shape
+    matrices = weight.reshape(geometry.groups, outputs // geometry.groups, channels, count(kernel))
+    return [(matrices[..., k], offset) for k, offset in enumerate(offsets(kernel, geometry.dilation))]
+
+
+def by_group(x, groups):
+    """(N, C, *size) as matrices (N, G, C / G, places)."""
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, count(x.shape[2:]))
 
 
 def over_places(F, g):
-    """The sum over all but the channels; rows first and then columns, which are products with ones."""
+    """Sum over all dimensions except the channels: over the places of each image first."""
     return F.sum(F.sum(F.reshape(g, shape=(*g.shape[:2], count(g.shape[2:]))), dim=2), dim=0)
 
 
@@ -102,12 +116,13 @@ def cut(F, y, shape):
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))
 def convolution_input(F, grad, weight, *, geometry, size):
-    """The transpose of `convolution` in its input: `grad` (N, O, *out) spread back over an input of `size`."""
-    shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
-    out = F.xp.empty(shape, grad.dtype) if grad.size else F.xp.zeros(shape, grad.dtype)
-    if grad.size and out.size:
-        run_input(F, grad, weight, geometry, out)
-    return out
+    """The transpose of `convolution` in its input: `grad` (N, O, *out) added over an input of `size`."""
+    frame = [n + 2 * p for n, p in zip(size, geometry.padding)]
+    image = F.xp.zeros((grad.shape[0], weight.shape[1] * geometry.groups, *frame), grad.dtype)
+    for matrix, offset in kernel_places(weight, geometry):
+        seen = shifted(image, offset, geometry.stride, grad.shape[2:])
+        seen += (matrix.swapaxes(1, 2) @ by_group(grad, geometry.groups)).reshape(seen.shape)
+    return pad_sides(F.xp, image, [(-p, -p) for p in geometry.padding])
 
 
 @op(promotion="any", namespace=None, sample=sample_weight,
@@ -116,10 +131,11 @@ def convolution_input(F, grad, weight, *, geometry, size):
     grad=lambda F, g, input, geometry, grad_shape: cut(F, F.convolution(input, g, geometry=geometry), grad_shape))
 def convolution_weight(F, input, grad, *, geometry, size):
     """The transpose of `convolution` in its weight, for a kernel of `size`."""
-    out = F.xp.zeros((grad.shape[1], input.shape[1] // geometry.groups, *size), grad.dtype)
-    if grad.size and out.size:
-        run_weight(F, input, grad, geometry, out)
-    return out
+    padded, places = pad_sides(F.xp, input, [(p, p) for p in geometry.padding]), []
+    for offset in offsets(size, geometry.dilation):
+        seen = by_group(shifted(padded, offset, geometry.stride, grad.shape[2:]), geometry.groups)
+        places.append((by_group(grad, geometry.groups) @ seen.swapaxes(2, 3)).sum(0, dtype=grad.dtype))
+    return F.xp.stack(places, -1).reshape(grad.shape[1], input.shape[1] // geometry.groups, *size)
 
 
 # ---- the public functions ----------------------------------------------------------------------------------

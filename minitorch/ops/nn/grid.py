@@ -8,8 +8,6 @@ import warnings
 from itertools import product
 from math import prod
 
-import numpy as np
-
 from ...core.op import composite
 from ...core.tensor import wrap
 from ..elementwise.compare import where
@@ -177,16 +175,16 @@ def affine_grid(theta, size, align_corners=None):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if theta.shape[0] != size[0]:
         raise RuntimeError(f"affine_grid: expected one matrix for each of {size[0]} images, got {theta.shape[0]}")
-    places = places_of(size[2:], bool(align_corners)).astype(theta.array.dtype)
-    grid = matmul(wrap(theta.backend.from_host(places), theta.backend), theta.transpose(1, 2))
+    places = places_of(theta.backend.xp, size[2:], bool(align_corners)).astype(theta.array.dtype)
+    grid = matmul(wrap(places, theta.backend), theta.transpose(1, 2))
     return grid.reshape(size[0], *size[2:], n)
 
 
-def places_of(sizes, align):
+def places_of(xp, sizes, align):
     """The places of all pixels, x first, with a 1 behind: (pixels, n + 1)."""
     rows = []
     for m in sizes:
-        x = np.linspace(-1, 1, m) if m > 1 else np.zeros(1)
+        x = xp.linspace(-1, 1, m) if m > 1 else xp.zeros(1)
         rows.append(x if align else x * (m - 1) / m)
-    grids = np.meshgrid(*rows, indexing="ij")
-    return np.stack([*[g.ravel() for g in reversed(grids)], np.ones(prod(sizes))], 1)
+    grids = xp.meshgrid(*rows, indexing="ij")
+    return xp.stack([*[g.ravel() for g in reversed(grids)], xp.ones(prod(sizes))], 1)

@@ -1,20 +1,15 @@
 """The op table, pooling: maxima, means and norms over windows of the last 1, 2 or 3 dimensions.
 
-Maxima and sums over a box are taken one dimension after the other, by whole-array operations on shifted views: far
-fewer of them, and far faster, than reducing windows one by one. Indices of maxima are computed when they are asked
-for, not in the common forward pass.
+Indices of maxima are computed when they are asked for, not in the common forward pass.
 """
 
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
-from ...core.device import host
 from ...core.op import Other, op
 from ..elementwise.compare import where
-from .resize import adaptive_bounds, mean_taps, resample
-from .windows import evenly, for_ranks, pad_sides, reach, spread
+from .resize import Taps, adaptive_bounds, resample
+from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread, window_view
 
 
 class Pooling(NamedTuple):
@@ -30,55 +25,63 @@ class Pooling(NamedTuple):
         """How much to pad, or cut off, so that the windows cover just all of it."""
         return [(p, (o - 1) * s + reach(k, d) - p - n) for n, (k, s, p, d, o) in zip(size, zip(*self))]
 
-    def slices(self, i):
-        """Along dimension `i`: the slice that each place of the window takes."""
-        k, s, _, d, o = [values[i] for values in self]
-        return [slice(j, j + s * (o - 1) + 1, s) for j in range(0, k * d, d)]
+    def windows(self, F, x, fill):
+        """All windows of `x`, with `fill` in the padding, as a view (..., *out, *kernel)."""
+        n, lead = len(self.out), x.ndim - len(self.out)
+        padded = pad_sides(F.xp, x, self.sides(x.shape[lead:]), fill)
+        view = window_view(F, padded, self.kernel, self.stride, self.dilation, self.out)
+        return view.transpose(*range(lead), *range(lead + n, lead + 2 * n), *range(lead, lead + n))
 
-    def in_pairs(self, size):
-        """Whether the windows are two places in each dimension, none apart, and cover all of `size`."""
-        return (set(self.kernel) == set(self.stride) == {2} and not any(self.padding) and set(self.dilation) == {1}
-                and all(n == 2 * o for n, o in zip(size, self.out)))
+    def axes(self):
+        """The dimensions of `windows` that run over the places of a window."""
+        return tuple(range(-len(self.out), 0))
 
-    def index(self, i, part):
-        """An index that takes the slice `part` of dimension `i`."""
-        return (Ellipsis, part, *(slice(None),) * (len(self.out) - i - 1))
+    def tables(self, xp, size):
+        """For each dimension the places in the input, (out, kernel), that each window covers.
 
-    def empty(self, xp, i, shape, dtype):
-        """An array of `shape` to spread values over along dimension `i`, and whether no place gets two of them."""
-        k, s, _, d, o = [values[i] for values in self]
-        apart = k <= s and d == 1
-        full = apart and s == k and shape[i - len(self.out)] == k * o
-        return (xp.empty if full else xp.zeros)(shape, dtype), apart
-
-
-def window_reduce(F, function, x, pooling, fill):
-    """Reduce the windows of `x` by the binary ufunc `function`, with `fill` in the padding."""
-    n, given = len(pooling.out), x
-    x = pad_sides(F.xp, x, pooling.sides(x.shape[x.ndim - n:]), fill)
-    fresh = x is not given
-    if all(o == 1 for o in pooling.out) and max(pooling.dilation) == 1:
-        return reduce_all(F.xp, function, x, n)
-    for i in range(n):
-        parts = [x[pooling.index(i, part)] for part in pooling.slices(i)]
-        if len(parts) == 1:
-            x = parts[0]
-        else:
-            x, fresh = function(parts[0], parts[1]), True
-        for part in parts[2:]:
-            function(x, part, out=x)
-    return x if fresh else x.copy()
+        A place in the padding is replaced by the window's first place in the input, so that it never comes first.
+        """
+        tables = []
+        for n, k, s, p, d, o in zip(size, *self):
+            start = xp.arange(o) * s - p
+            first = xp.minimum(start - xp.minimum(start, 0) // d * d, n - 1)   # the first place not in the padding
+            table = start[:, None] + xp.arange(k) * d
+            tables.append(xp.where((table < 0) | (table >= n), first[:, None], table))
+        return tables
 
 
-def reduce_all(xp, function, x, n):
-    """Reduce the last n dimensions to size 1; sums as a product with ones, which takes a third of the time."""
-    if function is xp.add and x.dtype.kind == "f":
-        row = x.reshape(-1, prod(x.shape[x.ndim - n:]))
-        return xp.matmul(row, xp.ones(row.shape[1], x.dtype)).reshape(*x.shape[:x.ndim - n], *(1,) * n)
-    return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
+class Adaptive(NamedTuple):
+    """Windows that divide each dimension of `size` into `out` parts."""
+
+    size: tuple
+    out: tuple
+
+    def tables(self, xp, size):
+        """For each dimension the places, (out, longest window), that each window covers, its last one repeated."""
+        tables = []
+        for n, o in zip(self.size, self.out):
+            start, end = adaptive_bounds(xp, n, o)
+            longest = max([-(-(i + 1) * n // o) - i * n // o for i in range(o)], default=1)
+            tables.append(xp.minimum(start[:, None] + xp.arange(longest), end[:, None] - 1))
+        return tables
 
 
-BLOCK = 1 << 16                # elements that are worked on at a time, where several passes are made
+class WindowSizes(NamedTuple):
+    """How many places each window covers: of an input of `size`, and of the padding if that counts."""
+
+    pooling: Pooling
+    size: tuple
+    count_include_pad: bool
+
+    def array(self, xp):
+        total = xp.ones(())
+        for n, k, s, p, _, o in zip(self.size, *self.pooling):
+            start = xp.arange(o) * s - p
+            end = xp.minimum(start + k, n + p)
+            if not self.count_include_pad:
+                start, end = xp.maximum(start, 0), xp.minimum(end, n)
+            total = total[..., None] * (end - start)
+        return total
 
 
 # ---- maxima ------------------------------------------------------------------------------------------------
@@ -87,7 +90,11 @@ OVERLAPPING, APART = Pooling((3,), (2,), (1,), (1,), (4,)), Pooling((3,), (3,), 
 
 def sample_max_backward(d):
     x, pooling = d.distinct((2, 7)), d.choice([OVERLAPPING, APART])
-    return [d.array((2, *pooling.out)), x, max_pool.op.bind(host())(x, pooling=pooling)], dict(pooling=pooling)
+    result = d.array((2, *pooling.out))
+    for i in range(*pooling.out):
+        start = i * pooling.stride[0] - pooling.padding[0]
+        result[:, i] = x[:, max(start, 0):start + pooling.kernel[0]].max(1)
+    return [d.array(result.shape), x, result], dict(pooling=pooling)
 
 
 @op(promotion="any", namespace=None, kinks="ties",
@@ -95,8 +102,12 @@ def sample_max_backward(d):
     input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
 def max_pool(F, input, *, pooling):
     """The largest element of each window; what lies in the padding never is."""
-    lowest = F.xp.iinfo(input.dtype).min if input.dtype.kind in "iu" else -F.xp.inf
-    return window_reduce(F, F.xp.maximum, input, pooling, lowest)
+    return pooling.windows(F, input, lowest(F.xp, input.dtype)).max(pooling.axes())
+
+
+def lowest(xp, dtype):
+    """The smallest number of a dtype."""
+    return -xp.inf if dtype.kind == "f" else xp.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
 @op(promotion="any", namespace=None, sample=sample_max_backward,
@@ -104,129 +115,44 @@ def max_pool(F, input, *, pooling):
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, result, *, pooling):
     """`grad` put where the first element equal to the maximum stands in each window."""
-    xp, n, shape = F.xp, len(pooling.out), input.shape
-    size = shape[input.ndim - n:]
-    out = xp.empty((prod(shape[:-n]), *size), grad.dtype)
-    grad, input, result = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input, result)]
-    pairs = pooling.in_pairs(size)
-    for part in evenly(len(out), max(1, BLOCK // prod(size))):
-        if pairs:
-            max_backward_pairs(xp, out[part], grad[part], input[part])
-        else:
-            out[part] = max_backward_block(xp, grad[part], input[part], result[part], pooling)
-    return out.reshape(shape)
-
-
-def halves(xp, x, run):
-    """The even and the odd places of a dimension whose places are `run` elements, each in one piece of memory."""
-    pairs = x.reshape(-1, 2, run)
-    if run == 1:
-        return [xp.ascontiguousarray(pairs[:, i, 0]) for i in (0, 1)]
-    return [xp.take(pairs, i, 1).reshape(-1) for i in (0, 1)]                   # views of short runs are slow
-
-
-def max_backward_pairs(xp, out, grad, x):
-    """`max_pool_backward` for windows of two places in each dimension, into `out` (planes, *size).
-
-    The last dimension is halved first: of equal elements the first in the order of memory takes the gradient.
-    """
-    stages, run = [], 1
-    for size in reversed(x.shape[1:]):
-        first, second = halves(xp, x, run)
-        stages.append((run, second > first))
-        x, run = xp.maximum(first, second), run * (size // 2)
-    bits = f"i{grad.itemsize}"
-    grad = xp.ascontiguousarray(grad).reshape(-1).view(bits)                    # as bits, so that infinity times 0 is 0
-    while stages:
-        run, later = stages.pop()
-        wide = xp.empty(2 * grad.size, bits) if stages else out.view(bits).reshape(-1)
-        pairs = wide.reshape(-1, 2, run)
-        second = grad * later
-        pairs[:, 1] = second.reshape(-1, run)
-        pairs[:, 0] = xp.bitwise_xor(grad, second).reshape(-1, run)
-        grad = wide
-
-
-def max_backward_block(xp, grad, x, result, pooling):
-    """`max_pool_backward` for (planes, *size): the maximum is looked for one dimension after the other."""
-    n = len(pooling.out)
-    sides = pooling.sides(x.shape[1:])
-    padded = pad_sides(xp, x, sides, xp.nan)               # NaN equals nothing, and fmax passes it over
-    stages = [padded]
-    for i in range(n - 1, 0, -1):
-        parts = [stages[-1][pooling.index(i, part)] for part in pooling.slices(i)]
-        best = parts[0]
-        for part in parts[1:]:
-            best = (xp.maximum if padded is x else xp.fmax)(best, part)
-        stages.append(best)
-    for i in range(n):                                     # stages[-1] has dimension i and those before it in full
-        x = stages.pop()
-        wide, apart = pooling.empty(xp, i, x.shape, grad.dtype)
-        *before, last = [pooling.index(i, part) for part in pooling.slices(i)]
-        rest = grad                                        # what is not placed yet: the first maximum takes all
-        for index in before:
-            view = wide[index]
-            here = xp.multiply(rest, x[index] == result, out=view if apart else None)
-            rest = xp.subtract(rest, here, out=wide[last] if apart else None)
-            if not apart:
-                view += here
-        if not apart:
-            wide[last] += rest
-        elif not before:
-            wide[last] = grad
-        grad, result = wide, x
-    return pad_sides(xp, grad, [(-b, -a) for b, a in sides])
-
-
-def tables_of(pooling, shape):
-    """For each dimension the places in the input, (out, kernel), that each window covers.
-
-    A place in the padding is replaced by the window's first place in the input, so that it never comes first.
-    """
-    tables = []
-    for n, k, s, p, d, o in zip(shape[-len(pooling.out):], *pooling):
-        start = np.arange(o) * s - p
-        start += -(np.minimum(start, 0) // d) * d          # the first place that is not in the padding
-        table = (np.arange(o) * s - p)[:, None] + np.arange(k) * d
-        tables.append(np.where((table < 0) | (table >= n), start[:, None], table))
-    return tuple(tables)
+    indices = F.max_pool_indices(input, windows=pooling)
+    return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
 
 @op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
     """Where the first maximum of each window stands: its place in the last dimensions, laid out in one row.
 
-    `windows` is a `Pooling`, or a table for each dimension that gives the places by window, (out, kernel), or by plane
-    and window, (N, C, out, kernel).
+    `windows` is a `Pooling`, an `Adaptive`, or a table for each dimension that gives the places by plane and window,
+    (N, C, out, kernel).
     """
-    tables = tables_of(windows, input.shape) if isinstance(windows, Pooling) else windows
-    xp, n = F.xp, len(tables)
-    lead, size = input.shape[:input.ndim - n], input.shape[input.ndim - n:]
-    windows, places = input, xp.zeros((1,) * (input.ndim + n), "int64")
-    for i, table in enumerate(tables):
-        table = F.from_host(table)
-        out, kernel = table.shape[-2:]
-        axis = len(lead) + 2 * i                           # so far: (*lead, out, kernel, ..., size, ...)
-        after = (1,) * (n - i - 1)
-        if table.ndim == 2:
-            windows = xp.take(windows, table, axis)
-        else:
-            index = table.reshape(*lead, *(1,) * (2 * i), out * kernel, *after)
-            windows = xp.take_along_axis(windows, index, axis)
-            windows = windows.reshape(*windows.shape[:axis], out, kernel, *windows.shape[axis + 1:])
-        table = table.reshape(*(lead if table.ndim > 2 else (1,) * len(lead)), *(1,) * (2 * i), out, kernel,
-                              *(1,) * (2 * (n - i - 1)))
-        places = places * size[i] + table
-    order = (*range(len(lead)), *range(len(lead), windows.ndim, 2), *range(len(lead) + 1, windows.ndim, 2))
-    outs = tuple([table.shape[-2] for table in tables])
-    shape = (*lead, *outs, prod([table.shape[-1] for table in tables]))
-    best = windows.transpose(order).reshape(shape).argmax(-1)
-    places = xp.broadcast_to(places, windows.shape).transpose(order).reshape(shape)
-    return xp.take_along_axis(places, best[..., None], -1)[..., 0]
+    tables = tables_of(F, windows, input.shape)
+    n = len(tables)
+    places = flat_places(tables, input.shape[input.ndim - n:])                  # (..., *out, places of a window)
+    places = F.xp.broadcast_to(places, (*input.shape[:input.ndim - n], *places.shape[-n - 1:]))
+    values = F.xp.take_along_axis(rows(input, n), rows(places, n + 1), -1).reshape(places.shape)
+    return F.xp.take_along_axis(places, values.argmax(-1)[..., None], -1)[..., 0]
+
+
+def tables_of(F, windows, shape):
+    """The places that the windows cover: a table for each dimension."""
+    if isinstance(windows, (Pooling, Adaptive)):
+        return windows.tables(F.xp, shape[len(shape) - len(windows.out):])
+    return [F.from_host(table) for table in windows]
+
+
+def flat_places(tables, size):
+    """The places in the last dimensions, laid out in one row, that each window covers: (..., *out, places)."""
+    n, places = len(tables), 0
+    for i, (table, places_there) in enumerate(zip(tables, size)):
+        (out, kernel), before, after = table.shape[-2:], (1,) * i, (1,) * (n - i - 1)
+        table = table.reshape(*table.shape[:-2], *before, out, *after, *before, kernel, *after)
+        places = places * places_there + table
+    return rows(places, n)
 
 
 @op(promotion=None, namespace=None,
-    sample=lambda d: ([d.array((2, 5)), np.array([[0, 3, 3], [1, 2, 4]])], dict(dims=1)),
+    sample=lambda d: ([d.array((2, 5)), d.integers((2, 3), 0, 4)], dict(dims=1)),
     input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
 def gather_last(F, input, indices: Other, *, dims):
     """The elements of `input` at `indices`, places in its last `dims` dimensions laid out in one row."""
@@ -240,7 +166,7 @@ def rows(x, dims):
 
 
 @op(promotion="any", namespace=None,
-    sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 3], [1, 2, 4]])], dict(size=(5,))),
+    sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), 0, 4)], dict(size=(5,))),
     grad=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
 def scatter_last(F, grad, indices: Other, *, size):
     """Zeros with `grad` added at `indices`: the transpose of `gather_last`."""
@@ -257,8 +183,8 @@ def scatter_last(F, grad, indices: Other, *, size):
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
 def avg_pool(F, input, *, pooling, divisor):
-    """The sum of each window divided by `divisor`, a number or an array; the padding counts as zeros."""
-    return divide(F, window_reduce(F, F.xp.add, input, pooling, 0), divisor)
+    """The sum of each window divided by `divisor`, a number or `WindowSizes`; the padding counts as zeros."""
+    return divide(F, pooling.windows(F, input, 0).sum(pooling.axes(), input.dtype), divisor)
 
 
 @op(promotion="any", namespace=None,
@@ -266,29 +192,18 @@ def avg_pool(F, input, *, pooling, divisor):
     grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
 def avg_pool_backward(F, grad, *, pooling, divisor, size):
     """The transpose of `avg_pool`: ``grad / divisor`` added all over each window of zeros of shape `size`."""
-    xp, n = F.xp, len(pooling.out)
-    x = divide(F, grad.copy(), divisor)
-    sides = pooling.sides(size[-n:])
-    for i in reversed(range(n)):
-        axis = x.ndim - n + i
-        wide, apart = pooling.empty(xp, i, (*x.shape[:axis], size[axis] + sum(sides[i]), *x.shape[axis + 1:]), x.dtype)
-        for part in pooling.slices(i):
-            view = wide[pooling.index(i, part)]
-            if apart:
-                view[...] = x
-            else:
-                view += x
-        x = wide
-    return pad_sides(xp, x, [(-b, -a) for b, a in sides])
+    x, n = divide(F, grad, divisor), len(pooling.out)
+    sides = pooling.sides(size[len(size) - n:])
+    image = pad_sides(F.xp, F.xp.zeros(size, grad.dtype), sides)
+    for offset in offsets(pooling.kernel, pooling.dilation):
+        part = shifted(image, offset, pooling.stride, pooling.out)
+        part += x
+    return pad_sides(F.xp, image, [(-b, -a) for b, a in sides])
 
 
 def divide(F, x, divisor):
-    """``x / divisor`` into `x`; integers are rounded towards zero."""
-    divisor = F.from_host(divisor) if hasattr(divisor, "shape") else divisor
-    if x.dtype.kind in "iu":
-        return (x / divisor).astype(x.dtype)
-    x /= divisor
-    return x
+    """``x / divisor`` in the dtype of `x`; integers are rounded towards zero."""
+    return (x / (divisor.array(F.xp) if isinstance(divisor, WindowSizes) else divisor)).astype(x.dtype)
 
 
 # ---- checking, and placing windows -------------------------------------------------------------------------
@@ -359,7 +274,8 @@ def max_pool_nd_with_indices(n):
 def max_with_indices(input, windows):
     """The maximum of each window and its index."""
     indices = max_pool_indices(input, windows)
-    return gather_last(input, indices, len(windows.out if isinstance(windows, Pooling) else windows)), indices
+    n = len(windows.out if isinstance(windows, (Pooling, Adaptive)) else windows)
+    return gather_last(input, indices, n), indices
 
 
 def average(n, name, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
@@ -370,22 +286,10 @@ def average(n, name, input, kernel_size, stride, padding, ceil_mode, count_inclu
             raise RuntimeError(f"{name}: divisor must be not zero")
         divisor = divisor_override
     elif any(pooling.padding) or ceil_mode:
-        divisor = window_sizes(pooling, input.shape[-n:], count_include_pad)
+        divisor = WindowSizes(pooling, tuple(input.shape[-n:]), count_include_pad)
     else:
         divisor = prod(pooling.kernel)
     return avg_pool(input, pooling, divisor)
-
-
-def window_sizes(pooling, size, count_include_pad):
-    """How many places each window covers: of the input, and of the padding if that counts."""
-    total = np.ones(())
-    for n, k, s, p, _, o in zip(size, *pooling):
-        start = np.arange(o) * s - p
-        end = np.minimum(start + k, n + p)
-        if not count_include_pad:
-            start, end = np.maximum(start, 0), np.minimum(end, n)
-        total = np.multiply.outer(total, (end - start).astype("float32"))
-    return total
 
 
 @for_ranks("avg_pool{}d", 1, packages=BOTH)
@@ -450,16 +354,6 @@ def even(size, out):
     return Pooling(kernel, kernel, (0,) * len(out), (1,) * len(out), out)
 
 
-def adaptive_tables(size, out):
-    """For each dimension the places, (out, longest window), that each window covers, its last one repeated."""
-    tables = []
-    for m, o in zip(size, out):
-        start, end = adaptive_bounds(m, o)
-        longest = int((end - start).max(initial=1))
-        tables.append(np.minimum(start[:, None] + np.arange(longest), end[:, None] - 1))
-    return tuple(tables)
-
-
 @for_ranks("adaptive_avg_pool{}d", 1, packages=BOTH)
 @for_ranks("adaptive_avg_pool{}d", 2, 3)
 def adaptive_avg_pool_nd(n):
@@ -472,7 +366,7 @@ def adaptive_avg_pool_nd(n):
         pooling = even(size, out)
         if pooling:
             return avg_pool(input, pooling, prod(pooling.kernel))
-        return resample(input, tuple([None if m == o else mean_taps(m, o) for m, o in zip(size, out)]))
+        return resample(input, tuple([None if m == o else Taps("mean", m, o) for m, o in zip(size, out)]))
     return adaptive_avg_pool_of_rank
 
 
@@ -488,7 +382,7 @@ def adaptive_max_pool_nd(n):
         pooling = even(input.shape[-n:], out)
         if pooling and not return_indices:
             return max_pool(input, pooling)
-        found = max_with_indices(input, adaptive_tables(input.shape[-n:], out))
+        found = max_with_indices(input, Adaptive(tuple(input.shape[-n:]), out))
         return found if return_indices else found[0]
     return adaptive_max_pool_of_rank
 
@@ -498,5 +392,5 @@ def adaptive_max_pool_nd_with_indices(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of adaptive windows of {shape}, and where they stand."""
         out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
-        return max_with_indices(input, adaptive_tables(input.shape[-n:], out))
+        return max_with_indices(input, Adaptive(tuple(input.shape[-n:]), out))
     return adaptive_max_pool_of_rank

@@ -1,85 +1,18 @@
 """The op table, resizing: interpolation along the last dimensions, and channels traded for pixels.
 
 Interpolation is linear, and goes one dimension after the other: an output place is a weighted sum of a few
-neighbouring input places, its taps. In tiles of outputs these are small dense matrices, which BLAS multiplies faster
-than NumPy gathers.
+neighbouring input places, its taps.
 """
 
 import warnings
 from math import floor
 from typing import NamedTuple
 
-import numpy as np
-
 from ...core.op import composite, op
-from .pad import take_places
-
-TILE = 64                      # outputs whose taps make one matrix
+from .pad import Places, take_places
 
 
-class Taps(NamedTuple):
-    """A linear map along one dimension: output i is the sum over t of ``weight[i, t] * x[place[i, t]]``."""
-
-    place: np.ndarray          # (out, taps) int
-    weight: np.ndarray         # (out, taps) float
-    size: int                  # of the input
-
-    def tiles(self, dtype):
-        """The map as dense pieces: (slice of outputs, slice of inputs, matrix)."""
-        for i in range(0, len(self.place), TILE):
-            place, weight = self.place[i:i + TILE], self.weight[i:i + TILE]
-            low, high = int(place.min()), int(place.max()) + 1
-            matrix = np.zeros((len(place), high - low))
-            np.add.at(matrix, (np.arange(len(place))[:, None], place - low), weight)
-            yield slice(i, i + len(place)), slice(low, high), matrix.astype(dtype)
-
-
-def sample_taps(d):
-    return Taps(np.array([[0, 1], [1, 2], [3, 2]]), np.array([[0.5, 0.5], [1.0, 0.25], [0.5, -1.0]]), 4)
-
-
-@op(promotion="any", namespace=None, autocast="float32",
-    sample=lambda d: ([d.array((2, 4, 3))], dict(taps=(sample_taps(d), None))),
-    input=lambda F, g, taps: F.resample_backward(g, taps=taps))
-def resample(F, input, *, taps):
-    """Map each of the last dimensions by its `Taps`; None leaves it as it is."""
-    if input.dtype == "uint8":
-        found = resample(F, input.astype("float32"), taps=taps)
-        return F.xp.clip(F.xp.rint(found), 0, 255).astype("uint8")
-    return map_dims(F, input, taps, False)
-
-
-@op(promotion="any", namespace=None, sample=lambda d: ([d.array((2, 3, 3))], dict(taps=(sample_taps(d), None))),
-    grad=lambda F, g, taps: F.resample(g, taps=taps))
-def resample_backward(F, grad, *, taps):
-    """The transpose of `resample`."""
-    return map_dims(F, grad, taps, True)
-
-
-def map_dims(F, x, taps, transposed):
-    """Apply each map, or its transpose, to its dimension."""
-    out = x
-    for i, tap in enumerate(taps):
-        if tap is not None:
-            out = map_dim(F, out, tap, x.ndim - len(taps) + i, transposed)
-    return out.copy() if out is x else out
-
-
-def map_dim(F, x, tap, axis, transposed):
-    xp, before, after = F.xp, x.shape[:axis], x.shape[axis + 1:]
-    x = x.reshape(-1, x.shape[axis], int(np.prod(after)))  # (before, dimension, after)
-    length = tap.size if transposed else len(tap.place)
-    out = xp.zeros((len(x), length, x.shape[2]), x.dtype)
-    last = x.shape[2] == 1                                 # then one product serves all of `before`
-    for outputs, inputs, matrix in tap.tiles(x.dtype):
-        target, source = (inputs, outputs) if transposed else (outputs, inputs)
-        matrix = F.from_host(matrix.T if transposed else matrix)
-        part = out[:, target]
-        part += (x[:, source, 0] @ matrix.T)[..., None] if last else xp.matmul(matrix, x[:, source])
-    return out.reshape(*before, length, *after)
-
-
-# ---- taps --------------------------------------------------------------------------------------------------
+# ---- taps: functions of an array module, which compute in float64 ------------------------------------------
 def ratio(size, out, scale, align_corners):
     """The distance, in input places, between neighbouring outputs."""
     if align_corners:
@@ -87,77 +20,137 @@ def ratio(size, out, scale, align_corners):
     return 1 / scale if scale else size / out
 
 
-def centers(size, out, scale, align_corners):
+def centers(xp, size, out, scale, align_corners):
     """Where in the input each output lies."""
     step = ratio(size, out, scale, align_corners)
-    i = np.arange(out)
+    i = xp.arange(out)
     return i * step if align_corners else (i + 0.5) * step - 0.5
 
 
-def linear_taps(size, out, scale, align_corners):
-    x = np.maximum(centers(size, out, scale, align_corners), 0)
-    first = np.minimum(x.astype("int64"), size - 1)
-    rest = np.clip(x - first, 0, 1)
-    return Taps(np.stack([first, np.minimum(first + 1, size - 1)], 1), np.stack([1 - rest, rest], 1), size)
+def linear_taps(xp, size, out, scale, align_corners):
+    x = xp.maximum(centers(xp, size, out, scale, align_corners), 0)
+    first = xp.minimum(x.astype("int64"), size - 1)
+    rest = xp.clip(x - first, 0, 1)
+    return xp.stack([first, xp.minimum(first + 1, size - 1)], 1), xp.stack([1 - rest, rest], 1)
 
 
-def cubic_taps(size, out, scale, align_corners):
-    x = centers(size, out, scale, align_corners)
-    first = np.floor(x)
-    places = first[:, None] + np.arange(-1, 3)
-    return Taps(np.clip(places, 0, size - 1).astype("int64"), cubic(x[:, None] - places, -0.75), size)
+def cubic_taps(xp, size, out, scale, align_corners):
+    x = centers(xp, size, out, scale, align_corners)
+    first = xp.floor(x)
+    places = first[:, None] + xp.arange(-1, 3)
+    return xp.clip(places, 0, size - 1).astype("int64"), cubic(xp, x[:, None] - places, -0.75)
 
 
-def cubic(x, a):
+def cubic(xp, x, a):
     """Keys' cubic convolution kernel (1981), with slope `a` at 1."""
-    x = np.abs(x)
+    x = xp.abs(x)
     inner = ((a + 2) * x - (a + 3)) * x * x + 1
     outer = ((x - 5) * x + 8) * x * a - 4 * a
-    return np.where(x <= 1, inner, np.where(x < 2, outer, 0))
+    return xp.where(x <= 1, inner, xp.where(x < 2, outer, 0))
 
 
 def smoothed_taps(filter, reach):
     """Taps of a filter that is stretched when shrinking, so that every input place counts (antialias)."""
-    def taps(size, out, scale, align_corners):
+    def taps(xp, size, out, scale, align_corners):
         step = ratio(size, out, scale, align_corners)
         stretch = max(step, 1.0)
-        center = (np.arange(out) + 0.5) * step
-        low = np.maximum((center - reach * stretch + 0.5).astype("int64"), 0)
-        high = np.minimum((center + reach * stretch + 0.5).astype("int64"), size)
-        places = low[:, None] + np.arange(int((high - low).max(initial=1)))
-        weight = np.where(places < high[:, None], filter((places - center[:, None] + 0.5) / stretch), 0)
-        return Taps(np.minimum(places, size - 1), weight / weight.sum(1, keepdims=True), size)
+        center = (xp.arange(out) + 0.5) * step
+        low = xp.maximum((center - reach * stretch + 0.5).astype("int64"), 0)
+        high = xp.minimum((center + reach * stretch + 0.5).astype("int64"), size)
+        places = low[:, None] + xp.arange(int((high - low).max(initial=1)))
+        weight = xp.where(places < high[:, None], filter(xp, (places - center[:, None] + 0.5) / stretch), 0)
+        return xp.minimum(places, size - 1), weight / weight.sum(1, keepdims=True)
     return taps
 
 
-def triangle(x):
-    return np.maximum(1 - np.abs(x), 0)
+def triangle(xp, x):
+    return xp.maximum(1 - xp.abs(x), 0)
 
 
-def adaptive_bounds(size, out):
+def adaptive_bounds(xp, size, out):
     """Where the `out` windows that divide `size` places begin and end."""
-    i = np.arange(out)
+    i = xp.arange(out)
     return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
 
 
-def mean_taps(size, out):
-    """Taps that take the mean of each of the windows that divide the input."""
-    start, end = adaptive_bounds(size, out)
-    places = start[:, None] + np.arange(int((end - start).max(initial=1)))
+def mean_taps(xp, size, out, scale, align_corners):
+    """The mean of each of the windows that divide the input."""
+    start, end = adaptive_bounds(xp, size, out)
+    places = start[:, None] + xp.arange(int((end - start).max(initial=1)))
     weight = (places < end[:, None]) / (end - start)[:, None]
-    return Taps(np.minimum(places, size - 1), weight, size)
+    return xp.minimum(places, size - 1), weight
 
 
-def nearest_places(size, out, scale, exact):
-    """The input place that each output copies, computed in float32 as PyTorch does."""
-    step = np.float32(1 / scale if scale else np.float32(size) / np.float32(out))
-    i = np.arange(out, dtype="float32") + np.float32(0.5 if exact else 0)
-    return np.minimum((i * step).astype("int64"), size - 1)
+FILTERS = {"linear": linear_taps, "cubic": cubic_taps, "smooth linear": smoothed_taps(triangle, 1),
+           "smooth cubic": smoothed_taps(lambda xp, x: cubic(xp, x, -0.5), 2), "mean": mean_taps}
+
+
+class Taps(NamedTuple):
+    """A linear map along one dimension of `size` places to one of `out`, by the filter of that name."""
+
+    filter: str
+    size: int
+    out: int
+    scale: float | None = None
+    align_corners: bool = False
+
+    def table(self, xp):
+        """Places (out, taps), ints, and weights (out, taps), float64: output i sums ``weight[i] * x[place[i]]``."""
+        return FILTERS[self.filter](xp, self.size, self.out, self.scale, self.align_corners)
+
+    def each(self, xp):
+        """For each tap, one after the other, the places and the weights of all outputs."""
+        return zip(*[columns.T for columns in self.table(xp)])
+
+
+# ---- the two ops -------------------------------------------------------------------------------------------
+def sample_taps(d):
+    return Taps(d.choice(["linear", "cubic"]), 4, d.int(2, 6), None, d.bool()), d.choice([None, Taps("mean", 3, 2)])
+
+
+def sample_forward(d):
+    return [d.array((2, 4, 3))], dict(taps=sample_taps(d))
+
+
+def sample_backward(d):
+    rows, columns = taps = sample_taps(d)
+    return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
+
+
+@op(promotion="any", namespace=None, autocast="float32", sample=sample_forward,
+    input=lambda F, g, taps: F.resample_backward(g, taps=taps))
+def resample(F, input, *, taps):
+    """Map each of the last dimensions by its `Taps`; None leaves it as it is. Bytes are computed in float32."""
+    out = input.astype("float32" if input.dtype == "uint8" else input.dtype)
+    for axis, tap in enumerate(taps, input.ndim - len(taps)):
+        if tap is not None:
+            x = out
+            out = sum(F.take_slices(x, place, dim=axis) * along(weight, x, axis) for place, weight in tap.each(F.xp))
+    return F.xp.clip(F.xp.rint(out), 0, 255).astype("uint8") if input.dtype == "uint8" else out
+
+
+@op(promotion="any", namespace=None, sample=sample_backward,
+    grad=lambda F, g, taps: F.resample(g, taps=taps))
+def resample_backward(F, grad, *, taps):
+    """The transpose of `resample`."""
+    out = grad.copy()
+    for axis, tap in enumerate(taps, grad.ndim - len(taps)):
+        if tap is not None:
+            x = out
+            shape = (*x.shape[:axis], tap.size, *x.shape[axis + 1:])
+            out = sum(F.add_slices(x * along(weight, x, axis), place, shape=shape, dim=axis)
+                      for place, weight in tap.each(F.xp))
+    return out
+
+
+def along(weight, x, axis):
+    """A number for each place of dimension `axis` of `x`, in the dtype and with the dimensions of `x`."""
+    return weight.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
 
 
 # ---- interpolate -------------------------------------------------------------------------------------------
-TAPS = {"linear": linear_taps, "bilinear": linear_taps, "trilinear": linear_taps, "bicubic": cubic_taps}
-SMOOTHED = {"bilinear": smoothed_taps(triangle, 1), "bicubic": smoothed_taps(lambda x: cubic(x, -0.5), 2)}
+TAPS = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+SMOOTHED = {"bilinear": "smooth linear", "bicubic": "smooth cubic"}
 RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
@@ -191,12 +184,12 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(sizes)} and output "
                            f"{list(out)}")
     if mode.startswith("nearest"):
-        return take_places(input, tuple([nearest_places(m, o, s, mode == "nearest-exact")
+        return take_places(input, tuple([Places("nearest", (m, o, s, mode == "nearest-exact"))
                                          for m, o, s in zip(sizes, out, scales)]))
     if mode == "area":
-        return resample(input, tuple([mean_taps(m, o) for m, o in zip(sizes, out)]))
-    taps = (SMOOTHED if antialias else TAPS)[mode]
-    return resample(input, tuple([None if m == o and s in (None, 1) else taps(m, o, s, bool(align_corners))
+        return resample(input, tuple([Taps("mean", m, o) for m, o in zip(sizes, out)]))
+    filter = (SMOOTHED if antialias else TAPS)[mode]
+    return resample(input, tuple([None if m == o and s in (None, 1) else Taps(filter, m, o, s, bool(align_corners))
                                   for m, o, s in zip(sizes, out, scales)]))
 
 

@@ -1,8 +1,9 @@
 """The op table, relatives of pooling: `max_unpool`, which puts maxima back, and windows placed at random."""
 
-import numpy as np
+from math import prod
 
 from ...core.op import Other, op
+from ..creation.random import rand
 from .pool import adaptive_size, max_with_indices, rows
 from .windows import for_ranks, spread
 
@@ -45,11 +46,11 @@ def unpooled_size(name, n, input, kernel, stride, padding, output_size):
 
 
 @op(promotion=None, namespace=None,
-    sample=lambda d: ([d.array((2, 3)), np.array([[0, 3, 1], [1, 2, 4]])], dict(size=(5,))),
+    sample=lambda d: ([d.array((2, 3)), d.distinct((2, 5)).argsort(1)[:, :3]], dict(size=(5,))),
     input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
 def put_last(F, input, indices: Other, *, size):
     """Zeros with `input` written at `indices`, places in the last dimensions of `size` laid out in one row."""
-    xp, places = F.xp, int(np.prod(size))
+    xp, places = F.xp, prod(size)
     if indices.dtype != "int64":
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
     if indices.size and not (0 <= indices.min() and indices.max() < places):
@@ -82,23 +83,22 @@ def fractional(n, input, kernel_size, output_size, output_ratio, samples):
                            f"size {list(sizes)}")
     lead = input.shape[:-n]
     if samples is None:
-        from ..creation.random import rand
         samples = rand(lead[0] if len(lead) == 2 else 1, lead[-1], n, dtype=input.dtype, device=input.device)
-    u = samples.backend.to_host(samples.array).reshape(*lead, n)
+    xp, u = samples.backend.xp, samples.array.reshape(*lead, n)
     u = u[..., ::-1] if n == 2 else u                      # PyTorch draws (W, H) but (D, H, W)
-    tables = [starts(u[..., i], m, k, o)[..., None] + np.arange(k)
+    tables = [starts(xp, u[..., i], m, k, o)[..., None] + xp.arange(k)
               for i, (m, k, o) in enumerate(zip(sizes, kernel, out))]
-    return max_with_indices(input, tuple(tables))
+    return max_with_indices(input, tuple([samples.backend.to_host(table) for table in tables]))
 
 
-def starts(u, size, kernel, out):
+def starts(xp, u, size, kernel, out):
     """Where the windows of each plane begin: `u` (*planes) to (*planes, out)."""
-    first = np.full((*u.shape, out), size - kernel, "int64")
-    if out > 1:
-        alpha = u.dtype.type(size - kernel) / u.dtype.type(out - 1)
-        i = np.arange(out - 1, dtype=u.dtype)
-        first[..., :-1] = ((i + u[..., None]) * alpha).astype("int64") - (u[..., None] * alpha).astype("int64")
-    return first
+    last = xp.full((*u.shape, 1), size - kernel, "int64")
+    if out == 1:
+        return last
+    alpha = u.dtype.type(size - kernel) / u.dtype.type(out - 1)
+    i, u = xp.arange(out - 1, dtype=u.dtype), u[..., None]
+    return xp.concatenate([((i + u) * alpha).astype("int64") - (u * alpha).astype("int64"), last], -1)
 
 
 @for_ranks("fractional_max_pool{}d", 2, 3)

@@ -53,12 +53,6 @@ def pad_sides(xp, x, sides, value=0):
     return out
 
 
-def evenly(count, most):
-    """Slices of about the same size that divide `count`, none larger than `most`, none larger than the first."""
-    parts = -(-count // most)
-    return [slice(-(-i * count // parts), -(-(i + 1) * count // parts)) for i in range(parts)]
-
-
 def offsets(kernel, dilation):
     """Where in a window its places lie, in the order of memory."""
     return product(*[range(0, k * d, d) for k, d in zip(kernel, dilation)])
@@ -66,7 +60,7 @@ def offsets(kernel, dilation):
 
 def shifted(x, offset, stride, out):
     """The view of `x` that holds, for each of the `out` windows, its place at `offset`."""
-    return x[(Ellipsis,) + tuple([slice(o, o + s * (n - 1) + 1, s) for o, s, n in zip(offset, stride, out)])]
+    return x[(Ellipsis,) + tuple([slice(o, o + s * n, s) for o, s, n in zip(offset, stride, out)])]
 
 
 def window_view(F, x, kernel, stride, dilation, out):

@@ -18,7 +18,7 @@ import functools
 
 import numpy as np
 
-from .windows import evenly
+from ..blocks import evenly
 
 TILE = 4                       # outputs of a tile in each dimension; its inputs are two more
 BLOCK = 1 << 12                # tiles times channels of a block: its 36 transforms then fill half a megabyte

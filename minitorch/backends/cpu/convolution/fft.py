@@ -14,7 +14,8 @@ Letters: N images, G groups, C and O channels of a group, F frequencies.
 
 from math import prod
 
-from .windows import evenly, reach
+from ....ops.nn.windows import reach
+from ..blocks import evenly
 
 BLOCK = 1 << 23                # bytes of spectra of a block of images
 MOST = 1 << 28                 # bytes of the spectrum of a weight, above which other methods must do

@@ -15,7 +15,7 @@ Letters: N images, G groups, C and O channels of a group. A one-dimensional inpu
 from itertools import product
 from math import prod
 
-from .windows import evenly
+from ..blocks import evenly
 
 BLOCK = 1 << 20                # bytes of unfolded input in a block
 NARROW = 32                    # places in a row that make a matrix wide enough

@@ -2,27 +2,26 @@
 
 The choice depends on shapes alone, so the same call takes the same path every time and on every machine. Costs are
 nanoseconds of one core, from the table `COSTS`, fitted to measurements with NumPy's OpenBLAS on a core of 2.5 GHz with
-AVX-512; only their order matters. `using`, to users `minitorch.backends.convolution_method`, makes another choice: to
+AVX-512; only their order matters. `minitorch.backends.convolution_method` (in `choice.py`) makes another choice: to
 compare methods, or where a program knows better.
 
 | method    | how                                                        | where it does well                        |
 |-----------|------------------------------------------------------------|-------------------------------------------|
 | channels  | unfolded whole, (channels, kernel) by places               | 1x1 kernels; many channels, few places    |
 | pixels    | unfolded whole, places by (kernel, channels)               | small images with many channels; strides  |
-| rows      | unfolded in all dimensions but one (`unfold_rows.py`)      | wide images with up to 32 channels        |
+| rows      | unfolded in all dimensions but one (`rows.py`)             | wide images with up to 32 channels        |
 | winograd  | F(4x4, 3x3) (`winograd.py`)                                | 3x3 kernels, from 32 channels on          |
-| fft       | Fourier transforms (`convolve_fft.py`)                     | large kernels                             |
+| fft       | Fourier transforms (`fft.py`)                              | large kernels                             |
 | depthwise | banded matrices, one input channel a group                 | depthwise convolutions                    |
 """
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache
 from math import log2, prod
 from typing import NamedTuple
 
-from . import convolve, convolve_fft, unfold_rows, winograd
-from .convolve import not_cut, turned_weight
+from . import depthwise, fft, rows, winograd
+from .choice import forced
+from .im2col import not_cut
 
 COSTS = {
     "multiply": 0.03,          # a multiplication and addition in a matrix product
@@ -41,7 +40,6 @@ COSTS = {
     "frequency": 0.3,          # a complex multiplication and addition
     "band": 0.08,              # an element of a banded product
 }
-forced: ContextVar = ContextVar("forced", default=None)    # the method that `using` asks for
 
 
 class Problem(NamedTuple):
@@ -134,7 +132,7 @@ def pixels_cost(p):
 def rows_cost(p):
     if p.task == "input":
         return rows_cost(p.turned) if p.can_turn else None
-    if not unfold_rows.applies(p.task, p.kernel, p.geometry):
+    if not rows.applies(p.task, p.kernel, p.geometry):
         return None
     high, down, across = (p.size[0], p.kernel[0], p.out[1:]) if len(p.out) > 1 else (1, 1, p.out)
     row = prod(across)
@@ -143,7 +141,7 @@ def rows_cost(p):
     if p.task == "weight":
         partial = p.images * p.outputs * p.channels // p.geometry.groups * prod(p.kernel)
         return cost + COSTS["call"] * p.images * p.geometry.groups * down + COSTS["partial"] * partial
-    several = max(1, unfold_rows.NARROW // row)
+    several = max(1, rows.NARROW // row)
     calls = p.images // several * p.geometry.groups * prod(p.out) // row
     return cost + COSTS["call"] * calls + (copying(p.results, p.out[-1]) if several > 1 else 0)
 
@@ -160,9 +158,9 @@ def winograd_cost(p):
 
 
 def fft_cost(p):
-    size = prod(convolve_fft.circle(p.size, p.kernel, p.geometry, p.out))
+    size = prod(fft.circle(p.size, p.kernel, p.geometry, p.out))
     weights = p.outputs * p.channels // p.geometry.groups
-    if not convolve_fft.applies(p.geometry, p.dtype, weights, size):
+    if not fft.applies(p.geometry, p.dtype, weights, size):
         return None
     planes = p.images * (p.channels + p.outputs) + weights
     products = size // 2 * p.images * p.outputs * p.channels // p.geometry.groups
@@ -173,7 +171,7 @@ def depthwise_cost(p):
     if not p.is_depthwise:
         return None
     k = p.kernel[-1]
-    return COSTS["band"] * p.results * prod(p.kernel[:-1]) * (convolve.TILE + k)
+    return COSTS["band"] * p.results * prod(p.kernel[:-1]) * (depthwise.TILE + k)
 
 
 METHODS = {"channels": channels_cost, "pixels": pixels_cost, "rows": rows_cost, "winograd": winograd_cost,
@@ -181,25 +179,6 @@ METHODS = {"channels": channels_cost, "pixels": pixels_cost, "rows": rows_cost, 
 
 
 # ---- the choice ---------------------------------------------------------------------------------------------
-@contextmanager
-def using(method):
-    """Compute convolutions by this method, a name in `METHODS`, where it applies; None chooses by cost again.
-
-    >>> import minitorch
-    >>> with minitorch.backends.convolution_method("fft"):
-    ...     y = minitorch.nn.functional.conv1d(minitorch.ones(1, 1, 4), minitorch.ones(1, 1, 2))
-    >>> y.round()
-    tensor([[[2., 2., 2.]]])
-    """
-    if method is not None and method not in METHODS:
-        raise ValueError(f"unknown convolution method {method!r}: known are {', '.join(METHODS)}")
-    before = forced.set(method)
-    try:
-        yield
-    finally:
-        forced.reset(before)
-
-
 def choose(problem):
     """The name of the method for a problem: the one asked for, if it applies, or the cheapest."""
     wanted = forced.get()
@@ -215,55 +194,8 @@ def cheapest(problem):
     return min([(cost, name) for name, cost in costs.items() if cost is not None])[1]
 
 
-FORWARD = {"channels": convolve.forward_by_channels, "pixels": convolve.forward_by_pixels,
-           "rows": unfold_rows.forward, "winograd": winograd.forward, "fft": convolve_fft.forward,
-           "depthwise": convolve.forward_depthwise}
-WEIGHT = {"channels": convolve.weight_by_channels, "pixels": convolve.weight_by_pixels, "rows": unfold_rows.weight,
-          "winograd": winograd.weight, "fft": convolve_fft.weight, "depthwise": convolve.weight_depthwise}
-SCATTER = {"channels": convolve.scatter_by_channels, "pixels": convolve.scatter_by_pixels,
-           "depthwise": convolve.input_depthwise}
-
-
-def run_forward(F, x, weight, bias, geometry, out):
-    """Fill `out` (N, O, *out) with the convolution of x (N, C, *size)."""
-    p = Problem("forward", len(x), x.shape[1], len(weight), x.shape[2:], weight.shape[2:], out.shape[2:], geometry,
-                x.dtype)
-    FORWARD[choose(p)](F, x, weight, bias, geometry, out)
-
-
-def run_weight(F, x, grad, geometry, out):
-    """Fill `out` (O, C / G, *kernel) with the gradient of the weight."""
-    p = Problem("weight", len(x), x.shape[1], len(out), x.shape[2:], out.shape[2:], grad.shape[2:], geometry, x.dtype)
-    WEIGHT[choose(p)](F, x, grad, geometry, out)
-
-
-def run_input(F, grad, weight, geometry, out):
-    """Fill `out` (N, C, *size) with the gradient of the input."""
-    p = Problem("input", len(grad), out.shape[1], len(weight), out.shape[2:], weight.shape[2:], grad.shape[2:],
-                geometry, grad.dtype)
-    method = choose(p)
-    if method == "fft":
-        convolve_fft.input(F, grad, weight, geometry, out)
-    elif method not in SCATTER or turning_pays(p, method):
-        by_forward(F, FORWARD[method], grad, weight, p.turned.geometry, out)
-    else:
-        SCATTER[method](F, grad, weight, geometry, out)
-
-
 def turning_pays(p, method):
     """Whether a method that could scatter the gradient had better take the convolution with the mirrored weight."""
     if not p.can_turn or 2 * prod(p.size) > 3 * prod(p.out):
         return False
     return method != "depthwise" or p.outputs == p.channels
-
-
-def by_forward(F, forward, grad, weight, geometry, out):
-    """With stride 1, the gradient of the input is a convolution of `grad` with the mirrored weight."""
-    mirrored = turned_weight(F, weight, geometry.groups)
-    size = geometry.out_size(grad.shape[2:], weight.shape[2:])
-    if size == out.shape[2:]:
-        return forward(F, grad, mirrored, None, geometry, out)
-    target = F.xp.empty((*out.shape[:2], *size), out.dtype)                     # output_padding: zeros behind
-    forward(F, grad, mirrored, None, geometry, target)
-    out[...] = 0
-    out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target

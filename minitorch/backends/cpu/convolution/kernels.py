@@ -1,0 +1,77 @@
+"""The kernels of convolution and of its two transposes: each allocates the result, the cheapest method fills it."""
+
+from ..backend import kernel
+from . import depthwise, fft, im2col, rows, winograd
+from .methods import Problem, choose, turning_pays
+
+FORWARD = {"channels": im2col.forward_by_channels, "pixels": im2col.forward_by_pixels, "rows": rows.forward,
+           "winograd": winograd.forward, "fft": fft.forward, "depthwise": depthwise.forward}
+WEIGHT = {"channels": im2col.weight_by_channels, "pixels": im2col.weight_by_pixels, "rows": rows.weight,
+          "winograd": winograd.weight, "fft": fft.weight, "depthwise": depthwise.weight}
+SCATTER = {"channels": im2col.scatter_by_channels, "pixels": im2col.scatter_by_pixels, "depthwise": depthwise.input}
+
+
+# ---- the kernels -------------------------------------------------------------------------------------------
+@kernel("convolution")
+def convolution(F, input, weight, bias=None, *, geometry=None):
+    size = geometry.out_size(input.shape[2:], weight.shape[2:])
+    out = F.xp.empty((input.shape[0], weight.shape[0], *size), input.dtype)
+    if out.size:
+        run_forward(F, input, weight, bias, geometry, out)
+    return out
+
+
+@kernel("convolution_input")
+def convolution_input(F, grad, weight, *, geometry, size):
+    shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
+    out = F.xp.empty(shape, grad.dtype) if grad.size else F.xp.zeros(shape, grad.dtype)
+    if grad.size and out.size:
+        run_input(F, grad, weight, geometry, out)
+    return out
+
+
+@kernel("convolution_weight")
+def convolution_weight(F, input, grad, *, geometry, size):
+    out = F.xp.zeros((grad.shape[1], input.shape[1] // geometry.groups, *size), grad.dtype)
+    if grad.size and out.size:
+        run_weight(F, input, grad, geometry, out)
+    return out
+
+
+# ---- the method that the shapes call for -------------------------------------------------------------------
+def run_forward(F, x, weight, bias, geometry, out):
+    """Fill `out` (N, O, *out) with the convolution of x (N, C, *size)."""
+    p = Problem("forward", len(x), x.shape[1], len(weight), x.shape[2:], weight.shape[2:], out.shape[2:], geometry,
+                x.dtype)
+    FORWARD[choose(p)](F, x, weight, bias, geometry, out)
+
+
+def run_weight(F, x, grad, geometry, out):
+    """Fill `out` (O, C / G, *kernel) with the gradient of the weight."""
+    p = Problem("weight", len(x), x.shape[1], len(out), x.shape[2:], out.shape[2:], grad.shape[2:], geometry, x.dtype)
+    WEIGHT[choose(p)](F, x, grad, geometry, out)
+
+
+def run_input(F, grad, weight, geometry, out):
+    """Fill `out` (N, C, *size) with the gradient of the input."""
+    p = Problem("input", len(grad), out.shape[1], len(weight), out.shape[2:], weight.shape[2:], grad.shape[2:],
+                geometry, grad.dtype)
+    method = choose(p)
+    if method == "fft":
+        fft.input(F, grad, weight, geometry, out)
+    elif method not in SCATTER or turning_pays(p, method):
+        by_forward(F, FORWARD[method], grad, weight, p.turned.geometry, out)
+    else:
+        SCATTER[method](F, grad, weight, geometry, out)
+
+
+def by_forward(F, forward, grad, weight, geometry, out):
+    """With stride 1, the gradient of the input is a convolution of `grad` with the mirrored weight."""
+    mirrored = im2col.turned_weight(F, weight, geometry.groups)
+    size = geometry.out_size(grad.shape[2:], weight.shape[2:])
+    if size == out.shape[2:]:
+        return forward(F, grad, mirrored, None, geometry, out)
+    target = F.xp.empty((*out.shape[:2], *size), out.dtype)                     # output_padding: zeros behind
+    forward(F, grad, mirrored, None, geometry, target)
+    out[...] = 0
+    out[(Ellipsis,) + tuple([slice(0, n) for n in size])] = target
