@@ -46,12 +46,14 @@ globals().update({name: public.call for (namespace, name), public in FUNCTIONS.i
 
 # What tensors and functions hand over to packages that lie above them: all that the core knows of these.
 late.places.update(
+    accelerator="minitorch.backends:accelerator",
     backward="minitorch.autograd.api:backward",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     explain="minitorch.formula:explain",
     formula="minitorch.formula:formula",
+    from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     tensor_html="minitorch.printing:tensor_html",

@@ -4,9 +4,8 @@ Without CuPy or a driver `is_available` says so, what only asks or frees answers
 PyTorch's errors. Without a GPU the same kernels run on device "sim" (docs/architecture.md).
 """
 
-import functools
-
 from . import amp  # noqa: F401
+from .backends import cuda as backend
 from .core.device import device as _Device
 from .core.device import made
 from .core.errors import OutOfMemoryError
@@ -58,17 +57,9 @@ def is_available():
     return device_count() > 0
 
 
-@functools.lru_cache(maxsize=1)
 def device_count():
     """The number of GPUs that can be used; 0 without CuPy or a driver."""
-    from .backends.cuda import is_built
-    if not is_built():
-        return 0
-    try:
-        from .backends.cuda.machine import import_cupy
-        return import_cupy().cuda.runtime.getDeviceCount()
-    except Exception:                                      # CuPy that does not load, or no driver
-        return 0
+    return backend.device_count()
 
 
 def init():

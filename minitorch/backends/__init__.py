@@ -4,14 +4,19 @@
 """
 
 from ..core.backend import Backend
-from ..core.device import get, made, register
+from ..core.device import get, is_pinned, made, register
 from . import cuda
 from .cpu.convolution.choice import convolution_method
 from .switches import cudnn, mkl, mkldnn, mps, openmp
 
-__all__ = ["Backend", "convolution_method", "cuda", "cudnn", "get", "made", "mkl", "mkldnn", "mps", "openmp",
-           "register"]
+__all__ = ["Backend", "accelerator", "convolution_method", "cuda", "cudnn", "get", "is_pinned", "made", "mkl", "mkldnn",
+           "mps", "openmp", "register"]
 
 register("cpu", "minitorch.backends.cpu.backend:make_cpu", current=lambda: None)
 register("cuda", "minitorch.backends.cuda:make_cuda", current="minitorch.backends.cuda:current_device")
 register("sim", "minitorch.backends.cuda:make_sim")
+
+
+def accelerator():
+    """The backend of the GPU in use; None where there is no GPU."""
+    return get("cuda") if cuda.device_count() else None

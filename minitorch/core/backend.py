@@ -167,6 +167,14 @@ class Backend:
         """
         return self.from_host(source.to_host(array))
 
+    def pinned_copy(self, array):
+        """A NumPy array in page-locked memory, from which this device copies by itself; here the array."""
+        return array
+
+    def is_pinned(self, array):
+        """True if a NumPy array lies in memory that `pinned_copy` made."""
+        return False
+
     def fill_random(self, array, sampler, generator, args):
         """Fill an array with what ``sampler(generator, array, *args)`` of `minitorch.random.sampling` draws.
 

@@ -13,7 +13,7 @@ from .grad_mode import grad_mode
 from .graph import written
 from .inplace import check_can_hold, resize_to
 from .op import finish, recorded
-from .registry import OPS
+from .registry import OPS, late
 from .tensor import Tensor, mark_view, wrap
 
 NUMBERS = (bool, int, float, complex)
@@ -56,8 +56,7 @@ def accept(op, x, kind, position):
     if isinstance(x, Tensor) or (x is None and kind.optional):
         return x
     if isinstance(x, np.ndarray):
-        from ..ops.creation.create import from_numpy
-        return from_numpy(x)
+        return late.from_numpy(x)
     if isinstance(x, np.generic):
         x = x.item()
     if kind.kind == "number" and isinstance(x, NUMBERS):

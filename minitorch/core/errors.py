@@ -6,7 +6,7 @@ slowly, and finds the words; an error that it cannot explain is passed on as it 
 
 import numpy as np
 
-__all__ = ["OutOfMemoryError", "explain", "not_a_tensor", "worded"]
+__all__ = ["OutOfMemoryError", "checked_dim", "explain", "not_a_tensor", "worded"]
 
 
 class OutOfMemoryError(RuntimeError):
@@ -20,6 +20,22 @@ def worded(error):
     """An error that a forward pass raises with class and words that are final: ``raise worded(ValueError(...))``."""
     error.explained = True
     return error
+
+
+def checked_dim(dim, ndim):
+    """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension.
+
+    A number has one dimension here.
+    """
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise out_of_range(dim, n)
+    return dim % n
+
+
+def out_of_range(dim, n):
+    """IndexError for a dimension that `n` dimensions do not have."""
+    return worded(IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"))
 
 
 def explain(op, error, inputs, attrs):
@@ -74,10 +90,9 @@ def _wrong_dim(error, inputs):
     """A dimension that is not there."""
     if not isinstance(error, np.exceptions.AxisError):
         return None
-    n = error.ndim if error.ndim else 1
     if error.axis is None:
         return RuntimeError(f"dim appears more than once: {error}")
-    return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {error.axis})")
+    return out_of_range(error.axis, error.ndim or 1)
 
 
 def wrong_index(error):

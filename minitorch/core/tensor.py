@@ -15,6 +15,7 @@ import numpy as np
 from . import dtypes, graph, registry
 from .arrays import owner, pointer
 from .device import get, host
+from .errors import checked_dim
 from .grad_mode import grad_mode
 from .registry import late
 from .storage import TensorLayout, TypedStorage, UntypedStorage, channels_last, channels_last_3d
@@ -143,10 +144,7 @@ class Tensor:
 
     def checked_dim(self, dim):
         """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension."""
-        n = max(self.array.ndim, 1)
-        if not -n <= dim < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-        return dim % n
+        return checked_dim(dim, self.array.ndim)
 
     def element_size(self):
         """The size of one element in bytes."""
@@ -280,7 +278,7 @@ class Tensor:
 
     def is_contiguous(self, memory_format=None):
         """Whether the elements lie in memory in the order of the indices, without gaps."""
-        if memory_format in (channels_last, channels_last_3d):
+        if memory_format is not None and memory_format in (channels_last, channels_last_3d):
             order = (0, *range(2, self.array.ndim), 1)     # the channels, dimension 1, vary fastest
             wanted = 4 if memory_format is channels_last else 5
             return self.array.ndim == wanted and self.array.transpose(order).flags.c_contiguous

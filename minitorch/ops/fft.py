@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.device import device as Device
+from ..core.errors import checked_dim
 from ..core.grad_mode import grad_mode
 from ..core.op import composite
 from ..core.tensor import wrap
@@ -37,10 +38,7 @@ def prepared(name, input, norm, real=False):
 def axis(x, dim):
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if not -x.ndim <= dim < x.ndim:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-x.ndim}, {x.ndim - 1}], but got "
-                         f"{dim})")
-    return dim % x.ndim
+    return checked_dim(dim, x.ndim)
 
 
 def check_points(*sizes):

@@ -24,6 +24,11 @@ f32, f64 = np.dtype("float32"), np.dtype("float64")
 
 
 # ------------------------------------------------------------------ order and precision
+def as_represented(dtype, x):
+    """The integer that `x` becomes in a floating-point dtype; 16-bit ones round twice, as in PyTorch."""
+    return int(float(np.array(x, np.int64).astype(f32 if dtype.itemsize < 8 else dtype).astype(dtype)))
+
+
 def memory_order(array):
     """A view of `array` whose row-major order is the order of its memory, in which PyTorch fills it."""
     if array.flags.c_contiguous:
@@ -350,6 +355,8 @@ def multinomial(gen, weights, n, replacement):
     One of each row, and several different ones, are those with the largest ``weight / e``, `e` exponential numbers.
     With replacement, each is where a uniform number falls among the cumulated weights.
     """
+    if not weights.size:
+        return np.empty((*weights.shape[:-1], n), np.int64)
     if n > 1 and replacement:
         return multinomial_with_replacement(gen, weights, n)
     wide = f32 if weights.itemsize == 2 else weights.dtype

@@ -59,6 +59,10 @@ class Draw:
         """A bool array."""
         return self.integers(shape, 0, 1).astype(bool)
 
+    def given(self, values):
+        """An array of these numbers or bools."""
+        return np.array(values)
+
     def broadcastable(self, n, max_dims=3, max_side=3):
         """`n` shapes that broadcast against each other."""
         full = self.shape(0, max_dims, max_side=max_side)

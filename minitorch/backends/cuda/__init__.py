@@ -8,15 +8,27 @@ Importing this package imports nothing else: CuPy and NVRTC are loaded when a de
 - The other modules are kernels and how they are launched, one for each shape of work.
 """
 
+import functools
 from importlib import import_module
+from importlib.util import find_spec
 
-__all__ = ["is_built", "load_kernel", "matmul"]
+__all__ = ["device_count", "is_built", "load_kernel", "matmul"]
 
 
 def is_built():
     """Whether CuPy, which CUDA tensors are made of, is installed."""
-    from importlib.util import find_spec
     return find_spec("cupy") is not None
+
+
+@functools.lru_cache(maxsize=1)
+def device_count():
+    """The number of GPUs that can be used; 0 without CuPy or a driver."""
+    if not is_built():
+        return 0
+    try:
+        return import_module("cupy").cuda.runtime.getDeviceCount()
+    except Exception:                                      # CuPy that does not load, or no driver
+        return 0
 
 
 def make_cuda(index):

@@ -8,6 +8,7 @@ from . import random
 from .array import array_type
 from .layout import dense_order
 from .library import view_of
+from .machine import is_pinned, pinned_copy
 from .namespace import Namespace
 
 __all__ = ["CUDA"]
@@ -64,6 +65,12 @@ class CUDA(Backend):
                 self.machine.from_device(out, array)
             return out
         return self.from_host(source.to_host(array), non_blocking)
+
+    def pinned_copy(self, array):
+        return pinned_copy(array) if self.machine.kind == "cuda" else array
+
+    def is_pinned(self, array):
+        return is_pinned(array)
 
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):

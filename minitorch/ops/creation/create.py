@@ -1,17 +1,22 @@
-"""Tensors from nothing: from data, filled, or like another tensor."""
+"""New tensors: from data, filled, sequences, or like another tensor.
+
+Python's and NumPy's data becomes an array in `minitorch/ops/creation/host_data.py`.
+"""
 
 import builtins
-
-import numpy as np
+import warnings
 
 from ...core import dtypes
-from ...core.device import get, host
+from ...core.call import write
+from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import mismatch
 from ...core.grad_mode import grad_mode
+from ...core.inplace import resize_to
 from ...core.op import composite, method, op
 from ...core.tensor import Tensor, wrap
 from ..shapes.shape import ints
+from . import host_data
 
 
 # ---- from data ---------------------------------------------------------------------------------------------
@@ -27,7 +32,6 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        import warnings
         warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
                       "sourceTensor.detach().clone().requires_grad_(True), rather than tensor(sourceTensor).",
                       UserWarning, stacklevel=2)
@@ -35,107 +39,12 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         array = data.backend.to_host(data.array)
         array = array.astype(as_np(dtype) if dtype is not None else array.dtype)
     else:
-        backend, array = get(device), host_array(data, dtype)
+        backend, array = get(device), host_data.array_of(data, dtype)
     return leaf(backend.from_host(array), backend, requires_grad)
 
 
-def host_array(data, dtype):
-    """Python or NumPy data as a new NumPy array of the dtype that PyTorch would give it."""
-    if isinstance(data, (np.ndarray, np.generic)):
-        found = as_np(dtype) if dtype is not None else dtypes.from_np(data.dtype).np
-        return np.array(data, dtype=found)
-    numbers = plain(data)
-    try:
-        array = np.array(numbers)
-    except (ValueError, OverflowError):
-        raise explain_data(numbers) from None
-    if array.dtype.kind not in "iufcb" or array.dtype == "uint64" and dtype is None:
-        raise explain_data(numbers)
-    return cast_data(array, inferred(data) if dtype is None else dtype)
-
-
-def inferred(data):
-    """The dtype of nested lists: that of the NumPy numbers, arrays and tensors in them, or by Python's types."""
-    found = None
-    for kind in kinds_in(data if isinstance(data, (list, tuple)) else [data]):
-        d = kind if isinstance(kind, dtypes.dtype) else dtypes.of_scalar(kind(0))
-        found = d if found is None else dtypes.promote_types(found, d)
-    return found or get_default_dtype()
-
-
-PYTHON_NUMBERS = frozenset((bool, int, float, complex))
-
-
-def kinds_in(data):
-    """The types of the numbers in nested lists; of NumPy's numbers, arrays and tensors, the dtypes."""
-    kinds = set(map(type, data))
-    if kinds <= PYTHON_NUMBERS:
-        return kinds
-    found = set()
-    for x in data:
-        if isinstance(x, (Tensor, np.ndarray, np.generic)):
-            found.add(dtypes.from_np(x.dtype) if isinstance(x.dtype, np.dtype) else x.dtype)
-        elif hasattr(x, "__len__"):
-            found |= kinds_in(x)
-        else:
-            found.add(next(t for t in (bool, int, float, complex) if isinstance(x, t)))
-    return found
-
-
-def cast_data(array, dtype):
-    """The numbers in `array` as a NumPy array of `dtype`; RuntimeError if one is out of range."""
-    found = as_np(dtype)
-    if array.size and found.kind in "iufV" and array.dtype.kind in "iufc" and found != array.dtype:
-        if array.dtype.kind == "c":
-            dtypes.fit(1j, dtype)
-        elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
-            dtypes.fit(array.min().item(), dtype)
-            dtypes.fit(array.max().item(), dtype)
-    return array.astype(found)
-
-
-def plain(data):
-    """Nested sequences with tensors inside as nested lists."""
-    if isinstance(data, Tensor):
-        return data.tolist()
-    if isinstance(data, (list, tuple)):
-        return [plain(x) for x in data] if any_tensor(data) else data
-    if hasattr(data, "__array__"):
-        return np.asarray(data)
-    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict))
-    return list(data) if is_sequence else data
-
-
-def any_tensor(data):
-    return builtins.any(isinstance(x, (Tensor, list, tuple)) for x in data)
-
-
-def first_of(data):
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return data
-
-
-def explain_data(data):
-    """The error for nested lists that are no array."""
-    sizes = {len(x) if isinstance(x, (list, tuple)) else None for x in data} if isinstance(data, list) else set()
-    item = first_of(data)
-    if isinstance(item, (str, bytes)):
-        return (TypeError(f"new(): invalid data type '{type(item).__name__}'") if item is data else
-                ValueError(f"too many dimensions '{type(item).__name__}': expected nested lists of numbers"))
-    if not isinstance(item, (int, float, bool, complex)):
-        return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of "
-                            f"them")
-    if len(sizes) > 1:
-        first, other = len(data[0]) if isinstance(data[0], (list, tuple)) else 0, sorted(s or 0 for s in sizes)
-        return ValueError(f"expected sequence of length {first} at dim 1 (got {[n for n in other if n != first][0]}): "
-                          f"all rows must have the same length")
-    if item is data or len(sizes) == 1 and None in sizes:
-        return ValueError("Overflow when unpacking long long: an integer is out of the range of int64")
-    return ValueError("expected nested sequences of numbers with equal lengths in each dimension")
-
-
 def leaf(array, backend, requires_grad):
+    """A new tensor around a raw array."""
     out = wrap(array, backend)
     if requires_grad:
         out.requires_grad_()
@@ -147,7 +56,7 @@ def leaf(array, backend, requires_grad):
 @composite(method=False)
 def as_tensor(data, dtype=None, device=None):
     """`data` as a tensor, sharing memory where it can: tensors and NumPy arrays of the right dtype are not copied."""
-    if isinstance(data, np.ndarray):
+    if host_data.is_array(data):
         data = from_numpy(data)
     if not isinstance(data, Tensor):
         return tensor(data, dtype=dtype, device=device)
@@ -159,10 +68,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = frombuffer(obj, dtype=dtype or get_default_dtype())
-    shares = isinstance(obj, (Tensor, np.ndarray))
     out = as_tensor(obj, dtype, device)
-    source = obj.array if isinstance(obj, Tensor) else obj
-    is_copy = not (shares and np.shares_memory(out.array, source)) and out.array.size
+    is_copy = not host_data.shares_memory(out, obj) and out.array.size
     if copy is False and is_copy:
         raise ValueError("can't alias arbitrary object; would need a copy, and copy=False")
     if isinstance(obj, Tensor) and not requires_grad and copy is not True:
@@ -174,43 +81,20 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 @composite(method=False)
 def from_numpy(ndarray):
     """A tensor that shares the memory of a NumPy array: what is written to one is seen in the other."""
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
-                         "in array.astype(array.dtype.newbyteorder('='))")
-    dtypes.from_np(ndarray.dtype)
-    if builtins.any(s < 0 for s in ndarray.strides):
-        raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
-                         "strides are not currently supported. (You can probably work around this by making a copy of "
-                         "your array with array.copy().)")
-    return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
+    return host_data.from_numpy(ndarray)
 
 
 @composite(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-D tensor over the memory of a Python buffer (bytes, bytearray, array.array ...), without copying."""
-    found = as_np(dtype)
-    size = memoryview(buffer).nbytes
-    if not size:
-        raise ValueError("both buffer length (0) and count (-1) must not be 0")
-    if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} "
-                         f"bytes) minus 1")
-    if count > 0 and offset + count * found.itemsize > size:
-        raise ValueError(f"requested buffer length ({count} * {found.itemsize} bytes) after offset ({offset} bytes) "
-                         f"must not be greater than actual buffer length ({size} bytes)")
-    if count < 0 and (size - offset) % found.itemsize:
-        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of "
-                         f"element size ({found.itemsize})")
-    return leaf(np.frombuffer(buffer, found, count, offset), host(), requires_grad)
+    found = host_data.from_buffer(buffer, dtype, count, offset)
+    return leaf(found.array, found.backend, requires_grad)
 
 
 @composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
-    array = np.from_dlpack(ext_tensor)
-    out = wrap(array.copy() if copy else array, host())
+    out = host_data.from_dlpack(ext_tensor, copy)
     return out if device is None else out.to(device)
 
 
@@ -224,8 +108,6 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
     if out is not None:
-        from ...core.call import write
-        from ...core.inplace import resize_to
         resize_to(out, size)
         if maker != "empty":
             write(out, {"zeros": 0, "ones": 1}.get(maker, fill), maker)
@@ -301,31 +183,13 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if end is None:
         start, end = 0, start
     start, end, step = [x.item() if isinstance(x, Tensor) else x for x in (start, end, step)]
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (np.isfinite(start) and np.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if np.isnan(step):
-        raise ValueError("cannot convert float NaN to integer")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    whole = builtins.all(isinstance(x, int) for x in (start, end, step))
-    found = (out.array.dtype if out is not None else np.dtype("int64") if whole else get_default_dtype().np
-             ) if dtype is None else as_np(dtype)
-    if found.kind in "iu":
-        start, end, step = int(start), int(end), int(step)
-        if step == 0:
-            raise ValueError("step must be nonzero, also as a whole number: pass a floating-point dtype")
-    n = int(np.ceil((end - start) / step))
-    values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
-    return placed(values.astype(found), out, device, requires_grad)
+    dtype = out.dtype if dtype is None and out is not None else dtype
+    return placed(host_data.numbers_between(start, end, step, dtype), out, device, requires_grad)
 
 
 def placed(array, out, device, requires_grad):
     """A NumPy array as a new tensor, or written into `out`."""
     if out is not None:
-        from ...core.call import write
-        from ...core.inplace import resize_to
         resize_to(out, array.shape)
         write(out, out.backend.from_host(array), "out=")
         return out
@@ -338,9 +202,8 @@ def _range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
     if end is None:
         start, end = 0, start
-    n = int(np.floor((end - start) / step)) + 1
-    values = start + np.arange(n) * step
-    return placed(values.astype(get_default_dtype().np if dtype is None else as_np(dtype)), out, device, requires_grad)
+    dtype = get_default_dtype() if dtype is None else dtype
+    return placed(host_data.numbers_up_to(start, end, step, dtype), out, device, requires_grad)
 
 
 @composite(method=False)
@@ -349,8 +212,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("linspace", x) for x in (start, end)]
     check_steps("linspace", steps)
-    found = spaced_dtype(out, dtype)
-    return placed(spaced(start, end, steps, found), out, device, requires_grad)
+    return placed(host_data.spaced(start, end, steps, spaced_dtype(out, dtype)), out, device, requires_grad)
 
 
 def zero_dim(name, x):
@@ -373,30 +235,13 @@ def spaced_dtype(out, dtype):
     return out.array.dtype if out is not None else get_default_dtype().np
 
 
-def spaced(start, end, steps, found):
-    """Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric."""
-    if steps == 1:
-        return np.array([start]).astype(found)
-    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found
-    if found.kind in "iu":
-        start, end = int(start), int(end)
-    step = wide((end - start) / (steps - 1)) if steps else 0
-    i = np.arange(steps).astype(wide)
-    low, high = wide(start) + step * i, wide(end) - step * (steps - 1 - i)
-    return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
-
-
 @composite(method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, pin_memory=False,
              requires_grad=False):
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("logspace", x) for x in (start, end)]
     check_steps("logspace", steps)
-    found = spaced_dtype(out, dtype)
-    if found.kind in "iu":
-        start, end = int(start), int(end)
-    powers = np.power(float(base), spaced(start, end, steps, np.dtype("float64") if found.kind in "iu" else found))
-    return placed(powers.astype(found), out, device, requires_grad)
+    return placed(host_data.powers(base, start, end, steps, spaced_dtype(out, dtype)), out, device, requires_grad)
 
 
 @composite(method=False)
@@ -406,21 +251,21 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     for k, value in (("n", n), ("m", m)):
         if value < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {value}")
-    return placed(np.eye(n, m, dtype=spaced_dtype(out, dtype)), out, device, requires_grad)
+    return placed(host_data.identity(n, m, spaced_dtype(out, dtype)), out, device, requires_grad)
 
 
-def triangle(name, take):
+def triangle(name):
     def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
         for k, value in (("row", row), ("col", col)):
             if value < 0:
                 raise RuntimeError(f"{k} must be non-negative, got {value}")
-        return placed(np.stack(take(row, offset, col)).astype(as_np(dtype)), None, device, False)
+        return placed(host_data.triangle(name, row, col, offset, dtype), None, device, False)
     indices.__name__ = indices.__qualname__ = name
     indices.__doc__ = f"Rows and columns of the {'lower' if name[3] == 'l' else 'upper'} triangle, as a (2, n) tensor."
     return composite(indices, method=False)
 
 
-tril_indices, triu_indices = triangle("tril_indices", np.tril_indices), triangle("triu_indices", np.triu_indices)
+tril_indices, triu_indices = triangle("tril_indices"), triangle("triu_indices")
 
 
 @composite(method=False)
@@ -493,7 +338,7 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
                          requires_grad=requires_grad)
 
 
-# ---- filling a tensor that is there: the out-of-place twins of x.fill_(...), x.zero_() and x.copy_(...) -----
+# ---- the out-of-place twins of x.zero_() and x.copy_(...) --------------------------------------------------
 @op(namespace=None, inline=True, input=lambda F, g: F.zero(g))
 def zero(F, input):
     """Zeros like `input`."""

@@ -3,8 +3,11 @@
 import math
 
 from ...core import dtypes
+from ...core.device import is_pinned as array_is_pinned
 from ...core.op import composite, method
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from .create import empty, tensor
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
 
@@ -70,20 +73,18 @@ def is_shared(self):
 @method
 def pin_memory(self, device=None):
     """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
-    from ... import cuda
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
-    if not cuda.is_available() or is_pinned(self):
+    gpu = late.accelerator()
+    if gpu is None or is_pinned(self):
         return self
-    from ...backends.cuda.machine import pinned_copy
-    return wrap(pinned_copy(self.array), self.backend)
+    return wrap(gpu.pinned_copy(self.array), self.backend)
 
 
 @method
 def is_pinned(self, device=None):
     """Whether the memory is page-locked."""
-    from ...backends.cuda.machine import is_pinned
-    return self.device.type == "cpu" and is_pinned(self.array)
+    return self.device.type == "cpu" and array_is_pinned(self.array)
 
 
 @method
@@ -95,7 +96,6 @@ def get_device(self):
 def legacy_type(name, dtype):
     """``FloatTensor`` and its kind, which old programs call like ``Tensor``."""
     def make(*data, device=None):
-        from .create import empty, tensor
         if len(data) == 1 and not isinstance(data[0], int):
             return tensor(data[0].tolist() if isinstance(data[0], Tensor) else data[0], dtype=dtype, device=device)
         return empty(*data, dtype=dtype, device=device) if data else empty(0, dtype=dtype, device=device)

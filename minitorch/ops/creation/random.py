@@ -6,11 +6,10 @@ Philox (`minitorch/random/philox.py`). Nothing random depends on what was there 
 functions are zero.
 """
 
+import math
 import operator
 import warnings
 from functools import cache
-
-import numpy as np
 
 from ...core import dtypes
 from ...core.arrays import require_no_overlap
@@ -23,6 +22,7 @@ from ...core.tensor import Tensor, wrap
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..shapes.shape import ints
+from ..shapes.view import broadcast_shapes
 from .create import empty, empty_like
 
 FLOATS, REALS = "fV", "fViu"                              # NumPy's kinds; V is bfloat16
@@ -243,8 +243,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if out is not None and len(given) == 1 and given[0] is mean:
         shapes.append(like.shape)
     try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
+        shape = broadcast_shapes(*shapes)
+    except RuntimeError:
         words = " and ".join(str(list(s)) for s in shapes)
         raise RuntimeError(f"normal(): the shapes {words} do not broadcast") from None
     if out is None:
@@ -349,6 +349,12 @@ def digits_of(dtype):
     return {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}[dtype.name]
 
 
+def limits(dtype):
+    """The least and the largest number of an integer dtype."""
+    found = dtypes.iinfo(dtype)
+    return found.min, found.max
+
+
 def largest_integer(dtype):
     if dtype.is_floating_point:
         return 1 << digits_of(dtype)
@@ -361,7 +367,7 @@ def within(dtype, low, high):
     if dtype.kind in FLOATS:
         smallest, largest = -largest_number(dtype), largest_number(dtype)
     else:
-        smallest, largest = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        smallest, largest = (0, 1) if dtype.kind == "b" else limits(dtypes.from_np(dtype))
     for word, x in (("from", low), ("to - 1", high - 1)):
         if not smallest <= x <= largest:
             raise RuntimeError(f"{word} is out of bounds for {name}: {x} is not from {smallest} to {largest}")
@@ -379,19 +385,14 @@ def within(dtype, low, high):
     return low, high
 
 
-def as_represented(dtype, x):
-    """The integer that `x` becomes in a floating-point dtype."""
-    return int(float(np.array(x, np.int64).astype(np.float32 if dtype.itemsize < 8 else dtype).astype(dtype)))
-
-
 def next_above(dtype, low, digits):
-    """PyTorch's rule for a lower bound that the dtype would round down: the next number it represents."""
-    rounded = as_represented(dtype, low + 1)
+    """A lower bound that the dtype would round down, as PyTorch moves it: the next number that it represents."""
+    rounded = sampling.as_represented(dtype, low + 1)
     return rounded + (1 << (abs(low + 1).bit_length() - digits)) if rounded < low else low
 
 
 def next_below(dtype, high, digits):
-    rounded = as_represented(dtype, high - 1)
+    rounded = sampling.as_represented(dtype, high - 1)
     return rounded - (1 << (abs(high - 1).bit_length() - digits)) if rounded >= high else high
 
 
@@ -522,8 +523,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects an int64 tensor out, got: {out.dtype.name}")
     gen = choose(generator, input.backend, "multinomial")
-    found = (sampling.multinomial(gen, weights, n, replacement) if weights.size else
-             np.empty((*weights.shape[:-1], n), np.int64))
+    found = sampling.multinomial(gen, weights, n, replacement)
     if out is None:
         return wrap(input.backend.from_host(found), input.backend)
     resize_to(out, found.shape)
@@ -533,7 +533,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 
 
 def check_weights(weights, n, replacement):
-    """What `multinomial` asks of its arguments."""
+    """Errors for arguments that `multinomial` does not take."""
     if weights.ndim not in (1, 2):
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got a shape of {list(weights.shape)}")
     if weights.dtype.kind not in FLOATS:
@@ -546,7 +546,7 @@ def check_weights(weights, n, replacement):
                            f"{weights.shape[-1]}")
     if weights.shape[-1] > 1 << 24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    if not ((weights >= 0) & (weights < np.inf)).all():
+    if not ((weights >= 0) & (weights < math.inf)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (weights > 0).any(-1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

@@ -1,21 +1,17 @@
-"""The op table, indexing: ``x[...]`` and ``x[...] = v`` with everything PyTorch takes between the brackets.
+"""Op definitions for indexing: ``x[...]`` and ``x[...] = v`` with everything that PyTorch takes in brackets.
 
 Integers, slices, None and Ellipsis give views. Lists and tensors, of integers or bools, give copies; the gradient of
 an element that was taken several times is summed.
 """
 
-import numpy as np
-
-from ...core.dtypes import fit
 from ...core.errors import wrong_index
 from ...core.grad_mode import grad_mode
 from ...core.graph import written
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number, method, op
 from ...core.tensor import Tensor
-from ..shapes.shape import count
-
-ALL = slice(None)
+from ..creation.host_data import as_number
+from .indices import is_array, parse
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
@@ -41,141 +37,22 @@ def unslice(F, input, *, index, shape):
 @op(namespace=None, node_name="IndexBackward0",
     input=lambda F, g, index, input_shape: F.index_add_zeros(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
-        [(np.array([0, 0, 2]),), (slice(None), np.array([[1, 1], [3, 0]])), (np.array([True, False, True]), 1)]))))
+        [(d.given([0, 0, 2]),), (slice(None), d.given([[1, 1], [3, 0]])), (d.given([True, False, True]), 1)]))))
 def index(F, input, *, index):
     """``input[index]`` where a list or a tensor is among the indices: a copy."""
-    return F.xp.ascontiguousarray(input[index]) if input.ndim > 1 else input[index]   # not NumPy's order in memory
+    return input[index]
 
 
 @op(namespace=None, input=lambda F, g, index: F.index(g, index=index),
-    sample=lambda d: ([d.array((3, 4, 2))], dict(index=(np.array([0, 0, 2]),), shape=(4, 4, 2))))
+    sample=lambda d: ([d.array((3, 4, 2))], dict(index=(d.given([0, 0, 2]),), shape=(4, 4, 2))))
 def index_add_zeros(F, input, *, index, shape):
     """Zeros of `shape` with `input` added at `index`, as often as it names a place: the transpose of `index`."""
     out = F.xp.zeros(shape, input.dtype)
-    add_at(F.xp, out, index, input)
+    F.xp.add.at(out, index, input)
     return out
 
 
-def add_at(xp, out, index, values):
-    """``out[index] += values``, counting repeated places, for index arrays with whole dimensions between them.
-
-    `numpy.add.at` takes 4 times as long with several indices as with one of single elements. So many are made one:
-    the index arrays are brought to the front and combined, whole dimensions counted through.
-    """
-    parts = [i for p in index for i in (p.nonzero() if getattr(p, "dtype", "") == "bool" and p.ndim else [p])]
-    at = [d for d, p in enumerate(parts) if is_array(p)]
-    if values.size < 1000 or not at or any(p != ALL for d, p in enumerate(parts) if d not in at):
-        xp.add.at(out, index, values)
-        return
-    arrays = xp.broadcast_arrays(*[parts[d] for d in at])
-    n = arrays[0].ndim
-    first = at[0] if at == list(range(at[0], at[0] + len(at))) else 0     # where NumPy puts the dimensions of the index
-    values = xp.moveaxis(values, range(first, first + n), range(n))
-    target, places = xp.moveaxis(out, at, range(len(at))), 0
-    for i, size in zip(arrays, target.shape):
-        places = places * size + xp.where(i < 0, i + size, i)
-    sums = target if target.flags.c_contiguous else xp.zeros(target.shape, out.dtype)
-    width = count(target.shape[len(at):])
-    if width > 1:
-        places = places.reshape(-1, 1) * width + xp.arange(width)
-    xp.add.at(sums.reshape(-1), places.reshape(-1), values.reshape(-1))
-    if sums is not target:
-        target += sums
-
-
-# ---- what stands between the brackets ----------------------------------------------------------------------
-PLAIN = (int, type(None))
-
-
-def parse(x, item):
-    """An index in two steps, as PyTorch takes it: first the views (basic), then the arrays (or None).
-
-    Integers select before index arrays do: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``, where NumPy would broadcast
-    the 0 as an array and move its dimension to the front.
-    """
-    parts = [clean(p, x.backend) for p in as_parts(item)]
-    used = sum(n_dims(p) for p in parts)
-    if used > x.array.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {x.array.ndim}")
-    if not any(map(is_array, parts)):
-        return tuple(parts), None
-    if not any(p is Ellipsis for p in parts):
-        parts.append(Ellipsis)
-    basic, advanced = [], []
-    for p in parts:
-        if p is Ellipsis:
-            basic += [ALL] * (x.array.ndim - used)
-            advanced += [ALL] * (x.array.ndim - used)
-        elif is_array(p):
-            basic += [None] if p.ndim == 0 else [ALL] * n_dims(p)
-            advanced.append(p.reshape(1) if p.ndim == 0 else p)
-        else:
-            basic.append(p)
-            advanced += [] if p.__class__ is int else [ALL]
-    while advanced[-1] is ALL:
-        advanced.pop()
-    return (None if all(b is ALL for b in basic) else tuple(basic)), tuple(advanced)
-
-
-def as_parts(item):
-    if isinstance(item, tuple):
-        return item
-    if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
-        return item                                        # a list with slices stands for a tuple; one with lists, as
-                                                           # PyTorch announced for itself, for an array
-    return (item,)
-
-
-def is_array(part):
-    """Whether a part is an array of any backend, not an int, a slice, None or Ellipsis."""
-    return hasattr(part, "ndim")
-
-
-def n_dims(part):
-    """How many dimensions of the tensor a part uses up."""
-    if part is None or part is Ellipsis:
-        return 0
-    return part.ndim if is_array(part) and part.dtype == bool else 1
-
-
-INDEX_DTYPES = tuple(map(np.dtype, ("int64", "int32", "uint8", "bool")))
-
-
-def clean(part, backend):
-    """One part of an index: an int, a slice, None, Ellipsis, or the backend's array of integers or bools."""
-    if part is None or part is Ellipsis or part.__class__ is int:
-        return part
-    if isinstance(part, slice):
-        return clean_slice(part)
-    if isinstance(part, (bool, np.bool_)):
-        return backend.from_host(np.array(bool(part)))
-    if isinstance(part, (Tensor, np.ndarray)):
-        array = part.to(backend.device).array if isinstance(part, Tensor) else part
-        if array.ndim == 0 and array.dtype.kind in "iu":
-            return int(array)                              # a 0-d integer tensor is an integer
-        if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
-            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}")
-    elif isinstance(part, (list, tuple, range)):
-        array = np.asarray([p.tolist() if isinstance(p, Tensor) else p for p in part]
-                           if isinstance(part, (list, tuple)) else part)
-        array = array if array.size else array.astype(np.int64)
-    elif hasattr(part, "__index__"):
-        return part.__index__()
-    else:
-        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                         f"indices (got {type(part).__name__})")
-    if array.dtype.kind not in "iub":
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
-    array = array.astype(bool) if array.dtype == np.uint8 else array
-    return array if array.__class__ is backend.ndarray else backend.from_host(array)
-
-
-def clean_slice(s):
-    """A slice with plain bounds; PyTorch knows no negative step."""
-    start, stop, step = (p if p is None or p.__class__ is int else p.__index__() for p in (s.start, s.stop, s.step))
-    if step is not None and step <= 0:
-        raise ValueError("step must be greater than zero: use flip() to reverse a dimension")
-    return slice(start, stop, step)
+PLAIN = (int, type(None))                                  # the bounds of a slice, in the common case
 
 
 @method
@@ -202,7 +79,7 @@ def __getitem__(self, item):
 @op(namespace=None, node_name="IndexPutBackward0", promotion=None,
     input=lambda F, g, index: F.index_set(g, 0.0, index=index),
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
-    sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(np.array([0, 2]),), (slice(0, 2),)]))))
+    sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))
 def index_set(F, input, values: Number, *, index):
     """A copy of `input` with `values` at `index`, which names no place twice."""
     out = F.xp.array(input)
@@ -213,11 +90,11 @@ def index_set(F, input, values: Number, *, index):
 @op(namespace=None, node_name="IndexPutBackward0", promotion=None,
     input=lambda F, g: g,
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
-    sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(np.array([0, 2, 0]),))))
+    sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(d.given([0, 2, 0]),))))
 def index_accumulate(F, input, values: Number, *, index):
     """A copy of `input` with `values` added at `index`, as often as it names a place."""
     out = F.xp.array(input)
-    add_at(F.xp, out, index, F.xp.broadcast_to(values, out[index].shape))
+    F.xp.add.at(out, index, values)
     return out
 
 
@@ -254,17 +131,7 @@ def __setitem__(self, item, value):
     written(self, "__setitem__")
 
 
-def as_number(value, dtype):
-    """A number to be written into a tensor of `dtype`; TypeError for anything else."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, (bool, int, float, complex)):
-        raise TypeError(f"can't assign a {type(value).__name__} to a {dtype} tensor: make it a tensor first, by "
-                        f"minitorch.tensor(value)")
-    return fit(value, dtype)
-
-
 def is_fill(advanced, value):
-    """Whether one number is written where a mask is True: then its dtype does not matter."""
+    """True if one number is written where a mask is True: then its dtype does not matter."""
     masks = [i for i in advanced if is_array(i)]
     return value.array.size == 1 and len(masks) == 1 and masks[0].dtype == bool

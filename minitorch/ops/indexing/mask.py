@@ -1,6 +1,4 @@
-"""The op table, reading and writing by masks: masked_fill, masked_select, masked_scatter; what is not zero."""
-
-import numpy as np
+"""Op definitions for masks: masked_fill, masked_select, masked_scatter; the indices of elements that are not zero."""
 
 from ...core.errors import worded
 from ...core.op import Number, Other, composite, op
@@ -46,10 +44,10 @@ def masked_select(F, input, mask: Other):
 
 
 @op(namespace=None, input=lambda F, g, mask: F.masked_select(g, mask),
-    sample=lambda d: ([d.array((4,)), np.array([[1, 0, 1], [1, 1, 0]], bool)], dict(shape=(1, 3))))
+    sample=lambda d: ([d.array((4,)), d.given([[True, False, True], [True, True, False]])], dict(shape=(1, 3))))
 def masked_put(F, input, mask: Other, *, shape):
     """Zeros of the broadcast of `shape` and `mask` with `input` put where it is True: undoes `masked_select`."""
-    out = F.xp.zeros(np.broadcast_shapes(shape, mask.shape), input.dtype)
+    out = F.xp.zeros(F.xp.broadcast_shapes(shape, mask.shape), input.dtype)
     out[F.xp.broadcast_to(mask, out.shape)] = input
     return out
 
@@ -88,7 +86,7 @@ def first_of(F, input, *, n):
     return input.reshape(-1)[:n].copy()
 
 
-# ---- what is not zero --------------------------------------------------------------------------------------
+# ---- nonzero elements --------------------------------------------------------------------------------------
 @composite(out=True)
 def nonzero(input, *, as_tuple=False):
     """The indices of the elements that are not zero, in order, as int64: (N, D), one row of D indices for each.

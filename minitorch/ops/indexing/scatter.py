@@ -1,33 +1,26 @@
-"""The op table, reading and writing by index tensors: gather and scatter, index_*, take and put.
+"""Op definitions for reading and writing by index tensors: gather and scatter, index_*, take and put.
 
 `gather` and its kin take an index for every element, `index_select` and its kin one for every slice. PyTorch's
-argument order (``dim`` before ``index``) differs from the table's (arrays before attributes), so most public functions
-here are a line that calls a row.
+argument order (``dim`` before ``index``) differs from that of definitions (arrays before attributes), so most public
+functions here are a line that calls one.
 """
 
-import functools
-
-import numpy as np
-
-from ...core.errors import not_implemented, worded
+from ...core import dtypes
+from ...core.errors import checked_dim, not_implemented, worded
 from ...core.op import Number, Other, composite, op
 from ...core.tensor import Tensor, wrap
 from ..shapes.shape import ints
 from ..shapes.view import row_major
-from .index import add_at, index_accumulate, index_set
+from .index import index_accumulate, index_set
 
 
-# ---- where things are --------------------------------------------------------------------------------------
+# ---- indices and their checks ------------------------------------------------------------------------------
 def axis(x, dim):
     """`dim` counted from the front; a number has one dimension here."""
-    n = max(x.ndim, 1)
-    if not -n <= dim < n:
-        raise worded(IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"))
-    return dim % n
+    return checked_dim(dim, x.ndim)
 
 
-UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
-CACHED = 4096              # offsets of so many elements are remembered
+UNSIGNED = {d.itemsize: d.np for d in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)}
 
 
 def check_bounds(index, size, dim, error=RuntimeError):
@@ -38,13 +31,14 @@ def check_bounds(index, size, dim, error=RuntimeError):
 
 
 def check_integers(name, index):
+    """An index must be of int32 or int64."""
     if index.dtype.kind != "i" or index.itemsize < 4:
         raise worded(RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {index.dtype}: "
                                   f"convert it, as in index.long()"))
 
 
 def check_shapes(name, shape, index, dim):
-    """What must hold of an index tensor whatever its elements are."""
+    """RuntimeError for an index of a wrong dtype or shape, whatever its elements are."""
     check_integers(name, index)
     if len(shape) != index.ndim and (len(shape) > 1 or index.ndim > 1):
         raise worded(RuntimeError(f"Index tensor must have the same number of dimensions as input tensor: {name}() got "
@@ -56,32 +50,24 @@ def check_shapes(name, shape, index, dim):
                                       f"dimension {dim}"))
 
 
-def places(name, xp, shape, index, dim):
-    """The place in a contiguous array of `shape` of each element that `index` names along `dim`; all checked."""
+def elements(name, xp, shape, index, dim):
+    """For ``x[elements]``, x of `shape`: its elements that `index` names along `dim`, all checked."""
     if not index.size:
-        return xp.zeros(index.shape, "int64")
+        return (xp.zeros(index.shape, "int64"),) * max(len(shape), 1)
     check_shapes(name, shape, index, dim)
     check_bounds(index, shape[dim] if shape else 1, dim)
-    if index.ndim < 2:
-        return index
-    small = index.size <= CACHED
-    step, rest = (offsets if small else offsets.__wrapped__)(xp, shape, index.shape, dim)
-    return (index if step == 1 else index * np.int64(step)) + rest
+    return tuple([index if d == dim else xp.arange(n).reshape((n,) + (1,) * (index.ndim - d - 1))
+                  for d, n in enumerate(index.shape)] or [index])
 
 
-@functools.lru_cache(256)
-def offsets(xp, shape, within, dim):
-    """How far apart neighbours along `dim` are, and the places of the elements of an index that is all 0."""
-    steps, rest = row_major(shape), 0
-    for i, n in enumerate(within):
-        if i != dim and n > 1:
-            rest = rest + (xp.arange(n) * steps[i]).reshape((n,) + (1,) * (len(within) - i - 1))
-    return steps[dim], rest
+def row_of(x):
+    """`x`, a number as a vector of one: a view."""
+    return x if x.ndim else x.reshape(1)
 
 
 def index_sample(d, *more):
-    """Inputs for a row with an index for every element: (2, 3), 0 <= index < 3, in any order but each once."""
-    index = np.stack([np.random.default_rng(d.int(0, 99)).permutation(3)[:2] for _ in range(2)])
+    """Inputs for an op with an index for every element: (2, 3), 0 <= index < 3, in any order but each once."""
+    index = d.given([d.choice([(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)]) for _ in range(2)])
     return [d.array((2, 3)), index, *more], dict(dim=d.choice([1, -1]))
 
 
@@ -91,7 +77,7 @@ def index_sample(d, *more):
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2)], dict(dim=d.choice([1, -1]))))
 def gather_along(F, input, index: Other, *, dim):
     """The elements of `input` that `index` names along `dim`."""
-    return input.reshape(-1)[places("gather", F.xp, input.shape, index, axis(input, dim))]
+    return row_of(input)[elements("gather", F.xp, input.shape, index, axis(input, dim))]
 
 
 @op(namespace=None, promotion="any",
@@ -100,8 +86,7 @@ def gather_along(F, input, index: Other, *, dim):
 def gather_add(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with `input` added where `index` says along `dim`: the transpose of `gather_along`."""
     out = F.xp.zeros(shape, input.dtype)
-    at = places("gather", F.xp, shape, index, dim % max(len(shape), 1))
-    F.xp.add.at(out.reshape(-1), at.reshape(-1), input.reshape(-1))
+    F.xp.add.at(row_of(out), elements("gather", F.xp, shape, index, axis(out, dim)), input.reshape(index.shape))
     return out
 
 
@@ -128,7 +113,7 @@ def gather(input, dim, index, *, sparse_grad=False):
 def scatter_along(F, input, index: Other, src: Number, *, dim):
     """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`."""
     out = F.xp.array(input, order="C")
-    out.reshape(-1)[places("scatter", F.xp, input.shape, index, axis(input, dim))] = src
+    row_of(out)[elements("scatter", F.xp, input.shape, index, axis(input, dim))] = src
     return out
 
 
@@ -166,7 +151,7 @@ def other_factors(F, input, index, src, out, dim):
     sample=lambda d: ([d.distinct((2, 3)) * 0.9, d.integers((2, 4), 0, 2), d.distinct((2, 4))],
                       dict(dim=1, name=d.choice(["maximum", "minimum"]))))
 def scatter_extreme(F, input, index: Other, src, *, dim, name):
-    """The extremes (`name`: "maximum" or "minimum") of `input` and what `src` has for the same place."""
+    """The extremes (`name`: "maximum" or "minimum") of `input` and the elements of `src` for the same place."""
     return accumulate(getattr(F.xp, name), F, input, index, src, dim)
 
 
@@ -179,14 +164,14 @@ def extreme_grads(F, g, input, index, src, out, dim):
 
 
 def accumulate(ufunc, F, input, index, src, dim):
+    """A copy of `input` with `src` combined, by a ufunc, with what `index` names along `dim`."""
     out = F.xp.array(input, order="C")
-    at = places("scatter", F.xp, input.shape, index, axis(input, dim))
-    ufunc.at(out.reshape(-1), at.reshape(-1), src.reshape(-1))
+    ufunc.at(row_of(out), elements("scatter", F.xp, input.shape, index, axis(input, dim)), src.reshape(index.shape))
     return out
 
 
 def cropped(name, input, index, src):
-    """`src`, of `input`'s dtype, without what lies beyond `index`."""
+    """`src`, of `input`'s dtype, cut to the shape of `index`."""
     shape, n = src.array.shape, index.array.shape
     if src.array.dtype != input.array.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype, but got {input.dtype} and "
@@ -217,7 +202,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     if reduce not in ("add", "multiply"):
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
     if not isinstance(src, Tensor):
-        src = wrap(np.full(index.array.shape, src, input.array.dtype), input.backend)
+        src = wrap(input.backend.xp.full(index.array.shape, src, input.array.dtype), input.backend)
     return (scatter_add_along if reduce == "add" else scatter_multiply)(input, index, src, dim)
 
 
@@ -240,6 +225,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 
 def reduced(input, dim, index, src, reduce, include_self):
+    """The common part of `scatter_reduce` and `index_reduce`."""
     d = input.array.dtype
     if reduce == "mean" and d.kind == "b":
         raise not_implemented("scatter_reduce_mean", d)
@@ -251,19 +237,21 @@ def reduced(input, dim, index, src, reduce, include_self):
     total = scatter_add_along(base, index, src, dim)
     if reduce == "sum":
         return total
-    ones = wrap(np.ones(index.array.shape, d), input.backend)
-    number = np.ones(input.array.shape, d) if include_self else np.zeros(input.array.shape, d)
+    xp = input.backend.xp
+    ones = wrap(xp.ones(index.array.shape, d), input.backend)
+    number = xp.ones(input.array.shape, d) if include_self else xp.zeros(input.array.shape, d)
     number = scatter_add_along(wrap(number, input.backend), index, ones, dim)
     number = number + (number == 0)
     return total / number if d.kind not in "iu" else total.div(number, rounding_mode="floor")
 
 
 def neutral(reduce, d):
-    """What a reduction begins with."""
+    """The neutral element of a reduction, in the NumPy dtype `d`."""
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
     if d.kind in "iu":
-        return int(np.iinfo(d).min if reduce == "amax" else np.iinfo(d).max)
+        limits = dtypes.iinfo(dtypes.from_np(d))
+        return int(limits.min if reduce == "amax" else limits.max)
     return (reduce == "amin") if d.kind == "b" else float("-inf" if reduce == "amax" else "inf")
 
 
@@ -284,13 +272,14 @@ def take_along_dim(input, indices, dim=None):
     a, b, xp = list(input.shape), list(indices.shape), input.backend.xp
     if indices.array.size and indices.array.min() < 0:
         indices = wrap(xp.where(indices.array < 0, indices.array + a[d], indices.array), indices.backend)
-    common = list(np.broadcast_shapes((*a[:d], *a[d + 1:]), (*b[:d], *b[d + 1:])))
+    common = list(xp.broadcast_shapes((*a[:d], *a[d + 1:]), (*b[:d], *b[d + 1:])))
     return gather_along(input.expand(*common[:d], a[d], *common[d:]),
                         indices.expand(*common[:d], b[d], *common[d:]), d)
 
 
 # ---- an index for every slice ------------------------------------------------------------------------------
 def check_vector(name, index, long_only=False, many=IndexError, kind=RuntimeError):
+    """An index of slices must be a vector of int32 or int64: errors of the classes `many` and `kind`."""
     if index.ndim > 1:
         raise worded(many(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with shape "
                           f"{list(index.shape)}"))
@@ -300,12 +289,12 @@ def check_vector(name, index, long_only=False, many=IndexError, kind=RuntimeErro
 
 
 def moved(x, dim):
-    """`x` with dimension `dim` first: a view. A number as a row of one."""
+    """`x` with dimension `dim` first, a number as a vector of one: a view."""
     return x.reshape(1) if not x.ndim else x.swapaxes(0, dim) if dim else x
 
 
 def slices_sample(d, *more, repeated=True):
-    index = d.integers((3,), 0, 1) if repeated else np.array(d.choice([(1,), (0, 1)]))
+    index = d.integers((3,), 0, 1) if repeated else d.given(d.choice([(1,), (0, 1)]))
     return [d.array((2, 2)), index, *more], dict(dim=d.int(-2, 1))
 
 
@@ -330,7 +319,7 @@ def take_slices(F, input, index: Other, *, dim):
 def add_slices(F, input, index: Other, *, shape, dim):
     """Zeros of `shape` with slices added where `index` says along `dim`: the transpose of `take_slices`."""
     out = F.xp.zeros(shape, input.dtype)
-    add_at(F.xp, moved(out, dim), (index.reshape(-1),), moved(input, dim))
+    F.xp.add.at(moved(out, dim), index.reshape(-1), moved(input, dim))
     return out
 
 
@@ -354,7 +343,7 @@ def index_add_along(F, input, index: Other, source, *, dim):
     """A copy of `input` with the slices of `source` added to those that `index` names."""
     check_slices("index_add", input, index, source, axis(input, dim))
     out = F.xp.array(input, order="C")
-    add_at(F.xp, moved(out, dim), (index.reshape(-1),), moved(source, dim))
+    F.xp.add.at(moved(out, dim), index.reshape(-1), moved(source, dim))
     return out
 
 
@@ -388,7 +377,7 @@ def check_slices(name, input, index, source, dim, error=RuntimeError):
 @op(namespace=None, promotion="same", node_name="IndexCopyBackward0", shown="index_copy",
     input=lambda F, g, index, dim: F.index_fill_along(g, index, 0.0, dim=dim),
     source=lambda F, g, index, source_shape, dim: F.reshape(F.take_slices(g, index, dim=dim), shape=source_shape),
-    sample=lambda d: ([d.array((2, 2)), np.array([1]), d.array((2, 1))], dict(dim=1)))
+    sample=lambda d: ([d.array((2, 2)), d.given([1]), d.array((2, 1))], dict(dim=1)))
 def index_copy_along(F, input, index: Other, source, *, dim):
     """A copy of `input` with the slices that `index` names replaced by those of `source`."""
     check_vector("index_copy_", index, long_only=True)
@@ -504,14 +493,14 @@ def zero_of(F, input, *, shape):
 @op(namespace=None, promotion="numbers", node_name="PutBackward0",
     input=lambda F, g, index, accumulate: g if accumulate else F.put_flat(g, index, 0.0, accumulate=False),
     source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), shape=source_shape),
-    sample=lambda d: ([d.array((2, 3)), np.array([4, -1]), d.array((2,))], dict(accumulate=d.bool())))
+    sample=lambda d: ([d.array((2, 3)), d.given([4, -1]), d.array((2,))], dict(accumulate=d.bool())))
 def put_flat(F, input, index: Other, source: Number, *, accumulate):
-    """A copy of `input`, of which `index` names elements in flattened order, with these replaced or added to."""
+    """A copy of `input` with the elements that `index` names in flattened order replaced, or added to."""
     check_flat("put_", index, input.size)
     out = F.xp.array(input, order="C")
     at, source = index.reshape(-1), source.reshape(-1) if hasattr(source, "reshape") else source
     if accumulate:
-        add_at(F.xp, out.reshape(-1), (at,), source)
+        F.xp.add.at(out.reshape(-1), at, source)
     else:
         out.reshape(-1)[at] = source
     return out

@@ -1,4 +1,4 @@
-"""The op table, sets and searches: where values would stand in an order, which are there, which are distinct."""
+"""Op definitions for searches and sets: places in an order, membership, distinct elements."""
 
 from ...core.op import Number, Other, composite, op
 from ...core.tensor import Tensor
@@ -11,7 +11,7 @@ from ..shapes.view import dim_of
 def places_in(F, sorted_sequence: Other, input: Number, sorter: Other = None, *, right=False, out_int32=False):
     """How many elements of the innermost dimension of `sorted_sequence` are less than each of `input`.
 
-    With `right` less or equal. By bisection, of all rows at once; one row is searched by NumPy.
+    With `right` less or equal. By bisection, of all rows at once; one row by the array module's own search.
     """
     xp, n = F.xp, sorted_sequence.shape[-1]
     if sorter is not None:
@@ -94,21 +94,17 @@ def unique_slices(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the place of each slice among them, and their counts.
 
     Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, the
-    places and counts are not wanted and come empty. No NaN is equal to another.
+    places and counts are not wanted and may come empty. No NaN is equal to another.
     """
     xp = F.xp
     x = input.reshape(-1) if dim is None else input
     rows = x if dim is None else flat_rows(xp.moveaxis(x, dim, 0))
-    none = xp.zeros(0, "int64")
     if consecutive or not rows.size:
         places = xp.arange(len(rows))
     elif dim is not None:
         places = xp.lexsort(rows.T[::-1])
-    elif full:
-        places = xp.argsort(rows, kind="stable")
     else:
-        rows = xp.sort(rows)
-        return rows[is_new(xp, rows)], none, none
+        places = xp.argsort(rows, kind="stable")
     new = is_new(xp, rows[places])
     values = xp.take(x, places[new], 0 if dim is None else dim)
     inverse = xp.empty(len(rows), "int64")
@@ -118,7 +114,7 @@ def unique_slices(F, input, *, dim, consecutive, full):
 
 
 def is_new(xp, rows):
-    """Whether a row is not equal to the one before it."""
+    """True for each row that is not equal to the one before it."""
     new = xp.ones(len(rows), bool)
     changed = rows[1:] != rows[:-1]
     new[1:] = changed.any(1) if rows.ndim > 1 else changed
@@ -131,7 +127,7 @@ def flat_rows(x):
 
 
 def distinct_parts(input, dim, consecutive, return_inverse, return_counts):
-    """What `unique` and `unique_consecutive` return: the values alone, or a tuple of what is asked for."""
+    """The result of `unique` and `unique_consecutive`: the values alone, or a tuple of all that is asked for."""
     if dim is not None:
         shape = input.array.shape
         dim = dim_of(input, dim)

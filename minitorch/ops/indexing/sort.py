@@ -1,4 +1,4 @@
-"""The op table, order: sort, topk, the median, the mode, quantiles.
+"""Op definitions for order: sort, topk, the median, the mode, quantiles.
 
 NaN counts as larger than every number. Equal elements keep their order, whether that is asked for or not.
 """
@@ -17,52 +17,6 @@ def along(ndim, dim, part):
     return (slice(None),) * (dim % ndim) + (part,)
 
 
-def order(xp, x, dim, descending=False):
-    """The sorted elements along `dim` and their indices in `x`; equal elements stay in order.
-
-    NumPy's quicksort takes a third of the time of its stable sort, so the order among equal elements, usually few, is
-    put right afterwards.
-    """
-    back = along(x.ndim, dim, slice(None, None, -1))
-    turned = x[back] if descending else x
-    quick = x.itemsize > 2                                 # the stable sort of small types is the faster one
-    index = xp.argsort(turned, dim, kind=None if quick else "stable")
-    values = take(xp, turned, index, dim)
-    if quick and not settle_ties(xp, values.swapaxes(dim, -1), index.swapaxes(dim, -1)):
-        index = xp.argsort(turned, dim, kind="stable")
-        values = take(xp, turned, index, dim)
-    if descending:                                         # the reverse of a stable sort of the reverse
-        index, values = x.shape[dim] - 1 - index[back], values[back].copy()
-    return values, index
-
-
-def settle_ties(xp, rows, index):
-    """Put the indices of equal elements in sorted `rows` in order, in place; False if there are too many of them."""
-    left, right = rows[..., :-1], rows[..., 1:]
-    same = (left == right) | ((left != left) & (right != right))
-    places = xp.flatnonzero(same)
-    if not places.size or places.size > rows.size // 2:
-        return not places.size
-    starts, tied = xp.ones(rows.shape, bool), xp.zeros(rows.shape, bool)
-    starts[..., 1:] = ~same
-    tied[..., 1:] = same
-    tied[..., :-1] |= same
-    found = index[tied]
-    right_order = xp.lexsort(xp.stack([found, xp.cumsum(starts[tied])]))
-    index[tied], rows[tied] = found[right_order], rows[tied][right_order]
-    return True
-
-
-def take(xp, x, index, dim):
-    """``take_along_axis``, sooner where `dim` is the last dimension."""
-    if x.ndim == 1:
-        return x[index]
-    if dim not in (-1, x.ndim - 1) or not x.size:
-        return xp.take_along_axis(x, index, dim)
-    starts = xp.arange(0, x.size, x.shape[-1]).reshape((*x.shape[:-1], 1))
-    return xp.take(x.reshape(-1), index + starts)
-
-
 @op(promotion="any", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
@@ -73,7 +27,11 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     """
     if not input.ndim and size_along(input, dim):
         return return_types.sort(input.copy(), F.xp.zeros((), "int64"))
-    return return_types.sort(*order(F.xp, input, dim, descending))
+    back = along(input.ndim, dim, slice(None, None, -1))
+    index = F.xp.argsort(input[back] if descending else input, dim, kind="stable")
+    if descending:                                         # the reverse of a stable sort of the reverse
+        index = input.shape[dim] - 1 - index[back]
+    return return_types.sort(F.xp.take_along_axis(input, index, dim), index)
 
 
 @op(promotion="any")
@@ -96,20 +54,18 @@ def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
 
     They come in order, whether `sorted` or not. NaN counts as the largest.
     """
-    xp, n = F.xp, size_along(input, dim)
+    check_k(input, k, dim)
+    if not input.ndim:
+        return return_types.topk(*(a if k else a.reshape(1)[:0] for a in (input.copy(), F.xp.zeros((), "int64"))))
+    found = F.sort(input, dim=dim, descending=largest)
+    return return_types.topk(*[F.xp.take(x, F.xp.arange(k), dim) for x in found])
+
+
+def check_k(input, k, dim):
+    n = size_along(input, dim)
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range: topk() takes k from 0 to {n}, the size along dim {dim}, "
                            f"but got {k}")
-    if not input.ndim:
-        return return_types.topk(*(a if k else a.reshape(1)[:0] for a in (input.copy(), xp.zeros((), "int64"))))
-    best = along(input.ndim, dim, slice(n - k, n) if largest else slice(0, k))
-    index = xp.argpartition(input, n - k if largest else k - 1, dim) if 0 < k < n else xp.argsort(input, dim)
-    index = index[best]
-    values = take(xp, input, index, dim)
-    inner = xp.argsort(values, dim)
-    if largest:
-        inner = inner[along(input.ndim, dim, slice(None, None, -1))]
-    return return_types.topk(take(xp, values, inner, dim), take(xp, index, inner, dim))
 
 
 # ---- one element by its rank -------------------------------------------------------------------------------
@@ -132,27 +88,27 @@ by_index = dict(promotion="any", outputs=(True, False), kinks="ties",
     [d.distinct((3, 4))], dict(k=d.int(1, 3), dim=d.int(-2, 1), keepdim=d.bool())))
 def kthvalue(F, input, *, k, dim=-1, keepdim=False):
     """The `k`-th smallest element along `dim`, counted from 1, and its index, as a named tuple."""
+    check_rank(input, k, dim)
+    if not input.ndim:
+        return return_types.kthvalue(input.copy(), F.xp.zeros((), "int64"))
+    index = F.xp.argsort(input, dim, kind="stable")[along(input.ndim, dim, slice(k - 1, k))]
+    return picked(return_types.kthvalue, F.xp, input, index, dim, keepdim)
+
+
+def check_rank(input, k, dim):
     n = size_along(input, dim)
     if input.ndim and not input.size:
         check_not_empty("kthvalue", input, dim)
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}: k goes from 1 to {n}, got "
                            f"{k}")
-    if not input.ndim:
-        return return_types.kthvalue(input.copy(), F.xp.zeros((), "int64"))
-    index = F.xp.argpartition(input, k - 1, dim)[along(input.ndim, dim, slice(k - 1, k))]
-    return picked(return_types.kthvalue, F.xp, input, index, dim, keepdim)
 
 
 def middle(xp, x, dim, skip_nan):
     """The index of the lower median along `dim`: of the first NaN, if there is one and it is not to be skipped."""
-    is_nan = x != x
-    if skip_nan:
-        ranks = xp.maximum(x.shape[dim] - 1 - xp.add.reduce(is_nan, dim, int, None, True), 0) // 2
-        return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
-    k = (x.shape[dim] - 1) // 2
-    index = xp.argpartition(x, k, dim)[along(x.ndim, dim, slice(k, k + 1))]
-    return xp.where(is_nan.any(dim, keepdims=True), xp.argmax(is_nan, dim, keepdims=True), index)
+    n, numbers = x.shape[dim], xp.add.reduce(x == x, dim, int, None, True)     # NaN is sorted behind them
+    ranks = xp.maximum(numbers - 1, 0) // 2 if skip_nan else xp.where(numbers < n, numbers, (n - 1) // 2)
+    return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
 
 
 @op(**by_index, refuses="b", namespace=None, shown="median", sample=rank_sample)
@@ -165,7 +121,7 @@ def median_along(F, input, *, dim, keepdim):
 
 @op(**by_index, refuses="b", namespace=None, shown="nanmedian", sample=rank_sample)
 def nanmedian_along(F, input, *, dim, keepdim):
-    """The lower median of what is not NaN along `dim`, and its index."""
+    """The lower median, without NaNs, along `dim`, and its index."""
     if not input.ndim:
         return return_types.nanmedian(input.copy(), F.xp.zeros((), "int64"))
     return picked(return_types.nanmedian, F.xp, input, middle(F.xp, input, dim, True), dim, keepdim)
@@ -216,7 +172,7 @@ def mode(F, input, *, dim=-1, keepdim=False):
     check_not_empty("mode", input, axes(input, dim))
     if not input.ndim:
         return return_types.mode(input.copy(), xp.zeros((), "int64"))
-    values, index = order(xp, input, dim)
+    values, index = F.sort(input, dim=dim)
     places = xp.arange(input.shape[dim]).reshape((-1,) + (1,) * ((-1 - dim) % input.ndim))
     upper, lower = along(input.ndim, dim, slice(1, None)), along(input.ndim, dim, slice(0, -1))
     starts = xp.zeros(input.shape, "int64")                # where the run of equal elements began

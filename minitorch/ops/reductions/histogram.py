@@ -1,4 +1,4 @@
-"""The op table, counting: integers by value, numbers and points by the bin they fall into. There are no gradients."""
+"""Op definitions for counting: integers by value, numbers and points by bin. They have no gradients."""
 
 from math import isfinite
 
@@ -6,7 +6,7 @@ from ... import return_types
 from ...core import errors
 from ...core.op import Other, composite, op
 from ...core.tensor import Tensor, wrap
-from ..creation.create import spaced
+from ..creation.host_data import spaced
 
 
 @op(sample=lambda d: ([d.integers((5,), 0, 3)], dict(minlength=d.int(0, 6))))
@@ -34,7 +34,7 @@ def bincount(F, input, weights: Other = None, *, minlength=0):
 def counts_between(F, input, weight: Other = None, *, edges=()):
     """How many of the points `input`, (N, D), or how much `weight`, (N,), lies in each box between D rows of edges.
 
-    The last bin of each dimension includes its upper edge; what lies outside or is NaN counts nowhere.
+    The last bin of each dimension includes its upper edge; points outside and NaN count nowhere.
     """
     xp = F.xp
     sizes = tuple([len(e) - 1 for e in edges])

@@ -5,6 +5,7 @@ Extremes are in `extreme.py`, norms in `norms.py`, what needs an order in `sort.
 """
 
 from ...backends.cpu.blocks import column_sums, is_matrix, row_sums
+from ...core.errors import checked_dim
 from ...core.op import composite, op
 
 
@@ -16,21 +17,17 @@ def axes(x, dim):
     dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)
     if not dims:
         return None
-    n = max(x.ndim, 1)
-    for d in dims:
-        if not -n <= d < n:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})")
-    if len({d % n for d in dims}) < len(dims):
+    found = tuple([checked_dim(d, x.ndim) for d in dims])
+    if len(set(found)) < len(found):
+        n = x.ndim or 1
         raise RuntimeError(f"dim {max(dims, key=[d % n for d in dims].count)} appears multiple times in the list of "
                            f"dims {list(dims)}")
-    return tuple([d % n for d in dims]) if x.ndim else None
+    return found if x.ndim else None
 
 
 def size_along(x, dim):
     """The size along one dimension, 1 for a number; IndexError if there is no such dimension."""
-    n = max(x.ndim, 1)
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    dim = checked_dim(dim, x.ndim)
     return x.shape[dim] if x.ndim else 1
 
 

@@ -10,7 +10,7 @@ from ...core.op import composite, method
 from ...core.storage import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
 from ..creation import create
-from ..indexing.index import as_number
+from ..creation.host_data import as_number
 from .shape import clone, copy_contiguous, to_dtype
 
 

@@ -1,12 +1,12 @@
-"""The op table, joining and repeating: cat, stack, tile, roll, flip, triangles and diagonals. All of these copy."""
+"""Op definitions for joining and repeating: cat, stack, tile, roll, flip, triangles, diagonals. All of these copy."""
 
 import builtins
-
-import numpy as np
+import itertools
 
 from ...core import dtypes
 from ...core.op import composite, method, op
 from ...core.tensor import Tensor
+from ..creation import host_data
 from .shape import expand, ints, reshape, unsqueeze
 from .view import diagonal, diagonal_put, dim_of, join, narrow, stack_pieces
 
@@ -182,7 +182,6 @@ def cartesian_prod(*tensors):
 @composite
 def combinations(input, r=2, with_replacement=False):
     """All choices of `r` elements of a vector, as rows."""
-    import itertools
     if input.array.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.array.shape)}")
     if r < 0:
@@ -191,7 +190,7 @@ def combinations(input, r=2, with_replacement=False):
     rows = list(choose(range(input.array.size), r))
     if not r:
         return input.new_empty((0,))
-    return input[np.array(rows, np.int64).reshape(-1, r)]
+    return input[host_data.rows_of(rows, r)]
 
 
 # ---- repeating and moving ----------------------------------------------------------------------------------
@@ -229,10 +228,9 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
 
     Without `dim` the input is flattened first.
     """
-    from ..creation.create import arange
     if isinstance(repeats, Tensor) and repeats.array.dtype.kind not in "iu":
         raise RuntimeError("repeats has to be Long or Int tensor")
-    counts = repeats.array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    counts = host_data.counts_of(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if dim is None:
@@ -246,7 +244,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     if counts.ndim == 1 and counts.size not in (1, n):
         raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = "
                            f"{counts.size} and input.size({d}) = {n}")
-    places = np.repeat(arange(n).array, counts)
+    places = host_data.repeated(n, counts)
     if output_size is not None and places.size != output_size:
         raise RuntimeError("allocated size does not match required size")
     return input[(slice(None),) * d + (places,)]
@@ -313,7 +311,7 @@ def rot90(input, k=1, dims=(0, 1)):
         g, shifts=tuple([-s for s in shifts]), dims=dims),
     sample=lambda d: ([d.array((2, 3))], dict(shifts=(1, -4), dims=(0, 1))))
 def roll_dims(F, input, *, shifts, dims):
-    """`input` with its slices moved along `dims`; what leaves at one end comes in at the other."""
+    """`input` with its slices moved along `dims`, around the ends."""
     return F.xp.roll(input, shifts, dims)
 
 
@@ -397,7 +395,7 @@ def trace(input):
     return _diagonal(input).sum()
 
 
-# ---- copies with a piece replaced --------------------------------------------------------------------------
+# ---- copies with a part replaced ---------------------------------------------------------------------------
 @composite
 def select_scatter(input, src, dim, index):
     """A copy of `input` with the slice at `index` of `dim` replaced by `src`."""

@@ -1,6 +1,6 @@
-"""The op table, shapes: views that rearrange a tensor's dimensions without moving its elements, and copies.
+"""Op definitions for shapes: views that rearrange dimensions without moving elements, copies and casts.
 
-A view's rule is its transpose: the op that puts the gradient back where the view took the value from.
+The VJP of a view is its transpose: the op that puts the gradient back where the view took the value from.
 """
 
 from operator import index
@@ -45,24 +45,29 @@ def sum_to(F, input, *, shape):
     sample=lambda d: ([d.array((2, 1, 3))], dict(size=d.choice([(2, 4, 3), (4, 2, -1, 3), (2, 1, 3)]))))
 def expand(F, input, *, size):
     """A view with dimensions of size 1 repeated to `size`, without copying; -1 keeps a size."""
-    lead = len(size) - input.ndim
+    lead, shape, strides = len(size) - input.ndim, [], []
     if lead < 0:
-        raise RuntimeError(f"expand({list(input.shape)}, size={list(size)}): the number of sizes provided "
-                           f"({len(size)}) must be greater or equal to the number of dimensions in the tensor "
-                           f"({input.ndim})")
-    shape, strides = [], []
+        raise cannot_expand(input.shape, size, None)
     for i, n in enumerate(size):
         old, step = (input.shape[i - lead], input.strides[i - lead]) if i >= lead else (1, 0)
-        if n == -1 and i < lead or n < -1:
-            raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
-                               f"dimension {i}")
-        if n not in (-1, old) and old != 1:
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "
-                               f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: "
-                               f"{list(input.shape)}")
+        if n < -1 or n == -1 and i < lead or n not in (-1, old) and old != 1:
+            raise cannot_expand(input.shape, size, i)
         shape.append(old if n == -1 else n)
         strides.append(step if n in (-1, old) else 0)
     return F.strided(input, shape, strides)
+
+
+def cannot_expand(shape, size, dim):
+    """The error for a shape that does not expand to `size`, because of dimension `dim` of `size` (None: of too few)."""
+    if dim is None:
+        return RuntimeError(f"expand({list(shape)}, size={list(size)}): the number of sizes provided ({len(size)}) "
+                            f"must be greater or equal to the number of dimensions in the tensor ({len(shape)})")
+    n, lead = size[dim], len(size) - len(shape)
+    if n < 0:
+        return RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                            f"dimension {dim}")
+    return RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({shape[dim - lead]}) at "
+                        f"non-singleton dimension {dim}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
 
 
 @method(name="expand")
@@ -87,7 +92,7 @@ def reshape(F, input, *, shape):
 
 
 def why_not(n, shape):
-    """Why `n` elements cannot have this shape."""
+    """The reason why `n` elements cannot have this shape."""
     if shape.count(-1) > 1:
         return f"only one dimension can be inferred, got shape {list(shape)}"
     if n == 0 and 0 in shape:
@@ -191,7 +196,7 @@ def as_strided_add(F, input, *, size, stride, storage_offset, layout):
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_take(F, input, *, size, stride, storage_offset, layout):
-    """What `as_strided` reads from an `input` laid out in memory by `layout`, whatever its own layout."""
+    """The elements that `as_strided` reads from an `input` that would lie in memory by `layout`."""
     take = places(F.xp, size, stride, storage_offset, layout)
     padded = F.xp.concatenate([F.xp.zeros(1, input.dtype), input.ravel()])
     return padded[take + 1]
@@ -204,9 +209,9 @@ def as_strided_take(F, input, *, size, stride, storage_offset, layout):
     src=lambda F, g, size, stride, storage_offset, layout: F.as_strided_take(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_scatter(F, input, src, *, size, stride, storage_offset, layout):
-    """A copy of `input` with the piece that `as_strided` would read replaced by `src`."""
+    """A copy of `input` with the elements that `as_strided` would read replaced by those of `src`."""
     take = places(F.xp, size, stride, storage_offset, layout)
-    out = input.ravel().copy() if input.flags.c_contiguous else input.ravel()
+    out = F.xp.array(input, order="C").reshape(-1)
     inside = take >= 0
     out[take[inside]] = src[inside]
     return out.reshape(input.shape)
@@ -219,12 +224,13 @@ def as_strided_scatter(F, input, src, *, size, stride, storage_offset, layout):
 def as_strided_zero(F, input, *, size, stride, storage_offset, layout):
     """A copy of `input` with zeros where `as_strided` would read."""
     take = places(F.xp, size, stride, storage_offset, layout)
-    out = input.ravel().copy() if input.flags.c_contiguous else input.ravel()
+    out = F.xp.array(input, order="C").reshape(-1)
     out[take[take >= 0]] = 0
     return out.reshape(input.shape)
 
 
 def count(shape):
+    """The number of elements of a shape."""
     n = 1
     for size in shape:
         n *= size
@@ -232,7 +238,7 @@ def count(shape):
 
 
 def positions(xp, size, stride, offset):
-    """The place in memory of each element of a tensor, in elements."""
+    """The offset in memory of each element of a tensor, in elements."""
     out = xp.full(size, offset, dtype="int64")
     for i, (n, step) in enumerate(zip(size, stride)):
         out += (xp.arange(n) * step).reshape((n,) + (1,) * (len(size) - i - 1))
@@ -240,7 +246,7 @@ def positions(xp, size, stride, offset):
 
 
 def places(xp, size, stride, offset, layout):
-    """For each element that `as_strided` reads, its place in the input (flat); -1 for memory outside the input."""
+    """The flat index in the input of each element that `as_strided` reads; -1 for memory outside the input."""
     read, held = positions(xp, size, stride, offset), positions(xp, *layout)
     table = xp.full(max(read.max(initial=-1), held.max(initial=-1)) + 1, -1, dtype="int64")
     table[held.ravel()] = xp.arange(held.size)
@@ -252,4 +258,4 @@ def contiguous(input, memory_format=None):
     """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
     if memory_format is not None:
         return input.to(memory_format=memory_format)
-    return input if input.array.flags.c_contiguous else copy_contiguous(input)
+    return input if input.is_contiguous() else copy_contiguous(input)

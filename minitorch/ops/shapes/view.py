@@ -1,23 +1,20 @@
-"""The op table, views: other ways to look at the same memory. What copies is in `shape.py` and `join.py`."""
+"""Op definitions for views: other ways to look at the same memory. Copies are in `shape.py` and `join.py`."""
 
 from ...core.arrays import owner
-from ...core.inplace import check_is_no_leaf
+from ...core.dtypes import as_np
+from ...core.errors import checked_dim
+from ...core.inplace import check_is_no_leaf, geometry
 from ...core.op import as_method, composite, method, op
 from ...core.registry import METHODS
-from ...core.tensor import Tensor
+from ...core.tensor import Size, Tensor, wrap
 from ..indexing.index import slice_view
-from .shape import as_strided as strided_row
+from .shape import as_strided as any_view
 from .shape import count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
 
 
 def dim_of(x, dim, extra=0):
     """`dim` counted from the front; IndexError with the valid range if there is no such dimension."""
-    n = max(x.array.ndim + extra, 1)
-    if not isinstance(dim, int):
-        dim = dim.__index__()
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim % n
+    return checked_dim(dim if isinstance(dim, int) else dim.__index__(), x.array.ndim + extra)
 
 
 # ---- the same order, another shape -------------------------------------------------------------------------
@@ -38,8 +35,6 @@ def view(self, *shape, dtype=None):
         if len(shape) != 1 or first.__class__ is int or isinstance(first, (tuple, list)) or hasattr(first, "__index__"):
             return view_as_shape(self, ints(shape))
         dtype = first
-    from ...core.dtypes import as_np
-    from ...core.tensor import wrap
     if self.needs_grad:
         raise RuntimeError("view(dtype) of a tensor that requires grad has no gradient: detach() it first")
     try:
@@ -111,7 +106,7 @@ def squeeze(input, dim=None):
     input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 1, 3))], dict(shape=(2, 3))))
 def reshape_view(F, input, *, shape):
-    """`input` with dimensions of size 1 taken away: a view for any strides."""
+    """`input` without some dimensions of size 1: a view for any strides."""
     return input.reshape(shape)
 
 
@@ -138,7 +133,6 @@ def broadcast_tensors(*tensors):
 @composite(method=False)
 def broadcast_shapes(*shapes):
     """The shape to which tensors of these shapes broadcast."""
-    from ...core.tensor import Size
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     out = [1] * max([len(s) for s in shapes], default=0)
     for shape in shapes:
@@ -217,7 +211,7 @@ for _name, _transposed in (("T", _T), ("H", _T), ("mT", _mT), ("mH", _mT)):
     setattr(Tensor, _name, property(_transposed, doc=_transposed.__doc__))
 
 
-# ---- pieces ------------------------------------------------------------------------------------------------
+# ---- slices and chunks -------------------------------------------------------------------------------------
 def along(x, dim, index):
     """The view with `index` in dimension `dim`."""
     return slice_view(x, (slice(None),) * dim + (index,))
@@ -259,9 +253,7 @@ def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
     if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = input.diagonal(offset, dim1, dim2)
-    if out.flags.writeable:
-        return out
+    out = input.diagonal(offset, dim1, dim2)               # which array modules may give for reading only
     return F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
 
 
@@ -295,9 +287,6 @@ def unbind_views(F, input, *, dim):
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def stack_pieces(F, *pieces, dim):
     """The pieces side by side along a new dimension."""
-    shape = pieces[0].shape
-    if dim < len(shape):   # by joining along the dimension that comes next, which is faster than NumPy's stack
-        return F.xp.concatenate(pieces, dim).reshape(*shape[:dim], len(pieces), *shape[dim:])
     return F.xp.stack(pieces, dim)
 
 
@@ -478,12 +467,11 @@ def unfold(self, dimension, size, step):
 @composite(method=False)
 def as_strided(input, size, stride, storage_offset=None):
     """A view of `input`'s memory by size, stride and offset (default: `input`'s own), in elements."""
-    from ...core.inplace import geometry
     size, stride = ints((size,)), ints((stride,))
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {list(stride)} and {list(size)}")
     layout = geometry(input.array)
-    return strided_row(input, size, stride, layout[2] if storage_offset is None else storage_offset, layout)
+    return any_view(input, size, stride, layout[2] if storage_offset is None else storage_offset, layout)
 
 
 method(as_method(as_strided), name="as_strided")
@@ -502,8 +490,8 @@ def sum_to_size(self, *args, size=None):
     return sum_to(self, size) if size != self.array.shape or not self.array.ndim else self
 
 
-# ---- the same tensor, looking otherwise --------------------------------------------------------------------
-def look_otherwise(name, function):
+# ---- views in place: a tensor of new shape -----------------------------------------------------------------
+def in_place(name, function):
     """The in-place twin of a view: the tensor itself gets the view's shape and strides."""
     def call(self, *args, **kwargs):
         check_is_no_leaf(self, name + "_")
@@ -518,7 +506,7 @@ def look_otherwise(name, function):
 
 for _name, _function in dict(squeeze=squeeze, unsqueeze=unsqueeze, transpose=transpose, t=t, swapaxes=transpose,
                              swapdims=transpose, as_strided=as_strided).items():
-    look_otherwise(_name, _function)
+    in_place(_name, _function)
 
 
 @method
@@ -528,7 +516,7 @@ def resize_(self, *sizes, memory_format=None):
     if self.needs_grad:
         raise RuntimeError("cannot resize variables that require grad")
     memory = owner(self.array)
-    if count(sizes) <= memory.size and self.array.flags.c_contiguous:
+    if count(sizes) <= memory.size and self.is_contiguous():
         self.array = self.backend.of_memory(self.array, sizes, row_major(sizes), self.storage_offset())
     else:
         old, new = self.array.reshape(-1), self.backend.xp.empty(count(sizes), self.array.dtype)

@@ -1,0 +1,107 @@
+"""Gather and scatter: many indices are made one, of places in flattened order, which NumPy reads and adds by sooner."""
+
+import functools
+
+import numpy as np
+
+from ...ops.indexing.scatter import axis, check_bounds, check_flat, check_shapes, check_slices, moved
+from ...ops.shapes.view import row_major
+from .backend import kernel
+from .index import add_at
+
+CACHED = 4096              # offsets of so many elements are remembered
+
+
+# ---- an index for every element ----------------------------------------------------------------------------
+def places(name, shape, index, dim):
+    """The place in a contiguous array of `shape` of each element that `index` names along `dim`; all checked."""
+    if not index.size:
+        return np.zeros(index.shape, "int64")
+    check_shapes(name, shape, index, dim)
+    check_bounds(index, shape[dim] if shape else 1, dim)
+    if index.ndim < 2:
+        return index
+    small = index.size <= CACHED
+    step, rest = (offsets if small else offsets.__wrapped__)(shape, index.shape, dim)
+    return (index if step == 1 else index * np.int64(step)) + rest
+
+
+@functools.lru_cache(256)
+def offsets(shape, within, dim):
+    """How far apart neighbours along `dim` are, and the places of the elements of an index that is all 0."""
+    steps, rest = row_major(shape), 0
+    for i, n in enumerate(within):
+        if i != dim and n > 1:
+            rest = rest + (np.arange(n) * steps[i]).reshape((n,) + (1,) * (len(within) - i - 1))
+    return steps[dim], rest
+
+
+@kernel("gather_along")
+def gather_along(F, input, index, *, dim):
+    return input.reshape(-1)[places("gather", input.shape, index, axis(input, dim))]
+
+
+@kernel("gather_add")
+def gather_add(F, input, index, *, shape, dim):
+    out = np.zeros(shape, input.dtype)
+    at = places("gather", shape, index, dim % max(len(shape), 1))
+    np.add.at(out.reshape(-1), at.reshape(-1), input.reshape(-1))
+    return out
+
+
+@kernel("scatter_along")
+def scatter_along(F, input, index, src, *, dim):
+    out = np.array(input, order="C")
+    out.reshape(-1)[places("scatter", input.shape, index, axis(input, dim))] = src
+    return out
+
+
+@kernel("scatter_add_along")
+def scatter_add_along(F, input, index, src, *, dim):
+    return accumulate(np.add, input, index, src, dim)
+
+
+@kernel("scatter_multiply")
+def scatter_multiply(F, input, index, src, *, dim):
+    return accumulate(np.multiply, input, index, src, dim)
+
+
+@kernel("scatter_extreme")
+def scatter_extreme(F, input, index, src, *, dim, name):
+    return accumulate(getattr(np, name), input, index, src, dim)
+
+
+def accumulate(ufunc, input, index, src, dim):
+    """A copy of `input` with `src` combined, by a ufunc, with what `index` names along `dim`."""
+    out = np.array(input, order="C")
+    at = places("scatter", input.shape, index, axis(input, dim))
+    ufunc.at(out.reshape(-1), at.reshape(-1), src.reshape(-1))
+    return out
+
+
+# ---- an index for every slice, or for elements in flattened order ------------------------------------------
+@kernel("add_slices")
+def add_slices(F, input, index, *, shape, dim):
+    out = np.zeros(shape, input.dtype)
+    add_at(moved(out, dim), (index.reshape(-1),), moved(input, dim))
+    return out
+
+
+@kernel("index_add_along")
+def index_add_along(F, input, index, source, *, dim):
+    check_slices("index_add", input, index, source, axis(input, dim))
+    out = np.array(input, order="C")
+    add_at(moved(out, dim), (index.reshape(-1),), moved(source, dim))
+    return out
+
+
+@kernel("put_flat")
+def put_flat(F, input, index, source, *, accumulate):
+    check_flat("put_", index, input.size)
+    out = np.array(input, order="C")
+    at, source = index.reshape(-1), source.reshape(-1) if hasattr(source, "reshape") else source
+    if accumulate:
+        add_at(out.reshape(-1), (at,), source)
+    else:
+        out.reshape(-1)[at] = source
+    return out

@@ -1,0 +1,251 @@
+"""Data of the host: Python's numbers and nested lists, NumPy's arrays, buffers and sequences, on their way to a tensor.
+
+What is computed here is computed once, in NumPy, and is the same for every device: a backend takes it over by
+`from_host`. Functions of tensors are in `minitorch/ops`.
+"""
+
+import builtins
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.device import host
+from ...core.dtypes import as_np, get_default_dtype
+from ...core.tensor import Tensor, wrap
+
+__all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "from_numpy", "is_array", "shares_memory"]
+
+
+# ---- from data ---------------------------------------------------------------------------------------------
+def array_of(data, dtype):
+    """Python or NumPy data as a new NumPy array of the dtype that PyTorch would give it."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        found = as_np(dtype) if dtype is not None else dtypes.from_np(data.dtype).np
+        return np.array(data, dtype=found)
+    numbers = plain(data)
+    try:
+        array = np.array(numbers)
+    except (ValueError, OverflowError):
+        raise explain_data(numbers) from None
+    if array.dtype.kind not in "iufcb" or array.dtype == "uint64" and dtype is None:
+        raise explain_data(numbers)
+    return cast_data(array, inferred(data) if dtype is None else dtype)
+
+
+def inferred(data):
+    """The dtype of nested lists: that of the NumPy numbers, arrays and tensors in them, or by Python's types."""
+    found = None
+    for kind in kinds_in(data if isinstance(data, (list, tuple)) else [data]):
+        d = kind if isinstance(kind, dtypes.dtype) else dtypes.of_scalar(kind(0))
+        found = d if found is None else dtypes.promote_types(found, d)
+    return found or get_default_dtype()
+
+
+PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def kinds_in(data):
+    """The types of the numbers in nested lists; of NumPy's numbers, arrays and tensors, the dtypes."""
+    kinds = set(map(type, data))
+    if kinds <= PYTHON_NUMBERS:
+        return kinds
+    found = set()
+    for x in data:
+        if isinstance(x, (Tensor, np.ndarray, np.generic)):
+            found.add(dtypes.from_np(x.dtype) if isinstance(x.dtype, np.dtype) else x.dtype)
+        elif hasattr(x, "__len__"):
+            found |= kinds_in(x)
+        else:
+            found.add(next(t for t in (bool, int, float, complex) if isinstance(x, t)))
+    return found
+
+
+def cast_data(array, dtype):
+    """The numbers in `array` as a NumPy array of `dtype`; RuntimeError if one is out of range."""
+    found = as_np(dtype)
+    if array.size and found.kind in "iufV" and array.dtype.kind in "iufc" and found != array.dtype:
+        if array.dtype.kind == "c":
+            dtypes.fit(1j, dtype)
+        elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
+            dtypes.fit(array.min().item(), dtype)
+            dtypes.fit(array.max().item(), dtype)
+    return array.astype(found)
+
+
+def plain(data):
+    """Nested sequences with tensors inside as nested lists."""
+    if isinstance(data, Tensor):
+        return data.tolist()
+    if isinstance(data, (list, tuple)):
+        return [plain(x) for x in data] if any_tensor(data) else data
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict))
+    return list(data) if is_sequence else data
+
+
+def any_tensor(data):
+    return builtins.any(isinstance(x, (Tensor, list, tuple)) for x in data)
+
+
+def first_of(data):
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
+
+
+def explain_data(data):
+    """The error for nested lists that are no array."""
+    sizes = {len(x) if isinstance(x, (list, tuple)) else None for x in data} if isinstance(data, list) else set()
+    item = first_of(data)
+    if isinstance(item, (str, bytes)):
+        return (TypeError(f"new(): invalid data type '{type(item).__name__}'") if item is data else
+                ValueError(f"too many dimensions '{type(item).__name__}': expected nested lists of numbers"))
+    if not isinstance(item, (int, float, bool, complex)):
+        return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of "
+                            f"them")
+    if len(sizes) > 1:
+        first, other = len(data[0]) if isinstance(data[0], (list, tuple)) else 0, sorted(s or 0 for s in sizes)
+        return ValueError(f"expected sequence of length {first} at dim 1 (got {[n for n in other if n != first][0]}): "
+                          f"all rows must have the same length")
+    if item is data or len(sizes) == 1 and None in sizes:
+        return ValueError("Overflow when unpacking long long: an integer is out of the range of int64")
+    return ValueError("expected nested sequences of numbers with equal lengths in each dimension")
+
+
+def as_number(value, dtype):
+    """A number to be written into a tensor of `dtype`; TypeError for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {dtype} tensor: make it a tensor first, by "
+                        f"minitorch.tensor(value)")
+    return dtypes.fit(value, dtype)
+
+
+# ---- memory of others --------------------------------------------------------------------------------------
+def is_array(x):
+    """True for a NumPy array."""
+    return isinstance(x, np.ndarray)
+
+
+def shares_memory(tensor, data):
+    """True if a tensor of the CPU and other data, a tensor or a NumPy array, have an element in common."""
+    return isinstance(data, (Tensor, np.ndarray)) and np.shares_memory(tensor.array, getattr(data, "array", data))
+
+
+def from_numpy(ndarray):
+    """A tensor over the memory of a NumPy array; errors for arrays that tensors cannot look at."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order: convert it first, as "
+                         "in array.astype(array.dtype.newbyteorder('='))")
+    dtypes.from_np(ndarray.dtype)
+    if builtins.any(s < 0 for s in ndarray.strides):
+        raise ValueError("At least one of the strides in the given numpy array is negative, and tensors with negative "
+                         "strides are not currently supported. (You can probably work around this by making a copy of "
+                         "your array with array.copy().)")
+    return wrap(ndarray if type(ndarray) is np.ndarray else np.asarray(ndarray), host())
+
+
+def from_buffer(buffer, dtype, count, offset):
+    """A vector over the memory of a Python buffer; errors for a piece of it that is not there."""
+    found = as_np(dtype)
+    size = memoryview(buffer).nbytes
+    if not size:
+        raise ValueError("both buffer length (0) and count (-1) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} "
+                         f"bytes) minus 1")
+    if count > 0 and offset + count * found.itemsize > size:
+        raise ValueError(f"requested buffer length ({count} * {found.itemsize} bytes) after offset ({offset} bytes) "
+                         f"must not be greater than actual buffer length ({size} bytes)")
+    if count < 0 and (size - offset) % found.itemsize:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+                         f"element size ({found.itemsize})")
+    return wrap(np.frombuffer(buffer, found, count, offset), host())
+
+
+def from_dlpack(ext_tensor, copy):
+    """A tensor over the memory of an object that speaks DLPack, or over a copy."""
+    array = np.from_dlpack(ext_tensor)
+    return wrap(array.copy() if copy else array, host())
+
+
+# ---- sequences ---------------------------------------------------------------------------------------------
+def numbers_between(start, end, step, dtype):
+    """Numbers from `start` up to, but without, `end`, as a NumPy array of `dtype` (None: by the numbers' types)."""
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if np.isnan(step):
+        raise ValueError("cannot convert float NaN to integer")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    whole = builtins.all(isinstance(x, int) for x in (start, end, step))
+    found = as_np(dtype or (dtypes.int64 if whole else get_default_dtype()))
+    if found.kind in "iu":
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero, also as a whole number: pass a floating-point dtype")
+    n = int(np.ceil((end - start) / step))
+    values = start + np.arange(n, dtype="int64" if found.kind in "iub" else "float64") * step
+    return values.astype(found)
+
+
+def numbers_up_to(start, end, step, dtype):
+    """Numbers from `start` to `end`, both included, as a NumPy array of `dtype`."""
+    n = int(np.floor((end - start) / step)) + 1
+    return (start + np.arange(n) * step).astype(as_np(dtype))
+
+
+def spaced(start, end, steps, found):
+    """`steps` numbers at equal distances, in the NumPy dtype `found`.
+
+    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric.
+    """
+    if steps == 1:
+        return np.array([start]).astype(found)
+    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found
+    if found.kind in "iu":
+        start, end = int(start), int(end)
+    step = wide((end - start) / (steps - 1)) if steps else 0
+    i = np.arange(steps).astype(wide)
+    low, high = wide(start) + step * i, wide(end) - step * (steps - 1 - i)
+    return np.where(np.arange(steps) < steps // 2, low, high).astype(found)
+
+
+def powers(base, start, end, steps, found):
+    """`steps` powers of `base` with exponents at equal distances, in the NumPy dtype `found`."""
+    if found.kind in "iu":
+        start, end = int(start), int(end)
+    exponents = spaced(start, end, steps, np.dtype("float64") if found.kind in "iu" else found)
+    return np.power(float(base), exponents).astype(found)
+
+
+def identity(n, m, found):
+    """An n by m matrix with ones on the diagonal, in the NumPy dtype `found`."""
+    return np.eye(n, m, dtype=found)
+
+
+def triangle(name, row, col, offset, dtype):
+    """Rows and columns of the elements of a triangle (`name`: "tril_indices" or "triu_indices"), as a (2, n) array."""
+    return np.stack(getattr(np, name)(row, offset, col)).astype(as_np(dtype))
+
+
+# ---- indices -----------------------------------------------------------------------------------------------
+def rows_of(tuples, width):
+    """Tuples of `width` integers as the rows of an int64 matrix, also if there are none."""
+    return np.array(tuples, np.int64).reshape(-1, width)
+
+
+def counts_of(repeats):
+    """Numbers of repetitions, given as an int, a list or a tensor, as a NumPy array."""
+    return repeats.backend.to_host(repeats.array) if isinstance(repeats, Tensor) else np.asarray(repeats)
+
+
+def repeated(n, counts):
+    """Each of 0, 1, ..., n - 1 as often as `counts` says, as an int64 array."""
+    return np.repeat(np.arange(n), counts)

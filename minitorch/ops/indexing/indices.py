@@ -1,0 +1,104 @@
+"""What stands between the brackets of ``x[...]``: everything that PyTorch takes there, as NumPy takes it.
+
+The ops that read and write by such indices are in `minitorch/ops/indexing/index.py`.
+"""
+
+import numpy as np
+
+from ...core.tensor import Tensor
+
+__all__ = ["ALL", "is_array", "parse"]
+
+ALL = slice(None)
+
+
+def parse(x, item):
+    """An index in two steps, as PyTorch takes it: first the views (basic), then the arrays (or None).
+
+    Integers select before index arrays do: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``, where NumPy would broadcast
+    the 0 as an array and move its dimension to the front.
+    """
+    parts = [clean(p, x.backend) for p in as_parts(item)]
+    used = sum(n_dims(p) for p in parts)
+    if used > x.array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.array.ndim}")
+    if not any(map(is_array, parts)):
+        return tuple(parts), None
+    if not any(p is Ellipsis for p in parts):
+        parts.append(Ellipsis)
+    basic, advanced = [], []
+    for p in parts:
+        if p is Ellipsis:
+            basic += [ALL] * (x.array.ndim - used)
+            advanced += [ALL] * (x.array.ndim - used)
+        elif is_array(p):
+            basic += [None] if p.ndim == 0 else [ALL] * n_dims(p)
+            advanced.append(p.reshape(1) if p.ndim == 0 else p)
+        else:
+            basic.append(p)
+            advanced += [] if p.__class__ is int else [ALL]
+    while advanced[-1] is ALL:
+        advanced.pop()
+    return (None if all(b is ALL for b in basic) else tuple(basic)), tuple(advanced)
+
+
+def as_parts(item):
+    """What stands between the brackets as a sequence of parts, one or more for each dimension."""
+    if isinstance(item, tuple):
+        return item
+    if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
+        return item                                        # a list with slices stands for a tuple; one with lists, as
+                                                           # PyTorch announced for itself, for an array
+    return (item,)
+
+
+def is_array(part):
+    """Whether a part is an array of any backend, not an int, a slice, None or Ellipsis."""
+    return hasattr(part, "ndim")
+
+
+def n_dims(part):
+    """How many dimensions of the tensor a part uses up."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if is_array(part) and part.dtype == bool else 1
+
+
+INDEX_DTYPES = tuple(map(np.dtype, ("int64", "int32", "uint8", "bool")))
+
+
+def clean(part, backend):
+    """One part of an index: an int, a slice, None, Ellipsis, or the backend's array of integers or bools."""
+    if part is None or part is Ellipsis or part.__class__ is int:
+        return part
+    if isinstance(part, slice):
+        return clean_slice(part)
+    if isinstance(part, (bool, np.bool_)):
+        return backend.from_host(np.array(bool(part)))
+    if isinstance(part, (Tensor, np.ndarray)):
+        array = part.to(backend.device).array if isinstance(part, Tensor) else part
+        if array.ndim == 0 and array.dtype.kind in "iu":
+            return int(array)                              # a 0-d integer tensor is an integer
+        if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
+            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}")
+    elif isinstance(part, (list, tuple, range)):
+        array = np.asarray([p.tolist() if isinstance(p, Tensor) else p for p in part]
+                           if isinstance(part, (list, tuple)) else part)
+        array = array if array.size else array.astype(np.int64)
+    elif hasattr(part, "__index__"):
+        return part.__index__()
+    else:
+        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                         f"indices (got {type(part).__name__})")
+    if array.dtype.kind not in "iub":
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
+    array = array.astype(bool) if array.dtype == np.uint8 else array
+    return array if array.__class__ is backend.ndarray else backend.from_host(array)
+
+
+def clean_slice(s):
+    """A slice with plain bounds; PyTorch knows no negative step."""
+    start, stop, step = (p if p is None or p.__class__ is int else p.__index__() for p in (s.start, s.stop, s.step))
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero: use flip() to reverse a dimension")
+    return slice(start, stop, step)
