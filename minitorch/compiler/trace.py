@@ -317,14 +317,16 @@ class Tracer(Backend):
     """A backend of traced arrays in front of a real one."""
 
     def __init__(self, base, recorder):
-        super().__init__(base.device, TracedModule(base.xp, recorder))
+        inline = {name: kernel for name, kernel in base.kernels.items() if base.on_host and OPS[name].inline}
+        super().__init__(base.device, TracedModule(base.xp, recorder), inline)
         self.base, self.recorder, self.block = base, recorder, None
         self.ndarray = Traced
 
     def __getattr__(self, name):
         plain = name.removeprefix("full_")
         row = OPS.get(plain)
-        inline = row is None or row.xp_name or row.view or row.inline and plain not in self.base.kernels
+        inline = row is None or row.xp_name or row.view or (
+            row.inline and (plain in self.kernels or plain not in self.base.kernels))
         if inline or plain in self.__dict__:
             return super().__getattr__(name)
         found = self.opaque(name, getattr(self.base, name))

@@ -26,7 +26,9 @@ class Kernels:
     `when`, a function of the same arguments, says which calls it supports; all others go to ``F.reference.<name>``, as
     does a kernel that finds out only later. `halves` says that it takes 16-bit floats itself, computing in float32 and
     rounding once; other kernels are given float32. `lean` is a function like the kernel that returns the results
-    without what the op keeps, for calls that are not recorded.
+    without what the op keeps, for calls that are not recorded. `sample`, a function of a
+    `minitorch.testing.strategies.Draw` that returns inputs and attributes, gives the tests inputs that the kernel
+    supports, where the definition's own samples are too small for it.
 
     TypeError for a name without a definition, other parameters than the definition's, or a kernel that is there
     already.
@@ -35,14 +37,14 @@ class Kernels:
     def __init__(self, kind):
         self.kind, self.found = kind, {}
 
-    def __call__(self, name, when=None, halves=False, lean=None):
+    def __call__(self, name, when=None, halves=False, lean=None, sample=None):
         def enter(function):
             self.check(name, function)
             if lean is not None:
                 self.check(name, lean)
             found = function if when is None else falling_back(name, function, when)
             found.takes_halves = halves
-            found.lean = lean
+            found.lean, found.sample = lean, sample
             self.found[name] = found
             return function
         return enter

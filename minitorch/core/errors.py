@@ -6,7 +6,9 @@ slowly, and finds the words; an error that it cannot explain is passed on as it 
 
 import numpy as np
 
-__all__ = ["OutOfMemoryError", "checked_dim", "explain", "not_a_tensor", "worded"]
+__all__ = ["ArrayLinAlgError", "OutOfMemoryError", "checked_dim", "explain", "not_a_tensor", "worded"]
+
+ArrayLinAlgError = np.linalg.LinAlgError                   # raised by array modules for singular matrices and the like
 
 
 class OutOfMemoryError(RuntimeError):

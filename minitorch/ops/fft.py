@@ -4,15 +4,13 @@
 "backward" to the inverse (the default), "forward" to the transform, "ortho" its root to both.
 """
 
-import numpy as np
-
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
 from ..core.grad_mode import grad_mode
 from ..core.op import composite
 from ..core.tensor import wrap
-from .creation.create import placed
+from .creation.create import empty, placed
 from .shapes.join import roll
 
 NORMS = (None, "backward", "forward", "ortho")
@@ -102,7 +100,7 @@ def many_dims(name, doc, real=None):
         x, xp = prepared(name, input, norm, real == "input"), input.backend.xp
         sizes, dims = sizes_and_dims(name, x, s, dim, real)
         if not dims:
-            return wrap(x.astype(np.result_type(x.dtype, "complex64")), input.backend)
+            return wrap(x.astype("complex128" if x.dtype in ("float64", "complex128") else "complex64"), input.backend)
         if base == "hfftn":                                # NumPy has these along one dimension only
             out = xp.fft.irfftn(xp.conj(x), sizes, dims, SWAPPED[norm])
         elif base == "ihfftn":
@@ -135,7 +133,8 @@ for _end in ("2", "n"):
 def frequencies(name, doc):
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
         dtype = dtypes.get_default_dtype() if dtype is None else dtype
-        array = getattr(np.fft, name)(n, d).astype(dtypes.as_np(dtype))
+        host = empty(0, device="cpu").backend
+        array = getattr(host.xp.fft, name)(n, d).astype(dtypes.as_np(dtype))
         return placed(array, out, Device("cpu") if device is None else device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."

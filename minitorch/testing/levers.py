@@ -8,13 +8,11 @@ What each does, and what it brings, is in docs/performance.md. `python -m benchm
 
 import contextlib
 
-from ..backends.cpu import blocks, threads
+from ..backends.cpu import blocks, reduce, threads
 from ..backends.cpu.backend import cpu
 from ..core import engine
 from ..core.registry import OPS
 from ..ops.nn import embedding, softmax
-from ..ops.reductions import reduce
-from ..ops.shapes import shape
 from ..optim import pieces
 
 __all__ = ["LEVERS", "without"]
@@ -41,8 +39,7 @@ LEVERS = {
     "rows without buffers": [(blocks, "BUFFERED", (0, 0))],
     "lean forward passes": [(row, "lean", None) for row in OPS.values() if row.lean is not None],
     "one shift for a block": [(softmax, "LEVEL", (0, 0))],
-    "sums as products": [(shape, "is_matrix", no_matrix), (reduce, "is_matrix", no_matrix),
-                         (softmax, "total", plain_total)],
+    "sums as products": [(reduce, "is_matrix", no_matrix), (softmax, "total", plain_total)],
     "gradients added in place": [(engine, "ALONE", -1)],
     "rows added by rank": [(embedding, "sum_rows", add_at)],
     "kernels": [(cpu, "kernels", {})],

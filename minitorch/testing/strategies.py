@@ -63,6 +63,15 @@ class Draw:
         """An array of these numbers or bools."""
         return np.array(values)
 
+    def spread_matrix(self, n=3):
+        """An n by n matrix whose singular values, 1 to n, lie well apart."""
+        u, v = [np.linalg.qr(self.array((n, n)))[0] for _ in range(2)]
+        return u * np.linspace(1.0, n, n) @ v
+
+    def dominant_matrix(self, n=3):
+        """An n by n matrix with a large diagonal."""
+        return self.array((n, n)) + 2 * np.eye(n)
+
     def broadcastable(self, n, max_dims=3, max_side=3):
         """`n` shapes that broadcast against each other."""
         full = self.shape(0, max_dims, max_side=max_side)

@@ -119,23 +119,6 @@ def in_double(F, function, *inputs):
     return out.reshape(shape)
 
 
-def piecewise(xp, arrays, cases):
-    """A function in pieces: ``f(*arrays)`` where its condition is the first to hold, NaN where none does.
-
-    `arrays` are of one shape, `cases` a list of (condition, f); a condition is a bool array, or True for the rest.
-    """
-    first = arrays[0]
-    out, left = xp.full(first.shape, xp.nan, first.dtype), xp.ones(first.shape, bool)
-    for condition, f in cases:
-        here = left & condition
-        if here.all():
-            return f(*arrays)
-        if here.any():
-            out[here] = f(*[x[here] for x in arrays])
-            left = left & ~here
-    return out
-
-
 def evenly(count, most):
     """Slices of about the same size that divide `count`, none larger than `most`, none larger than the first."""
     parts = -(-count // most)

@@ -62,7 +62,7 @@ def take(x, index, dim):
     return np.take(x.reshape(-1), index + starts)
 
 
-@kernel("unique_slices")
+@kernel("unique_slices", sample=lambda d: ([d.integers((40, 3), 0, 20)], dict(dim=None, consecutive=False, full=False)))
 def unique_slices(F, input, *, dim, consecutive, full):
     """Of values alone, a sort of the values, without their places."""
     if full or consecutive or dim is not None or not input.size:

@@ -6,8 +6,7 @@ below 1e-17. Source: F. Olver et al., NIST Digital Library of Mathematical Funct
 
 import math
 
-from ...backends.cpu.blocks import piecewise
-from .erf import horner
+from .series import horner, piecewise
 
 SWITCH = 20.0
 

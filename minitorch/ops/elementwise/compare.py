@@ -1,4 +1,4 @@
-"""The op table, comparing and choosing: comparisons, logic, bits, kinds of floats, the larger and the smaller, clamp,
+"""Comparing and choosing: comparisons, logic, bits, kinds of floats, the larger and the smaller, clamp,
 `where`.
 
 Comparisons and logic give bools and have no gradient.
@@ -114,7 +114,7 @@ def fmin(F, input, other):
 
 # ---- clamp -------------------------------------------------------------------------------------------------
 def within(input, min, max):
-    """Where `input` is between the bounds, of which either may be None."""
+    """True where `input` is between the bounds; either may be None."""
     if min is None:
         return input <= max
     return input >= min if max is None else (input >= min) & (input <= max)

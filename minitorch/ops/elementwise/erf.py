@@ -11,7 +11,7 @@ All functions take and return arrays of float32 or float64. Three pieces carry t
 import functools
 import math
 
-from ...backends.cpu.blocks import piecewise
+from .series import horner, piecewise
 
 STEPS, REACH = 512, 6                                      # nodes per unit, and where erf has become 1
 ROOT_PI, ROOT_2 = math.sqrt(math.pi), math.sqrt(2)
@@ -64,16 +64,6 @@ TAIL = {8: (1.2530080582697296, -0.13562110612458111, -0.04756229435345069, 0.12
             -0.0005743200396567353)}
 
 
-def horner(x, coefficients):
-    """The polynomial with these coefficients, lowest power first, at `x`."""
-    out = x * coefficients[-1]
-    for c in coefficients[-2:0:-1]:
-        out += c
-        out *= x
-    out += coefficients[0]
-    return out
-
-
 def tail(xp, x):
     """``exp(x^2) erfc(x)`` for ``x >= 1``."""
     return horner((x - 3) / (x + 3), TAIL[x.itemsize]) / (1 + 2 * x)
@@ -99,6 +89,11 @@ def erfcx(xp, x):
         (x > 1e100, lambda x: 1 / (x * ROOT_PI)),
         (x > 1, lambda x: tail(xp, x)),
         (True, lambda x: (1 - erf(xp, x)) * exp_square(xp, x, 1))])
+
+
+def ndtr(xp, x):
+    """The normal distribution function."""
+    return erfc(xp, x / -ROOT_2) / 2
 
 
 def log_ndtr(xp, x):

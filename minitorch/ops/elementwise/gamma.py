@@ -8,10 +8,8 @@ function (25.11.5). Their coefficients are Bernoulli numbers and values of the z
 import functools
 import math
 
-import numpy as np
-
-from ...backends.cpu.blocks import piecewise
-from .erf import erfc, horner
+from .erf import erfc
+from .series import horner, piecewise
 
 EULER = 0.5772156649015329
 HALF_LOG_2PI = 0.9189385332046727
@@ -79,9 +77,9 @@ def power_of_inverse(a, s):
 
 
 @functools.cache
-def at_2():
+def at_2(xp):
     """Coefficients of ``lgamma(2 + t) / t``: 1 - gamma, (zeta(2) - 1) / 2, -(zeta(3) - 1) / 3, ... (DLMF 5.7.3)"""
-    zetas = zeta(np, np.arange(2.0, 31.0), np.full(29, 2.0)).tolist()
+    zetas = zeta(xp, xp.arange(2.0, 31.0), xp.full(29, 2.0)).tolist()
     return (1 - EULER, *[(-1) ** k * z / k for k, z in enumerate(zetas, 2)])
 
 
@@ -115,7 +113,7 @@ def lgamma_small(xp, x):
         t -= large
     down = xp.where(x < 0.5, x * (x + 1), xp.where(x < 1.5, x, 1))
     t = xp.where(x < 0.5, x, xp.where(x < 1.5, x - 1, t))
-    return t * horner(t, at_2()) + xp.log(product) - xp.log(down)
+    return t * horner(t, at_2(xp)) + xp.log(product) - xp.log(down)
 
 
 def lgamma_reflected(xp, x):
@@ -220,7 +218,7 @@ def small_series(xp, a, x):
 
 def lgamma_at_1(xp, a):
     """``lgamma(1 + a)`` without rounding ``1 + a``, for ``0 < a <= 1.1``."""
-    return xp.where(a < 0.5, a * horner(a, at_2()) - xp.log1p(a), lgamma(xp, 1 + a))
+    return xp.where(a < 0.5, a * horner(a, at_2(xp)) - xp.log1p(a), lgamma(xp, 1 + a))
 
 
 def fraction(xp, a, x):

@@ -1,4 +1,4 @@
-"""The op table, signs, rounding and the neighbours of a number.
+"""Signs, rounding and the neighbours of a number.
 
 Integers round to themselves; their gradient and that of every sign is 0.
 """
@@ -96,10 +96,7 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
         return input.copy()
-    out, finite = input.copy(), F.xp.isfinite(input)
-    if finite.all():
-        return out
-    limit = float(dtypes.finfo(dtypes.from_np(input.dtype)).max)
+    out, limit = input.copy(), float(dtypes.finfo(dtypes.from_np(input.dtype)).max)
     out[F.xp.isnan(input)] = 0 if nan is None else nan
     out[input == F.xp.inf] = limit if posinf is None else posinf
     out[input == -F.xp.inf] = -limit if neginf is None else neginf

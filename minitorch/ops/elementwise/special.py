@@ -1,4 +1,4 @@
-"""The op table, special functions: the error function's family, the gamma function's, Bessel's, and `special`'s names.
+"""Special functions: the error function's family, the gamma function's, Bessel's, and `special`'s names.
 
 What NumPy lacks is computed in `erf.py`, `gamma.py` and `bessel.py`, in float64 (erf: in the input's own dtype) and
 rounded once. Integers become the default float first.
@@ -6,19 +6,19 @@ rounded once. Integers become the default float first.
 
 import math
 
-from ...backends.cpu.blocks import in_blocks, in_double
 from ...core.inplace import inplace
 from ...core.op import Number, Public, composite, method, op
 from ...core.registry import FUNCTIONS
 from . import bessel, gamma
 from . import erf as error_function
 from .pointwise import INNER, POSITIVE, UNIT
+from .series import in_double
 
 ROOT_PI, ROOT_2, LN_PI = math.sqrt(math.pi), math.sqrt(2), math.log(math.pi)
 
 
 def no_derivative(what):
-    """A rule for a derivative that nobody has implemented, PyTorch neither."""
+    """The derivative formula of a derivative that is not implemented, nor is it in PyTorch."""
     def rule(F, g):
         raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
     rule.missing = True
@@ -26,15 +26,11 @@ def no_derivative(what):
 
 
 # ---- the error function ------------------------------------------------------------------------------------
-def erf_block(xp, out, x):
-    out[...] = error_function.erf(xp, x)
-
-
 @op(promotion="float", inplace=True, functor="erf_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
 def erf(F, input):
     """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
-    return in_blocks(F, erf_block, input)
+    return error_function.erf(F.xp, input)
 
 
 @op(promotion="float", inplace=True, functor="erfc_of",
@@ -61,7 +57,7 @@ def erfinv(F, input):
     input=lambda F, g, input: g * F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
 def ndtr(F, input):
     """The normal distribution's function: the area under its density up to `input`."""
-    return in_double(F, lambda xp, x: error_function.erfc(xp, x / -ROOT_2) / 2, input)
+    return in_double(F, error_function.ndtr, input)
 
 
 @op(promotion="float", namespace="special", domain={"input": INNER},

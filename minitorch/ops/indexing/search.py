@@ -93,8 +93,8 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 def unique_slices(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the place of each slice among them, and their counts.
 
-    Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, the
-    places and counts are not wanted and may come empty. No NaN is equal to another.
+    Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, places
+    and counts are empty. No NaN is equal to another.
     """
     xp = F.xp
     x = input.reshape(-1) if dim is None else input
@@ -107,6 +107,8 @@ def unique_slices(F, input, *, dim, consecutive, full):
         places = xp.argsort(rows, kind="stable")
     new = is_new(xp, rows[places])
     values = xp.take(x, places[new], 0 if dim is None else dim)
+    if not full:
+        return values, xp.zeros(0, "int64"), xp.zeros(0, "int64")
     inverse = xp.empty(len(rows), "int64")
     inverse[places] = xp.cumsum(new) - 1
     counts = xp.diff(xp.append(xp.flatnonzero(new), len(rows)))

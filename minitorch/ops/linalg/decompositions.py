@@ -1,4 +1,4 @@
-"""The op table, decompositions of matrices: Cholesky, QR, SVD, symmetric eigenvalues, Householder products; and the
+"""Decompositions of matrices: Cholesky, QR, SVD, symmetric eigenvalues, Householder products; and the
 triangular systems that their derivatives need. LU is in `lu.py`, what is built on all of these in `linalg.py`.
 
 The derivatives are for real matrices, batched over leading dimensions. Sources: Giles, "An extended collection of
@@ -6,10 +6,10 @@ matrix derivative results" (2008); Townsend, "Differentiating the singular value
 Lehmann, "Algorithmic differentiation of linear algebra functions" (2010), for QR.
 """
 
-import numpy as np
+from itertools import product
 
 from ... import return_types
-from ...core.errors import worded
+from ...core.errors import ArrayLinAlgError, worded
 from ...core.op import composite, op
 from ...core.tensor import wrap
 from ..creation.create import zero
@@ -59,23 +59,17 @@ def cut(F, x, rows=None, columns=None):
 
 def each(batch, function):
     """`function` of each matrix of a batch, with its index; stops where it returns something."""
-    for index in np.ndindex(batch.shape[:-2]):
+    for index in product(*map(range, batch.shape[:-2])):
         found = function(batch[index])
         if found:
             return f"(Batch element {', '.join(map(str, index))}): " if index else "", found
     return None
 
 
-def spread_matrix(d, n=3):
-    """For tests: a matrix whose singular values lie well apart."""
-    u, v = [np.linalg.qr(d.array((n, n)))[0] for _ in range(2)]
-    return u * np.linspace(1.0, n, n) @ v
-
-
 # ---- triangular systems ------------------------------------------------------------------------------------
 @op(namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
     joint=lambda F, g, needs, A, out, upper, unitriangular: triangular_grads(F, g, A, out, upper, unitriangular),
-    sample=lambda d: ([d.array((3, 3)) + 2 * np.eye(3), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
+    sample=lambda d: ([d.dominant_matrix(), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
 def solve_triangle(F, A, B, *, upper, unitriangular):
     """The X of ``A X = B`` for the upper or lower triangle of `A`, with ones on its diagonal if `unitriangular`."""
     xp = F.xp
@@ -88,7 +82,7 @@ def solve_triangle(F, A, B, *, upper, unitriangular):
 
 
 def triangular_grads(F, g, A, out, upper, unitriangular):
-    """``B' = A.T^-1 g`` and ``A' = -B' X.T``, of which the triangle."""
+    """``B' = A.T^-1 g`` and the triangle of ``A' = -B' X.T``."""
     b = F.solve_triangle(t(F, A), g, upper=not upper, unitriangular=unitriangular)
     a = -F.matmul(b, t(F, out))
     return (F.triu(a, diagonal=int(unitriangular)) if upper else F.tril(a, diagonal=-int(unitriangular))), b
@@ -100,7 +94,7 @@ def substitute(xp, a, b):
     if n <= 32:
         try:
             return xp.linalg.solve(a, b)
-        except np.linalg.LinAlgError:                      # a zero on the diagonal: infinite, as in PyTorch
+        except ArrayLinAlgError:                           # a zero on the diagonal: infinite, as in PyTorch
             return substitute_rows(xp, a, b)
     h = n // 2
     top = substitute(xp, a[..., :h, :h], b[..., :h, :])
@@ -109,7 +103,7 @@ def substitute(xp, a, b):
 
 
 def substitute_rows(xp, a, b):
-    shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = xp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     out = xp.broadcast_to(b, (*shape, *b.shape[-2:])).copy()
     for i in range(a.shape[-1]):
         rest = out[..., i, :] - (a[..., i, None, :i] @ out[..., :i, :])[..., 0, :]
@@ -164,8 +158,8 @@ def cholesky_factor(F, input, *, name):
     check(name, input, square=True)
     try:
         return F.xp.linalg.cholesky(input)
-    except np.linalg.LinAlgError:
-        batch, order = each(input, first_bad_minor)
+    except ArrayLinAlgError:
+        batch, order = each(input, lambda a: first_bad_minor(F.xp, a))
         raise worded(LinAlgError(
             f"{name}: {batch}The factorization could not be completed because the input is not positive-definite (the "
             f"leading minor of order {order} is not positive-definite).")) from None
@@ -179,12 +173,12 @@ def cholesky_slope(F, g, L):
     return t(F, F.solve_triangle(t(F, L), t(F, half), upper=True, unitriangular=False))
 
 
-def first_bad_minor(a):
+def first_bad_minor(xp, a):
     """The order of the first leading minor that is not positive definite, or 0."""
     for k in range(1, len(a) + 1):
         try:
-            np.linalg.cholesky(a[:k, :k])
-        except np.linalg.LinAlgError:
+            xp.linalg.cholesky(a[:k, :k])
+        except ArrayLinAlgError:
             return k
     return 0
 
@@ -217,8 +211,8 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     except LinAlgError:
         if check_errors:
             raise
-        for index in np.ndindex(info.shape):
-            info[index] = first_bad_minor(d[index].T if upper else d[index])
+        for index in product(*map(range, info.shape)):
+            info[index] = first_bad_minor(xp, d[index].T if upper else d[index])
         bad = wrap((info > 0)[..., None, None], A.backend)
         unit = wrap(xp.eye(d.shape[-1], dtype=d.dtype), A.backend)
         L = factor(where(bad, unit, A), upper, "linalg.cholesky_ex").masked_fill(bad, float("nan"))
@@ -264,7 +258,7 @@ def old_cholesky(input, upper=False):
 # ---- QR ----------------------------------------------------------------------------------------------------
 @op(namespace=None, node_name="LinalgQrBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out, complete: (qr_slope(F, g, out, complete),),
-    sample=lambda d: ([spread_matrix(d)[:, :d.int(2, 3)]], dict(complete=False)))
+    sample=lambda d: ([d.spread_matrix()[:, :d.int(2, 3)]], dict(complete=False)))
 def qr_pair(F, input, *, complete):
     """Q and R of matrices with at least as many rows as columns; Q square if `complete`."""
     return tuple(F.xp.linalg.qr(input, "complete" if complete else "reduced"))
@@ -322,7 +316,7 @@ def old_qr(input, some=True):
 # ---- singular values ---------------------------------------------------------------------------------------
 @op(namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
     joint=lambda F, g, needs, out: (svd_slope(F, g, out),),
-    sample=lambda d: ([spread_matrix(d)[:d.int(2, 3)]], dict(full=False)))
+    sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], dict(full=False)))
 def svd_triple(F, input, *, full):
     """U, S and Vh."""
     if not input.size:
@@ -393,7 +387,7 @@ def old_svd(input, some=True, compute_uv=True):
 
 @op(namespace=None, node_name="LinalgSvdBackward0",
     input=lambda F, g, input: svd_slope(F, (None, g, None), F.svd_triple(input, full=False)),
-    sample=lambda d: ([spread_matrix(d)[:d.int(2, 3)]], {}))
+    sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], {}))
 def singular_values(F, input):
     """S alone."""
     if not input.size:

@@ -1,7 +1,7 @@
-"""The op table, `einsum`: sums of products described by a letter for each dimension.
+"""`einsum`: sums of products described by a letter for each dimension.
 
 An equation such as "bij,bjk->bik" is parsed once (and remembered), diagonals are taken as views, and what remains is
-a row of the table, `contract`: two operands at a time are brought into the form of one batched matrix product. Its
+an op definition, `contract`: two operands at a time are brought into the form of one batched matrix product. Its
 gradient is again a contraction, with the letters of the result and of an operand exchanged.
 """
 
@@ -104,7 +104,7 @@ def plan(in_a, a, in_b, b, keep):
 
 
 class Shape:
-    """What an operand is brought to: dimensions to sum, the order of the others, their sizes."""
+    """The form that an operand is brought to: dimensions to sum, the order of the others, their sizes."""
 
     def __init__(self, letters, dropped, order, sizes):
         self.dropped = tuple([i for i, c in enumerate(letters) if c in dropped])
@@ -120,17 +120,25 @@ class Shape:
         return x if x.shape == self.sizes else x.reshape(self.sizes)
 
 
-def contract_pair(F, a, in_a, b, in_b, keep):
+def contract_pair(product, a, in_a, b, in_b, keep):
     """The product of two arrays, summed over the letters that are not in `keep`; and the letters of the result."""
     shape_a, shape_b, summed, shape, letters = plan(in_a, a.shape, in_b, b.shape, keep)
     a, b = shape_a(a), shape_b(b)
-    out = F.gemm(for_blas(F, a), for_blas(F, b)) if summed else F.xp.multiply(a, b)
+    out = product(a, b) if summed else a * b
     return (out if out.shape == shape else out.reshape(shape)), letters
 
 
-def for_blas(F, x):
-    """`x`, copied if its matrices have no unit stride, which BLAS needs."""
-    return x if x.itemsize in x.strides[-2:] else F.xp.ascontiguousarray(x)
+def contract_all(product, operands, equation):
+    """The contraction of all operands, two at a time; `product` multiplies batches of matrices."""
+    inputs, output = equation.split("->")
+    terms, arrays = inputs.split(","), list(operands)
+    while len(arrays) > 1:
+        i, j = (0, 1) if len(arrays) == 2 else next_pair(terms, [x.shape for x in arrays], output)
+        b, in_b, a, in_a = arrays.pop(j), terms.pop(j), arrays.pop(i), terms.pop(i)
+        made, letters = contract_pair(product, a, in_a, b, in_b, output + "".join(terms))
+        arrays.append(made)
+        terms.append(letters)
+    return arrays[0] if terms[0] == output else arrays[0].transpose([terms[0].index(c) for c in output])
 
 
 def next_pair(terms, shapes, output):
@@ -146,7 +154,7 @@ def next_pair(terms, shapes, output):
     return best[1:]
 
 
-# ---- the row -----------------------------------------------------------------------------------------------
+# ---- the op definition -------------------------------------------------------------------------------------
 @op(namespace=None, promotion="same", refuses="b", node_name="EinsumBackward0", shown="einsum",
     joint=lambda F, g, needs, operands, equation: contract_grads(F, g, needs, operands, equation),
     sample=lambda d: d.choice([([d.array((2, 3)), d.array((3, 2))], dict(equation="ab,bc->ca")),
@@ -154,15 +162,7 @@ def next_pair(terms, shapes, output):
                                ([d.array((2, 1)), d.array((2, 3))], dict(equation="ab,ab->b"))]))
 def contract(F, *operands, equation):
     """`einsum` of two or more operands without ellipses and repeated letters in one term."""
-    inputs, output = equation.split("->")
-    terms, arrays = inputs.split(","), list(operands)
-    while len(arrays) > 1:
-        i, j = (0, 1) if len(arrays) == 2 else next_pair(terms, [x.shape for x in arrays], output)
-        b, in_b, a, in_a = arrays.pop(j), terms.pop(j), arrays.pop(i), terms.pop(i)
-        made, letters = contract_pair(F, a, in_a, b, in_b, output + "".join(terms))
-        arrays.append(made)
-        terms.append(letters)
-    return arrays[0] if terms[0] == output else arrays[0].transpose([terms[0].index(c) for c in output])
+    return contract_all(F.gemm, operands, equation)
 
 
 def contract_grads(F, g, needs, operands, equation):

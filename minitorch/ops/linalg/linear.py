@@ -1,4 +1,4 @@
-"""The op table, affine maps: ``input @ weight.T + bias`` and the bilinear form."""
+"""Affine maps: ``input @ weight.T + bias`` and the bilinear form."""
 
 from ...core.op import composite, op, publish
 from ...core.op import recorded as R
@@ -16,16 +16,8 @@ def linear(F, input, weight, bias=None):
 
     A weight of shape (in,) gives a result without the last dimension.
     """
-    if input.ndim > 2 and weight.ndim == 2:                # one large product instead of a batch of small ones
-        out = F.xp.dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
-    else:
-        out = F.xp.dot(input, weight.T)
-    if bias is None:
-        return out
-    if out.ndim and bias.ndim <= out.ndim:
-        out += bias
-        return out
-    return out + bias
+    out = F.xp.matmul(input, weight.T)
+    return out if bias is None else out + bias
 
 
 def linear_input(F, g, weight):

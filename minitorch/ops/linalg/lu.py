@@ -1,17 +1,16 @@
-"""The op table, the LU decomposition: ``A = P @ L @ U`` with partial pivoting, packed as LAPACK packs it, and systems.
+"""The LU decomposition: ``A = P @ L @ U`` with partial pivoting, packed as LAPACK packs it, and systems.
 
 NumPy solves by LU but does not show it, so the elimination is written here: by recursion on halves of the columns, in
 which nearly all the work is matrix products (Toledo, "Locality of reference in LU decomposition", 1997).
 """
-
-import numpy as np
 
 from ... import return_types
 from ...core.errors import not_implemented, worded
 from ...core.op import Other, composite, method, op
 from ...core.tensor import wrap
 from ..shapes.join import tril, triu
-from .decompositions import LinAlgError, check, cut, incompatible, solve_triangle, spread_matrix, substitute, t
+from ..shapes.shape import count
+from .decompositions import LinAlgError, check, cut, incompatible, solve_triangle, substitute, t
 
 
 # ---- elimination -------------------------------------------------------------------------------------------
@@ -62,10 +61,10 @@ def unit_lower(xp, a):
     return xp.tril(a, -1) + xp.eye(a.shape[-1], dtype=a.dtype)
 
 
-# ---- the rows ----------------------------------------------------------------------------------------------
+# ---- the op definitions ----------------------------------------------------------------------------------------------
 @op(namespace=None, node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
     joint=lambda F, g, needs, out: (lu_slope(F, g[0], out[0], out[1]),),
-    sample=lambda d: ([spread_matrix(d)[:d.int(2, 3), :d.int(2, 3)]], dict(name="linalg.lu")))
+    sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(name="linalg.lu")))
 def lu_packed(F, input, *, name):
     """L below the diagonal and U, in one; the pivots (from 1, int32); and 0 or the first j with ``U[j, j] == 0``."""
     if input.ndim >= 2 and input.dtype.kind in "iub":
@@ -73,7 +72,7 @@ def lu_packed(F, input, *, name):
     check(name, input)
     xp, (*batch, m, n) = F.xp, input.shape
     k = min(m, n)
-    a = input.copy().reshape(-1, m, n) if input.size else input.copy().reshape(int(np.prod(batch)), m, n)
+    a = input.copy().reshape(count(batch), m, n)
     pivots = xp.zeros((len(a), k), "int64")
     eliminate(xp, a, pivots)
     zero = xp.diagonal(a, 0, 1, 2) == 0
@@ -127,12 +126,12 @@ def unit_diagonal(F, input):
 
 
 @op(namespace=None, input=lambda F, g, pivots, back: F.swap_rows(g, pivots, back=not back),
-    sample=lambda d: ([d.array((2, 3, 2)), np.array([[2, 3], [3, 2]])], dict(back=d.bool())))
+    sample=lambda d: ([d.array((2, 3, 2)), d.integers((2, 2), 2, 3)], dict(back=d.bool())))
 def swap_rows(F, input, pivots: Other, *, back):
     """The rows of `input` after the swaps that `pivots` tells (row j with row ``pivots[j] - 1``), or before them."""
     xp, (*batch, m, n) = F.xp, input.shape
-    batch = np.broadcast_shapes(tuple(batch), pivots.shape[:-1])
-    x = xp.broadcast_to(input, (*batch, m, n)).reshape(int(np.prod(batch)), m, n)
+    batch = xp.broadcast_shapes(tuple(batch), pivots.shape[:-1])
+    x = xp.broadcast_to(input, (*batch, m, n)).reshape(count(batch), m, n)
     swaps = xp.broadcast_to(pivots, (*batch, pivots.shape[-1])).reshape(len(x), pivots.shape[-1])
     order = order_of(xp, swaps.astype("int64") - 1, m)
     order = xp.argsort(order, axis=1) if back else order

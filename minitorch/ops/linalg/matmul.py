@@ -1,7 +1,7 @@
-"""The op table, matrix products: matmul and its strict forms, sums of products, outer products, chains of matrices.
+"""Matrix products: matmul and its strict forms, sums of products, outer products, chains of matrices.
 
-`einsum` is in `einsum.py`, affine maps in `linear.py`. In the rules, ``out = a @ b`` gives ``a``'s gradient
-``g @ b.T`` and ``b``'s ``a.T @ g``; the rest of them is about vectors, batches and speed.
+`einsum` is in `einsum.py`, affine maps in `linear.py`. The derivatives of ``out = a @ b`` are ``g @ b.T`` for ``a`` and
+``a.T @ g`` for ``b``; the rest of their code is about vectors, batches and speed.
 """
 
 from ...core.errors import worded
@@ -60,18 +60,14 @@ def rows_of(F, x):
     input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
     other=lambda F, g, input: F.gemm(F.transpose(input, dim0=-1, dim1=-2), g))
 def gemm(F, input, other):
-    """`matmul` of matrices in the layout that BLAS likes best: for gradients, where operands come transposed."""
-    if input.shape[-1] == 1:                               # an outer product: 10 times as fast without BLAS
-        return F.xp.multiply(input, other)
-    if other.ndim > 2 and other.strides[-1] != other.itemsize and other.shape[-2] <= 32 and input.shape[-2] >= 4:
-        other = F.xp.ascontiguousarray(other)              # many small transposed ones take twice as long as copied
+    """`matmul` of matrices, for gradients, where operands come transposed."""
     return F.xp.matmul(input, other)
 
 
 publish(matmul, "matmul", namespace="linalg")
 
 
-# ---- the product of so many dimensions and no others -------------------------------------------------------
+# ---- products of tensors of fixed dimensions ---------------------------------------------------------------
 def check_dims(x, n, words):
     if x.ndim != n:
         raise worded(RuntimeError(f"{words}, got {x.ndim}-D tensor of shape {list(x.shape)}"))

@@ -1,4 +1,4 @@
-"""The op table, linear algebra: inverses, systems, determinants, norms, powers, and what needs nothing but these.
+"""Linear algebra: inverses, systems, determinants, norms, powers, and what needs nothing but these.
 
 Matrices are the last two dimensions; all functions take batches of them. The decompositions are in `decompositions.py`
 and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
@@ -6,10 +6,8 @@ and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
 
 import builtins
 
-import numpy as np
-
 from ... import return_types
-from ...core.errors import worded
+from ...core.errors import ArrayLinAlgError, worded
 from ...core.op import composite, op
 from ...core.tensor import Tensor, wrap
 from ..creation.create import zero
@@ -18,7 +16,7 @@ from ..shapes.join import cat
 from ..shapes.shape import count, reshape
 from ..shapes.view import diagonal as any_diagonal
 from ..shapes.view import dim_of, movedim
-from .decompositions import LinAlgError, check, each, incompatible, spread_matrix, svdvals, t
+from .decompositions import LinAlgError, check, each, incompatible, svdvals, t
 from .lu import lu_packed
 from .matmul import matmul
 
@@ -29,13 +27,13 @@ eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52}
 # ---- inverses ----------------------------------------------------------------------------------------------
 @op(namespace=None, node_name="LinalgInvExBackward0", shown="inverse",
     input=lambda F, g, out: -F.matmul(F.matmul(t(F, out), g), t(F, out)),
-    sample=lambda d: ([spread_matrix(d)], dict(strict=True)))
+    sample=lambda d: ([d.spread_matrix()], dict(strict=True)))
 def inverse_of(F, input, *, strict):
     """The inverses; for a singular matrix LinAlgError if `strict`, else inf."""
     check("linalg.inv", input, square=True)
     try:
         return F.xp.linalg.inv(input)
-    except np.linalg.LinAlgError:
+    except ArrayLinAlgError:
         if not strict:
             return without_singular(F, input, lambda a, bad: F.xp.where(bad, INF, F.xp.linalg.inv(a)).astype(a.dtype))
         batch, j = each(input, lambda a: int(lu_info(F, a)))
@@ -48,7 +46,7 @@ def lu_info(F, a):
 
 
 def without_singular(F, a, function):
-    """`function` of the matrices with the singular ones replaced by the unit matrix, and of which these are."""
+    """``function(a, bad)`` of the matrices with the singular ones, marked by `bad`, replaced by the unit matrix."""
     bad = (lu_info(F, a) > 0)[..., None, None]
     return function(F.xp.where(bad, F.xp.eye(a.shape[-1], dtype=a.dtype), a), bad)
 
@@ -96,15 +94,15 @@ def with_info(A, check_errors, function):
 # ---- systems of equations ----------------------------------------------------------------------------------
 @op(namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
     joint=lambda F, g, needs, A, out: solve_grads(F, g, A, out),
-    sample=lambda d: ([spread_matrix(d), d.array((3, 2))], dict(strict=True)))
+    sample=lambda d: ([d.spread_matrix(), d.array((3, 2))], dict(strict=True)))
 def solve_system(F, A, B, *, strict):
     """The X of ``A X = B``; for a singular matrix LinAlgError if `strict`, else NaN."""
     try:
         return F.xp.linalg.solve(A, B)
-    except np.linalg.LinAlgError:
+    except ArrayLinAlgError:
         if not strict:
             return without_singular(
-                F, A, lambda a, bad: F.xp.where(bad, np.nan, F.xp.linalg.solve(a, B)).astype(B.dtype))
+                F, A, lambda a, bad: F.xp.where(bad, float("nan"), F.xp.linalg.solve(a, B)).astype(B.dtype))
         batch, _ = each(A, lambda a: int(lu_info(F, a)))
         raise worded(LinAlgError(f"torch.linalg.solve: {batch}The solver failed because the input matrix is "
                                  f"singular.")) from None
@@ -169,7 +167,7 @@ def det(F, A):
 
 
 @op(namespace=None, input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
-    sample=lambda d: ([spread_matrix(d)], {}))
+    sample=lambda d: ([d.spread_matrix()], {}))
 def cofactors(F, input):
     """``det(A) A^-T``: what the determinant changes by; for nearly singular matrices from singular values."""
     xp = F.xp
@@ -178,10 +176,10 @@ def cofactors(F, input):
         size = xp.abs(input).sum(-1).max(-1, initial=0) * xp.abs(a).sum(-1).max(-1, initial=0)
         if (size < eps[input.dtype.name] ** -0.5).all():
             return xp.linalg.det(input)[..., None, None] * a.swapaxes(-1, -2)
-    except np.linalg.LinAlgError:
+    except ArrayLinAlgError:
         pass
     u, s, v = xp.linalg.svd(input)
-    others = xp.repeat(s[..., None, :], s.shape[-1], -2)   # row i: all but the i-th, of which the product is taken
+    others = xp.repeat(s[..., None, :], s.shape[-1], -2)   # row i: all but the i-th, to be multiplied
     F.diagonal(others, offset=0, dim1=-2, dim2=-1)[...] = 1
     sign = xp.linalg.det(u) * xp.linalg.det(v)
     return sign[..., None, None] * ((u * others.prod(-1)[..., None, :]) @ v)
@@ -196,7 +194,7 @@ def cofactor_slope(F, g, A, out):
 @op(namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
     joint=lambda F, g, needs, input: (F.zero(input) if g[1] is None else F.unsqueeze(F.unsqueeze(
         g[1], dim=-1), dim=-1) * t(F, F.inverse_of(input, strict=False)),),
-    sample=lambda d: ([spread_matrix(d)], dict(name="")))
+    sample=lambda d: ([d.spread_matrix()], dict(name="")))
 def sign_and_log(F, input, *, name):
     """The sign of the determinant and the logarithm of its size."""
     check(name, input, square=True)
@@ -230,7 +228,7 @@ def logdet(input):
 
 # ---- pseudo-inverses, ranks, least squares -----------------------------------------------------------------
 @op(namespace=None, node_name="LinalgPinvBackward0", input=lambda F, g, input, out: pinv_slope(F, g, input, out),
-    sample=lambda d: ([spread_matrix(d)[:d.int(2, 3), :d.int(2, 3)]], dict(atol=None, rtol=None, hermitian=False)))
+    sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(atol=None, rtol=None, hermitian=False)))
 def pseudo_inverse(F, input, *, atol, rtol, hermitian):
     """From the singular values (or eigenvalues, if `hermitian`) above ``max(atol, rtol * largest)``."""
     xp = F.xp
@@ -248,9 +246,9 @@ def pseudo_inverse(F, input, *, atol, rtol, hermitian):
 
 
 def threshold(xp, s, atol, rtol, x):
-    """Below which singular values count as 0: by default the largest, times the size, times the precision."""
+    """The bound below which singular values count as 0; by default the largest, times the size, times the precision."""
     if rtol is None:
-        by_default = atol is None or (not isinstance(atol, np.ndarray) and atol == 0)
+        by_default = atol is None or (not hasattr(atol, "dtype") and atol == 0)
         rtol = max(x.shape[-2:]) * eps[x.dtype.name] * (1.0 if by_default else xp.where(xp.asarray(atol) > 0, 0.0, 1.0))
     atol, rtol = [xp.asarray(0.0 if tol is None else tol)[..., None] for tol in (atol, rtol)]
     return xp.maximum(atol, rtol * s.max(-1, initial=0)[..., None])
@@ -552,7 +550,7 @@ def cross(input, other, *, dim=-1):
 def old_cross(input, other, dim=None):
     """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
     if dim is None:
-        shape = np.broadcast_shapes(input.array.shape, other.array.shape)
+        shape = input.backend.xp.broadcast_shapes(input.array.shape, other.array.shape)
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = shape.index(3)

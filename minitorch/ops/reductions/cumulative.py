@@ -1,4 +1,4 @@
-"""The op table, running sums, products and extremes along a dimension, differences and integrals.
+"""Running sums, products and extremes along a dimension, differences and integrals.
 
 The derivative of a running product is a linear recurrence, ``y[i] = x[i] + a[i] * y[i - 1]``, run backwards. It divides
 by nothing, so it is right where elements are zero, to any order.
@@ -67,7 +67,7 @@ def recur_backwards(F, g, factor, dim):
 
 
 def recurrence_slopes(F, g, needs, factor, out, dim):
-    """What is added at i counts in y[i] and, times the factors between, in all that follow."""
+    """An element added at i counts in y[i] and, times the factors between, in all that follow."""
     slope = recur_backwards(F, g, factor, dim)
     return slope, slope * F.shift(out, by=1, dim=dim, fill=0) if needs[1] else None
 

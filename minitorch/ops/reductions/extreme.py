@@ -1,4 +1,4 @@
-"""The op table, extremes: the largest and smallest elements and where they are, `all` and `any`.
+"""Extremes: the largest and smallest elements and where they are, `all` and `any`.
 
 Equal elements share the gradient of `amax`, `amin` and of the extreme of a whole tensor; the extreme along one
 dimension passes it to the element whose index it returns. NaN counts as both the largest and the smallest.
@@ -8,7 +8,7 @@ from ... import return_types
 from ...core.op import Other, composite, op
 from ...core.tensor import Tensor
 from ..elementwise.compare import maximum, minimum
-from .reduce import axes, count, restore, spread
+from .reduce import axes, count, expanded, restore
 
 
 def check_not_empty(name, x, dim):
@@ -27,7 +27,7 @@ def check_not_empty(name, x, dim):
 # ---- values: ties share the gradient -----------------------------------------------------------------------
 def shared(F, g, out, input, dim, keepdim, shape):
     """The gradient of an extreme, in equal parts to the elements that attain it."""
-    at = F.to_dtype(input == spread(F, out, dim, keepdim, shape), dtype=g.dtype)
+    at = F.to_dtype(input == expanded(F, out, dim, keepdim, shape), dtype=g.dtype)
     n = F.sum(at, dim=all_dims(dim, shape), keepdim=True)
     return restore(F, g, dim, keepdim, shape) / n * at
 

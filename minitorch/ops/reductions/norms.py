@@ -1,9 +1,9 @@
-"""The op table, norms of vectors: over some dimensions or all, and what is built on them."""
+"""Norms of vectors: over some dimensions or all, and what is built on them."""
 
 from ...core.op import composite, op
 from ...core.registry import FUNCTIONS
 from ..shapes.view import dim_of
-from .reduce import axes, count, restore, sum_of_squares
+from .reduce import axes, count, restore
 
 INF = float("inf")
 
@@ -41,10 +41,7 @@ def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation "
                            f"does not have an identity")
     if ord == 2:
-        if dim is None and not keepdim and x.flags.forc:
-            flat = x.ravel("K")
-            return xp.sqrt(xp.dot(flat, flat))
-        return xp.sqrt(sum_of_squares(xp, x, dim, keepdim))
+        return xp.sqrt(xp.add.reduce(x * x, dim, None, None, keepdim))
     if ord == 0:
         return xp.add.reduce(x != 0, dim, x.dtype, None, keepdim)
     size = xp.abs(x)

@@ -1,10 +1,9 @@
-"""The op table, reductions over dimensions: sums, means, products, counts.
+"""Reductions over dimensions: sums, means, products, counts.
 
 `dim` is an int, a tuple of ints, or None for all dimensions; with `keepdim` the reduced dimensions stay, as size 1.
-Extremes are in `extreme.py`, norms in `norms.py`, what needs an order in `sort.py`, running sums in `cumulative.py`.
+Extremes are in `extreme.py`, norms in `norms.py`, medians and quantiles in `sort.py`, running sums in `cumulative.py`.
 """
 
-from ...backends.cpu.blocks import column_sums, is_matrix, row_sums
 from ...core.errors import checked_dim
 from ...core.op import composite, op
 
@@ -31,14 +30,6 @@ def size_along(x, dim):
     return x.shape[dim] if x.ndim else 1
 
 
-def sum_of_squares(xp, x, dim, keepdim):
-    """The sum of ``x * x`` over `dim`: along rows a product of matrices, which needs no array of squares."""
-    if dim.__class__ is int and x.ndim and dim in (-1, x.ndim - 1) and x.strides[-1] == x.itemsize and x.shape[-1] > 16:
-        out = (x[..., None, :] @ x[..., None])[..., 0]
-        return out if keepdim else out[..., 0]
-    return xp.add.reduce(x * x, dim, None, None, keepdim)
-
-
 def restore(F, g, dim, keepdim, shape):
     """`g` with the reduced dimensions back in place, as size 1."""
     if keepdim or dim is None or not shape or dim == () or dim == []:
@@ -47,13 +38,13 @@ def restore(F, g, dim, keepdim, shape):
     return F.reshape(g, shape=tuple([1 if i in dims else n for i, n in enumerate(shape)]))
 
 
-def spread(F, g, dim, keepdim, shape):
-    """The gradient of a sum: `g` repeated along the reduced dimensions."""
+def expanded(F, g, dim, keepdim, shape):
+    """The gradient of a sum: `g` expanded along the reduced dimensions."""
     return F.expand(restore(F, g, dim, keepdim, shape), size=shape)
 
 
 def count(shape, dim):
-    """How many elements are reduced to one."""
+    """The number of elements that are reduced to one."""
     n = 1
     if dim is None or dim == () or dim == []:
         dim = range(len(shape))
@@ -62,57 +53,37 @@ def count(shape, dim):
     return n
 
 
-def add_up(F, x, dim, keepdim):
-    """The sum over `dim` of floats.
-
-    Over the first or the last dimension of many contiguous numbers it is a product with ones, three times as fast; not
-    over more than 8,192, as NumPy adds long rows in pairs, which is more exact.
-    """
-    n = x.ndim
-    if dim.__class__ is int and n > 1 and x.size >= 2048 and F.block is not None and is_matrix(x):
-        if dim in (-1, n - 1) and x.shape[-1] <= 8192:
-            out = row_sums(F.xp, x.reshape(-1, x.shape[-1]))
-            return out.reshape(*x.shape[:-1], 1) if keepdim else out if n == 2 else out.reshape(x.shape[:-1])
-        if dim in (0, -n) and len(x) <= 8192:
-            out = column_sums(F.xp, x.reshape(len(x), -1))
-            return out.reshape(1, *x.shape[1:]) if keepdim else out if n == 2 else out.reshape(x.shape[1:])
-    return F.xp.add.reduce(x, dim, None, None, keepdim)
+def sum_dtype(x):
+    """The dtype that sums and products of `x` are computed in: int64 for integers and bools, else its own (None)."""
+    return None if x.dtype.kind == "f" or x.dtype.kind == "c" else "int64"
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
 @op(promotion="any", autocast="float32 on cuda", inline=True,
-    input=lambda F, g, dim, keepdim, input_shape: spread(F, g, dim, keepdim, input_shape))
+    input=lambda F, g, dim, keepdim, input_shape: expanded(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`. Integers and bools are summed in int64."""
-    kind = input.dtype.kind
-    kept = None if kind == "f" or kind == "c" else "int64"
-    if dim is not None:
-        dim = axes(input, dim)
-    elif not keepdim and kept is None:                     # into an array, as the sum of all would come as a number
-        return F.xp.add.reduce(input, None, None, F.xp.empty((), input.dtype), False)
-    return F.xp.add.reduce(input, dim, kept, None, keepdim) if kept else add_up(F, input, dim, keepdim)
+    return F.xp.add.reduce(input, axes(input, dim), sum_dtype(input), None, keepdim)
 
 
-@op(promotion="any", inline=True, input=lambda F, g, dim, keepdim, input_shape: spread(
+@op(promotion="any", inline=True, input=lambda F, g, dim, keepdim, input_shape: expanded(
     F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-    if input.dtype.kind not in "fc":
+    check_floating(input)
+    total = F.xp.add.reduce(input, axes(input, dim), None, None, keepdim)
+    return total / (count(input.shape, dim) or float("nan"))
+
+
+def check_floating(x):
+    if x.dtype.kind not in "fc":
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
-                           f"complex dtype. Got: {input.dtype}; use x.float().mean() or mean(dtype=...)")
-    if dim is not None:
-        dim = axes(input, dim)
-    total = add_up(F, input, dim, keepdim)
-    n = count(input.shape, dim)
-    if total.__class__ is F.ndarray:
-        total /= n if n else float("nan")
-        return total
-    return total / total.dtype.type(n) if n else total * float("nan")
+                           f"complex dtype. Got: {x.dtype}; use x.float().mean() or mean(dtype=...)")
 
 
 # ---- without NaN -------------------------------------------------------------------------------------------
 @op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: (
-    spread(F, g, dim, keepdim, input_shape) * (input == input)))
+    expanded(F, g, dim, keepdim, input_shape) * (input == input)))
 def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
     return F.sum(F.xp.where(input == input, input, input.dtype.type(0)), dim=dim, keepdim=keepdim)
@@ -154,8 +125,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=None, keepdim=False, dtype=None):
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
-    kind = input.dtype.kind
-    return F.xp.multiply.reduce(input, axes(input, dim), None if kind == "f" or kind == "c" else "int64", None, keepdim)
+    return F.xp.multiply.reduce(input, axes(input, dim), sum_dtype(input), None, keepdim)
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""The op table, statistics: variance, standard deviation, covariance."""
+"""Statistics: variance, standard deviation, covariance."""
 
 import warnings
 
 from ...core.op import composite, op
-from .reduce import axes, count, mean, restore, sum_of_squares
+from .reduce import axes, count, mean, restore
 
 
 def settings(dim, unbiased, correction):
@@ -17,25 +17,24 @@ def settings(dim, unbiased, correction):
     return dim, correction
 
 
-def centred(xp, input, dim):
-    """The elements less their mean over `dim`."""
-    total = xp.add.reduce(input, dim, None, None, True)
-    total /= count(input.shape, dim) or 1
-    return input - total
-
-
-def variance(F, name, input, dim, unbiased, keepdim, correction):
+def degrees_of_freedom(name, input, dim, unbiased, correction):
+    """The dims as NumPy takes them, how many elements are averaged, and how many degrees of freedom they leave."""
     if input.dtype.kind not in "f":
         raise RuntimeError(f"{name} only support floating point dtypes, not {input.dtype}: convert it first, as in "
                            f"x.float().{name}()")
     dim, correction = settings(dim, unbiased, correction)
     dim = axes(input, dim)
-    n = count(input.shape, dim) - correction
-    if n <= 0:
+    n = count(input.shape, dim)
+    if n <= correction:
         warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                      f"factor (input numel divided by output numel).", stacklevel=4)
-    out = sum_of_squares(F.xp, centred(F.xp, input, dim), dim, keepdim)
-    return out / out.dtype.type(max(n, 0))
+                      f"factor (input numel divided by output numel).", stacklevel=5)
+    return dim, n, max(n - correction, 0)
+
+
+def variance(F, name, input, dim, unbiased, keepdim, correction):
+    dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
+    centred = input - F.xp.add.reduce(input, dim, None, None, True) / (n or 1)
+    return F.xp.add.reduce(centred * centred, dim, None, None, keepdim) / freedom
 
 
 def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):

@@ -5,7 +5,6 @@ The VJP of a view is its transpose: the op that puts the gradient back where the
 
 from operator import index
 
-from ...backends.cpu.blocks import column_sums, is_matrix
 from ...core.dtypes import float64
 from ...core.errors import worded
 from ...core.op import method, op
@@ -32,13 +31,9 @@ def ints(sizes):
 def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
     lead = input.ndim - len(shape)
-    if lead and shape and input.shape[lead:] == shape and is_matrix(input):
-        if len(shape) == 1:
-            return column_sums(F.xp, input.reshape(-1, *shape))
-        return column_sums(F.xp, input.reshape(-1, count(shape))).reshape(shape)
     axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
-    whole = None if input.dtype.kind in "fc" else "int64"
-    return F.xp.add.reduce(input, axes, whole, keepdims=True).reshape(shape)
+    dtype = None if input.dtype.kind in "fc" else "int64"
+    return F.xp.add.reduce(input, axes, dtype, keepdims=True).reshape(shape)
 
 
 @op(view=True, namespace=None, input=lambda F, g, input_shape: F.sum_to(g, shape=input_shape),
