@@ -16,7 +16,7 @@ from minitorch.core.registry import FUNCTIONS, OPS
     ("tanh", {"input": "g * (1 - out * out)"}),
     ("exp", {"input": "g * out"}),
     ("sub", {"input": "g", "other": "-g"}),
-    ("sum", {"input": "spread(g, dim, keepdim, input.shape)"}),
+    ("sum", {"input": "expanded(g, dim, keepdim, input.shape)"}),
 ])
 def test_rules_are_read_from_the_table(name, rules):
     assert formula.rules_of(OPS[name]) == rules

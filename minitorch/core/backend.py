@@ -137,7 +137,7 @@ class Backend:
         else:
             found = getattr(self.xp, name)
         if name in OPS and OPS[name].keeps:
-            lean = getattr(self.kernels[name], "lean", None) if name in self.kernels else OPS[name].lean
+            lean = getattr(self.kernels.get(name), "lean", None)
             found = result_only(found) if lean is None else MethodType(lean, self)
         setattr(self, name, found)
         return found

@@ -105,7 +105,6 @@ class Op:
     - `view`: the result shares memory with the first input
     - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that all have one
     - `keeps`: names of intermediates that it returns after its result, for derivative formulas only
-    - `lean`: the forward pass of an op with `keeps` without those, for calls that are not recorded
     - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
 
     The backward pass:
@@ -153,7 +152,6 @@ class Op:
     view: bool = False
     outputs: int | tuple | str = 1
     keeps: tuple = ()
-    lean: Callable | None = None
     overlap: bool = True
 
     joint: Callable | None = None

@@ -148,8 +148,6 @@ def run_forward(op):
     if not op.keeps:
         return [f"y = F.{op.name}({arrays})"]
     full = f"{', '.join(['y', *kept(op)])} = F.full_{op.name}({arrays})"
-    if op.lean is None:
-        return [full]
     return [f"if {needs_grad(op)} and grad_mode.enabled:", f"    {full}", "else:", f"    y = F.{op.name}({arrays})"]
 
 

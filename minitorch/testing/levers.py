@@ -8,11 +8,10 @@ What each does, and what it brings, is in docs/performance.md. `python -m benchm
 
 import contextlib
 
-from ..backends.cpu import blocks, reduce, threads
+from ..backends.cpu import blocks, embedding, reduce, softmax, threads
 from ..backends.cpu.backend import cpu
 from ..core import engine
 from ..core.registry import OPS
-from ..ops.nn import embedding, softmax
 from ..optim import pieces
 
 __all__ = ["LEVERS", "without"]
@@ -37,7 +36,7 @@ LEVERS = {
     "blocks": [(cpu, "block", None)],
     "one thread": [(threads, "_wanted", 1)],
     "rows without buffers": [(blocks, "BUFFERED", (0, 0))],
-    "lean forward passes": [(row, "lean", None) for row in OPS.values() if row.lean is not None],
+    "lean forward passes": [(kernel, "lean", None) for kernel in cpu.kernels.values() if kernel.lean is not None],
     "one shift for a block": [(softmax, "LEVEL", (0, 0))],
     "sums as products": [(reduce, "is_matrix", no_matrix), (softmax, "total", plain_total)],
     "gradients added in place": [(engine, "ALONE", -1)],

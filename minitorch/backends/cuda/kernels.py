@@ -10,7 +10,7 @@ __all__ = ["KERNELS"]
 
 MODULES = ("elementwise", "activation", "reduce", "copy", "matmul", "convolve", "attention", "softmax", "normalise",
            "cross_entropy", "embedding", "scatter", "optim", "random", "cumulative", "pool", "resize",
-           "rope")
+           "rope", "recurrent")
 
 
 def collect():

@@ -1,4 +1,4 @@
-"""The op table, attention: softmax of scaled, masked products of queries and keys, and what is built on it.
+"""Op definitions, attention: softmax of scaled, masked products of queries and keys, and functions built on it.
 
 A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads, L queries, S keys, E features.
 """
@@ -6,10 +6,7 @@ A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads,
 import math
 import warnings
 
-import numpy as np
-
 from ...core import dtypes
-from ...core.arrays import is_half
 from ...core.op import Other, composite, op
 from ...core.op import recorded as R
 from ...core.tensor import wrap
@@ -19,9 +16,9 @@ from ..linalg.products import product_flops
 from ..shapes.join import cat
 from .dropout import noise_for
 from .pad import pad
-from .softmax import exponentials
 
-BOOLS = (np.dtype(bool), dtypes.bool)                      # of arrays and of tensors
+BOOLS = (bool, dtypes.bool)                                # of arrays and of tensors
+HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 # ---- attention weights -------------------------------------------------------------------------------------
@@ -36,10 +33,15 @@ def weights_grads(F, g, needs, query, key, out, scale):
     return by_query, by_key, scores, None
 
 
+def some_keys(d):
+    """A mask (2, 3) with a key for each query."""
+    return d.mask((2, 3)) | [True, False, False]
+
+
 @op(promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
     autocast="lower", flops=product_flops, joint=weights_grads,
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
-                       d.choice([None, np.array([[True, False, True], [True, True, False]])])],
+                       d.choice([None, some_keys(d)])],
                       dict(scale=0.6, causal=d.bool())))
 def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0, causal=False):
     """``softmax(scale * query @ key.T + bias)``: (..., L, E) and (..., S, E) give (..., L, S).
@@ -55,13 +57,8 @@ def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0
         scores = xp.where(mask, scores, scores.dtype.type(-xp.inf))
     if causal:
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
-    if not scores.size:
-        return scores
-    weights, _, top = exponentials(F, scores, -1, divide=True)
-    lost = top == -xp.inf                                  # rows without keys: exp(-inf - -inf)
-    if F.on_host and not lost.any():                       # elsewhere looking would mean waiting
-        return weights
-    return xp.where(lost, scores.dtype.type(0), weights)
+    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
+    return xp.where(lost, scores.dtype.type(0), F.softmax_along(scores, dim=-1))
 
 
 # ---- without keeping the weights ---------------------------------------------------------------------------
@@ -70,7 +67,7 @@ def attention_grads(F, g, needs, query, key, value, mask, out, logs, scale, caus
 
 
 def sample_attention(d):
-    mask = d.choice([None, d.array((2, 3)), np.array([[True, False, True], [True, True, False]])])
+    mask = d.choice([None, d.array((2, 3)), some_keys(d)])
     return [d.array((2, 2, 3)), d.array((2, 3, 3)), d.array((2, 3, 3)), mask], dict(scale=0.6, causal=d.bool())
 
 
@@ -160,7 +157,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
-    if not dropout_p and "attention" in query.backend.kernels and is_half(query.array.dtype) and not (
+    if not dropout_p and "attention" in query.backend.kernels and query.dtype in HALVES and not (
             attn_mask is not None and attn_mask.needs_grad):
         out = attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out

@@ -1,11 +1,11 @@
-"""The op table, connectionist temporal classification.
+"""Op definitions, connectionist temporal classification.
 
 A. Graves et al., "Connectionist Temporal Classification: Labelling Unsegmented Sequence Data with Recurrent Neural
 Networks", 2006. The probability of a label sequence is the sum over all its alignments to T frames, found by a
 recursion over frames on the labels with blanks between them; `alignment_step` is one step of it, in logarithms.
 """
 
-import numpy as np
+from itertools import accumulate
 
 from ...core.op import Other, composite, op
 from ...core.op import recorded as R
@@ -71,77 +71,77 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         raise RuntimeError(f"log_probs must be floating point, got {log_probs.dtype}")
     x = log_probs if batched else log_probs.unsqueeze(1)
     frames, n, classes = x.array.shape
-    times, sizes = lengths(input_lengths, n, "input_lengths"), lengths(target_lengths, n, "target_lengths")
+    backend, xp = x.backend, x.backend.xp
+    times, sizes = lengths(xp, input_lengths, n, "input_lengths"), lengths(xp, target_lengths, n, "target_lengths")
     check_lengths(times, sizes, frames, blank, classes)
-    targets = targets.backend.to_host(targets.array) if isinstance(targets, Tensor) else np.asarray(targets)
-    labels = label_rows(targets, sizes, batched)
+    labels = label_rows(targets.array if isinstance(targets, Tensor) else xp.asarray(targets), sizes, batched)
+    labels = xp.array(labels, "int64").reshape(n, max(sizes, default=0))
     losses = infinite_or_finite(x, -log_likelihood(x, labels, times, sizes, blank), times, zero_infinity)
     if reduction == "none":
         return losses if batched else losses[0]
     if reduction == "sum":
         return losses.sum()
-    return (losses / wrap(np.maximum(sizes, 1).astype(x.array.dtype), x.backend)).mean()
+    return (losses / wrap(xp.array([max(size, 1) for size in sizes], x.array.dtype), backend)).mean()
 
 
-def lengths(given, n, name):
-    """Lengths as an int64 array (N,)."""
-    array = given.backend.to_host(given.array) if isinstance(given, Tensor) else np.asarray(given)
+def lengths(xp, given, n, name):
+    """Lengths as a list of N ints."""
+    array = given.array if isinstance(given, Tensor) else xp.asarray(given)
     if array.dtype.kind not in "iu":
         raise RuntimeError(f"{name} must be integral, got {array.dtype}")
     if array.size != n:
         raise RuntimeError(f"{name} must be of size batch_size: expected {n}, got {list(array.shape)}")
-    return array.reshape(-1).astype(np.int64)
+    return array.reshape(-1).tolist()
 
 
 def check_lengths(times, sizes, frames, blank, classes):
     if not 0 <= blank < classes:
         raise RuntimeError(f"blank must be in label range: 0 to {classes - 1}, got {blank}")
-    if times.size and (times.max() > frames or times.min() < 0):
-        raise RuntimeError(f"Expected input_lengths to have value at least 0 and at most {frames}, got "
-                           f"{times.tolist()}")
-    if sizes.size and sizes.min() < 0:
-        raise RuntimeError(f"Expected target_lengths to have value at least 0, got {sizes.tolist()}")
+    if times and (max(times) > frames or min(times) < 0):
+        raise RuntimeError(f"Expected input_lengths to have value at least 0 and at most {frames}, got {times}")
+    if sizes and min(sizes) < 0:
+        raise RuntimeError(f"Expected target_lengths to have value at least 0, got {sizes}")
 
 
 def label_rows(targets, sizes, batched):
-    """Targets as rows (N, longest), padded with zeros."""
-    longest = int(sizes.max(initial=0))
+    """Targets as lists of one length, padded with zeros."""
+    longest = max(sizes, default=0)
     if targets.ndim == 1 and batched:
-        if len(targets) < sizes.sum():
-            raise RuntimeError(f"Expected {sizes.sum()} targets, the sum of target_lengths, got {len(targets)}")
-        rows = np.zeros((len(sizes), longest), np.int64)
-        ends = np.cumsum(sizes)
-        for row, start, end in zip(rows, ends - sizes, ends):
-            row[:end - start] = targets[start:end]
-        return rows
-    targets = targets.reshape(len(sizes), -1)
-    if targets.shape[1] < longest:
-        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got size "
-                           f"{targets.shape[1]} for targets")
-    return np.where(np.arange(longest) < sizes[:, None], targets[:, :longest], 0)
+        if len(targets) < sum(sizes):
+            raise RuntimeError(f"Expected {sum(sizes)} targets, the sum of target_lengths, got {len(targets)}")
+        labels = targets.tolist()
+        rows = [labels[end - size:end] for size, end in zip(sizes, accumulate(sizes))]
+    else:
+        targets = targets.reshape(len(sizes), -1)
+        if targets.shape[1] < longest:
+            raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got size "
+                               f"{targets.shape[1]} for targets")
+        rows = [row[:size] for row, size in zip(targets.tolist(), sizes)]
+    return [row + [0] * (longest - len(row)) for row in rows]
 
 
 def log_likelihood(x, labels, times, sizes, blank):
     """The log-probability of each row of `labels`, (N,)."""
+    backend, xp = x.backend, x.backend.xp
     n, states = len(labels), 2 * labels.shape[1] + 1
-    path = np.full((n, states), blank)                     # the labels with blanks before, between and after them
+    path = xp.full((n, states), blank)                     # the labels with blanks before, between and after them
     path[:, 1::2] = labels
-    skip = np.zeros(path.shape, bool)                      # a blank between different labels may be left out
+    skip = xp.zeros(path.shape, bool)                      # a blank between different labels may be left out
     skip[:, 3::2] = labels[:, 1:] != labels[:, :-1]
-    rows, backend = np.arange(n)[:, None], x.backend
-    emit = R.clamp(x[:, rows, path], NEVER)              # (T, N, S)
-    start = np.full(path.shape, NEVER, x.array.dtype)
+    rows = xp.arange(n)
+    emit = R.clamp(x[:, wrap(rows[:, None], backend), wrap(path, backend)], NEVER)          # (T, N, S)
+    start = xp.full(path.shape, NEVER, x.array.dtype)
     start[:, :1] = 0                                       # before the first frame, at the first blank
-    alpha, same = wrap(start, backend), np.all(times == len(x.array))
-    skip = wrap(skip, backend)
-    for t, here in enumerate(emit.unbind(0)[:int(times.max(initial=0))]):
+    alpha, skip, rows = wrap(start, backend), wrap(skip, backend), wrap(rows, backend)
+    same, ends = min(times, default=0) == len(x.array), xp.array(times, "int64")[:, None]
+    for t, here in enumerate(emit.unbind(0)[:max(times, default=0)]):
         new = alignment_step(alpha, here, skip)
-        alpha = new if same else R.where(wrap((t < times)[:, None], backend), new, alpha)
-    last = np.arange(n)
-    end = alpha[last, 2 * sizes]
-    if not sizes.any():
+        alpha = new if same else R.where(wrap(t < ends, backend), new, alpha)
+    last = xp.array([2 * size for size in sizes], "int64")
+    end = alpha[rows, wrap(last, backend)]
+    if not any(sizes):
         return end
-    before = R.where(wrap(sizes > 0, backend), alpha[last, np.maximum(2 * sizes - 1, 0)], NEVER)
+    before = R.where(wrap(last > 0, backend), alpha[rows, wrap(xp.maximum(last - 1, 0), backend)], NEVER)
     top = R.maximum(end, before).detach()
     return R.log(R.exp(end - top) + R.exp(before - top)) + top
 
@@ -153,7 +153,8 @@ def infinite_or_finite(x, losses, times, zero_infinity):
     log_softmax's own derivative takes away again. So does this, by adding a zero with that derivative.
     """
     impossible = losses.array > -NEVER / 2
-    frames = np.arange(x.array.shape[0])[:, None, None] < times[:, None]
+    xp = x.backend.xp
+    frames = xp.arange(len(x.array))[:, None, None] < xp.array(times, "int64")[:, None]
     mass = R.where(wrap(frames, x.backend), R.exp(x), 0.0).sum((0, 2))
     losses = losses + (mass - mass.detach())
     if not impossible.any():

@@ -1,6 +1,4 @@
-"""The op table, distances and similarities of vectors, and one-hot vectors: plain functions of other ops."""
-
-import numpy as np
+"""Distances and similarities of vectors, and one-hot vectors: plain functions of other ops."""
 
 from ...core.call import write_out
 from ...core.op import composite, publish
@@ -19,7 +17,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     for x in (x1, x2):
         if not x.is_floating_point():
             raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x.dtype.name}")
-    shape = np.broadcast_shapes(x1.array.shape, x2.array.shape)
+    shape = x1.backend.xp.broadcast_shapes(x1.array.shape, x2.array.shape)
     x1, x2 = (x if x.array.shape == shape else x.expand(shape) for x in (x1, x2))
     return (direction(x1, dim, eps) * direction(x2, dim, eps)).sum(dim)
 
@@ -37,7 +35,7 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values: got {p}")
-    i, j = np.triu_indices(len(input.array), 1)
+    i, j = [wrap(x, input.backend) for x in input.backend.xp.triu_indices(len(input.array), 1)]
     return (input[i] - input[j]).norm(p, -1)
 
 
@@ -64,7 +62,7 @@ def one_hot(tensor, num_classes=-1):
             [1, 0, 0]])
     """
     xp, index = tensor.backend.xp, tensor.array
-    if index.dtype != np.int64:
+    if index.dtype != "int64":
         raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor (int64), got {tensor.dtype}")
     if not index.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor: pass num_classes")
@@ -76,4 +74,4 @@ def one_hot(tensor, num_classes=-1):
         raise RuntimeError(f"num_classes should be positive, got {num_classes}")
     if index.size and index.max() >= num_classes:
         raise RuntimeError(f"Class values must be smaller than num_classes: got {int(index.max())} of {num_classes}")
-    return wrap((index[..., None] == xp.arange(num_classes)).astype(np.int64), tensor.backend)
+    return wrap((index[..., None] == xp.arange(num_classes)).astype("int64"), tensor.backend)

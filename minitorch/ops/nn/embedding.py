@@ -1,10 +1,9 @@
-"""The op table, embeddings: rows of a table looked up by index, singly or in bags."""
-
-import numpy as np
+"""Op definitions, embeddings: rows of a table looked up by index, singly or in bags."""
 
 from ...core.graph import written
 from ...core.op import Other, composite, op
 from ...core.tensor import wrap
+from ..creation.create import zeros
 
 
 @op(promotion=None, namespace=None, node_name="EmbeddingBackward0", shown="embedding",
@@ -61,34 +60,9 @@ def embedding_gather(F, weight, input: Other, *, padding_idx, scale_grad_by_freq
 
 
 def sum_rows(xp, index, rows, n):
-    """(n, D): the sums of the rows of each index.
-
-    The rows are sorted by index, and the indices by how many rows they have. Then the second rows of all indices that
-    have one are added to their first, the third ones, and so on: `add.reduceat` takes three times as long where rows
-    are few to an index, `add.at` ten times. Where they are many, `add.reduceat` is faster.
-    """
+    """(n, D): the sums of the rows of each index."""
     out = xp.zeros((n, rows.shape[1]), rows.dtype)
-    if not len(index):
-        return out
-    order = xp.argsort(index, kind="stable")
-    index = index[order]
-    first = xp.ones(len(index), bool)
-    xp.not_equal(index[1:], index[:-1], out=first[1:])
-    start = xp.flatnonzero(first)
-    if len(index) > 8 * len(start):
-        out[index[start]] = xp.add.reduceat(rows[order], start, axis=0)
-        return out
-    counts = xp.diff(start, append=len(index))
-    by_count = xp.argsort(-counts, kind="stable")
-    start, counts = start[by_count], counts[by_count]
-    sums, k = rows[order[start]], 1
-    while True:
-        more = int(xp.count_nonzero(counts > k))           # those with another row come first
-        if not more:
-            break
-        sums[:more] += rows[order[start[:more] + k]]
-        k += 1
-    out[index[start]] = sums
+    xp.add.at(out, index, rows)
     return out
 
 
@@ -127,10 +101,22 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 # ---- bags --------------------------------------------------------------------------------------------------
 @op(promotion="any", namespace=None, input=lambda F, g, bags: F.take_rows(bags, g, padding_idx=-1,
                                                                        scale_grad_by_freq=False),
-    sample=lambda d: ([d.array((5, 2)), np.sort(d.integers((5,), 0, 2))], dict(n=3)))
+    sample=lambda d: ([d.array((5, 2)), d.integers((5,), 0, 1).cumsum()], dict(n=6)))
 def sum_bags(F, input, bags: Other, *, n):
-    """The sums of the rows of each of `n` bags; `bags` says which one each row is in."""
+    """The sums of the rows of each of `n` bags; `bags` is the bag of each row."""
     return sum_rows(F.xp, bags, input, n)
+
+
+@op(promotion="any", namespace=None,
+    sample=lambda d: ([d.distinct((5, 2)), d.integers((5,), 0, 1).cumsum()], dict(n=6)))
+def argmax_bags(F, input, bags: Other, *, n):
+    """(n, D): the first row of each bag with the largest element of each column, the last row of all if it is empty."""
+    xp, (rows, width) = F.xp, input.shape
+    largest = xp.full((n, width), -xp.inf, input.dtype)
+    xp.maximum.at(largest, bags, input)
+    first = xp.full((n, width), rows - 1.0)                # CuPy has no `minimum.at` of int64
+    xp.minimum.at(first, bags, xp.where(input == largest[bags], xp.arange(float(rows))[:, None], rows - 1.0))
+    return first.astype("int64")
 
 
 @composite(namespace="nn.functional")
@@ -143,17 +129,19 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     count. An empty bag gives zeros. The other arguments are `embedding`'s.
     """
     check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
-    backend = weight.backend
-    index = input.backend.to_host(input.array).reshape(-1)
-    bags, n = bag_numbers(input.array, offsets, include_last_offset)
+    backend, xp = weight.backend, weight.backend.xp
+    index = input.to(weight.device).array
+    offsets = offsets if offsets is None else offsets.to(weight.device).array
+    bags, n = bag_numbers(xp, index, offsets, include_last_offset)
+    index = index.reshape(-1)
     if max_norm is not None:
         renormalise(weight, index, max_norm, norm_type)
     if padding_idx is not None:
         padding_idx %= len(weight.array)
-        kept = np.flatnonzero(index != padding_idx)
+        kept = xp.flatnonzero(index != padding_idx)
         index, bags = index[kept], bags[kept]
         if per_sample_weights is not None:
-            per_sample_weights = per_sample_weights.reshape(-1)[kept]
+            per_sample_weights = per_sample_weights.reshape(-1)[wrap(kept, backend)]
     rows = take_rows(wrap(index, backend), weight, -1, scale_grad_by_freq)
     if mode == "max":
         return max_bags(rows, bags, n)
@@ -161,7 +149,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         rows = rows * per_sample_weights.reshape(-1, 1)
     out = sum_bags(rows, wrap(bags, backend), n)
     if mode == "mean":
-        sizes = np.maximum(np.bincount(bags, minlength=n), 1).astype(weight.array.dtype)
+        sizes = xp.maximum(xp.bincount(bags, minlength=n), 1).astype(weight.array.dtype)
         out = out / wrap(sizes[:, None], backend)
     return out
 
@@ -190,13 +178,12 @@ def check_bag(input, weight, offsets, mode, per_sample_weights, scale_grad_by_fr
                                   f"supported for mode='sum' (got mode='{mode}')")
 
 
-def bag_numbers(index, offsets, include_last_offset):
-    """Which bag each index is in, and the number of bags."""
+def bag_numbers(xp, index, offsets, include_last_offset):
+    """The bag that each index is in, and the number of bags."""
     if index.ndim == 2:
-        return np.repeat(np.arange(len(index)), index.shape[1]), len(index)
-    starts = offsets.backend.to_host(offsets.array)
-    starts = starts[:-1] if include_last_offset else starts
-    if include_last_offset and not offsets.array.size:
+        return xp.repeat(xp.arange(len(index)), index.shape[1]), len(index)
+    starts = offsets[:-1] if include_last_offset else offsets
+    if include_last_offset and not offsets.size:
         raise RuntimeError("include_last_offset: number of offsets should be at least 1")
     if starts.size and starts[0] != 0:
         raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
@@ -204,17 +191,15 @@ def bag_numbers(index, offsets, include_last_offset):
     if starts.size and starts[-1] > len(index):
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(index)} but got offsets[-1] of "
                            f"{int(starts[-1])}")
-    return np.searchsorted(starts, np.arange(len(index)), side="right") - 1, len(starts)
+    return xp.searchsorted(starts, xp.arange(len(index)), side="right") - 1, len(starts)
 
 
 def max_bags(rows, bags, n):
     """The largest element of each column in each bag, zeros for an empty bag; the gradient goes to the first one."""
-    x = rows.backend.to_host(rows.array)
-    used, starts = np.unique(bags, return_index=True)
-    if not len(used):
-        return wrap(np.zeros((n, x.shape[1]), x.dtype), rows.backend)
-    largest = np.maximum.reduceat(x, starts, axis=0)
-    places = np.where(x == np.repeat(largest, np.diff([*starts, len(x)]), axis=0), np.arange(len(x))[:, None], len(x))
-    first = np.minimum(np.minimum.reduceat(places, starts, axis=0), len(x) - 1)
-    chosen = rows[first, np.arange(x.shape[1])]
-    return sum_bags(chosen, wrap(used, rows.backend), n)
+    backend, xp = rows.backend, rows.backend.xp
+    used = wrap(xp.unique(bags), backend)
+    if not used.array.size:
+        return zeros(n, rows.array.shape[1], dtype=rows.dtype, device=rows.device)
+    first = argmax_bags(rows.detach(), wrap(bags, backend), n)
+    chosen = rows[first[used], wrap(xp.arange(rows.array.shape[1]), backend)]
+    return sum_bags(chosen, used, n)

@@ -1,4 +1,4 @@
-"""The op table, steps of transformers that are worth one pass over memory: rotary positions, the norm of a sum.
+"""Op definitions, steps of transformers that are worth one pass over memory: rotary positions, the norm of a sum.
 
 PyTorch has no functions for these: there they are written out, or come from libraries of kernels.
 """
@@ -66,7 +66,7 @@ def rope(F, input, cos, sin, *, interleaved=False):
 
 # ---- a residual sum and its norm ---------------------------------------------------------------------------
 def add_grads(F, g, needs, weight, out, y, r, eps, centred):
-    """The rule of `add_normalise`: that of the norm, plus the gradient that reaches the sum by itself."""
+    """The derivatives of `add_normalise`: those of the norm, plus the gradient that reaches the sum by itself."""
     by_out, by_sum = g
     if by_out is None:
         return by_sum, by_sum, None, None
@@ -76,14 +76,8 @@ def add_grads(F, g, needs, weight, out, y, r, eps, centred):
     return dx, dx, dw, db
 
 
-def add_normalise_lean(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
-    """`add_normalise` without what it keeps."""
-    total = input + residual
-    return F.layer_normalise(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred), total
-
-
 @op(promotion="float", namespace=None, autocast="float32 on cuda", shown="add_layer_norm",
-    outputs=(True, True), keeps=("y", "r"), joint=add_grads, lean=add_normalise_lean,
+    outputs=(True, True), keeps=("y", "r"), joint=add_grads,
     sample=lambda d: ([d.array((2, 3)), d.array((2, 3)), d.choice([None, d.array((3,))]),
                        d.choice([None, d.array((3,))])], dict(eps=0.1, centred=d.bool())))
 def add_normalise(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):

@@ -1,13 +1,11 @@
-"""The op table, losses: how far predictions are from targets.
+"""Op definitions, losses: how far predictions are from targets.
 
 `reduction` is "mean" (the default), "sum" or "none". `size_average` and `reduce` are PyTorch's old spelling of it,
-deprecated there and here. Rows have the reduction built in, so that the most common losses are one node.
+deprecated there and here. Definitions have the reduction built in, so that the most common losses are one node.
 """
 
 import math
 import warnings
-
-import numpy as np
 
 from ...core.call import require_floating
 from ...core.op import Other, composite, op
@@ -53,7 +51,7 @@ def check_sizes(name, input, target):
     a, b = input.array.shape, target.array.shape
     if a == b:
         return
-    both = np.broadcast_shapes(a, b) if fit(a, b) else None
+    both = input.backend.xp.broadcast_shapes(a, b) if fit(a, b) else None
     if both is not None and both not in (a, b):
         raise ValueError(f"{name}: an input of shape {list(a)} and a target of shape {list(b)} would broadcast to "
                          f"{list(both)}, every element of one against every element of the other. Give both one "

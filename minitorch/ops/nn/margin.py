@@ -1,6 +1,4 @@
-"""The op table, losses of margins: zero for what is right by more than the margin. Plain functions of other ops."""
-
-import numpy as np
+"""Losses of margins, zero where a prediction is right by more than the margin: plain functions of other ops."""
 
 from ...core.op import composite
 from ...core.op import recorded as R
@@ -105,16 +103,17 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError(f"weight must be one-dimensional, got {weight.ndim}D")
     x, rows = as_rows("multi_margin_loss", input, target)
     classes = x.array.shape[1]
-    y = target.backend.to_host(target.array).reshape(-1)
+    y = target.to(input.device).array.reshape(-1)
     if len(y) != len(x):
         raise RuntimeError(f"inconsistent target size, expected {len(x)} but got {list(target.shape)}")
     if y.size and not (y.min() >= 0 and y.max() < classes):
         raise RuntimeError(f"target out of range: class indices go from 0 to {classes - 1}")
-    index = np.arange(len(y)), y
-    terms = R.relu(margin - x[index].unsqueeze(1) + x)
+    xp, backend = input.backend.xp, input.backend
+    chosen = wrap(y, backend)
+    terms = R.relu(margin - x[wrap(xp.arange(len(y)), backend), chosen].unsqueeze(1) + x)
     terms = terms if p == 1 else terms * terms
-    terms = terms if weight is None else terms * weight[y].unsqueeze(1)
-    others = wrap(y[:, None] != np.arange(classes), input.backend)
+    terms = terms if weight is None else terms * weight[chosen].unsqueeze(1)
+    others = wrap(y[:, None] != xp.arange(classes), backend)
     losses = R.where(others, terms, 0.0).sum(1) / classes
     return reduce_tensor(losses if rows else losses[0], reduction)
 
@@ -138,15 +137,14 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     x, _ = as_rows("multilabel_margin_loss", input, target)
     if target.array.shape != input.array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    labels, classes = target.backend.to_host(target.array).reshape(x.array.shape), x.array.shape[1]
+    labels, classes = target.to(input.device).array.reshape(x.array.shape), x.array.shape[1]
     if labels.size and not (labels.min() >= -1 and labels.max() < classes):
         raise RuntimeError(f"target out of range: class indices go from 0 to {classes - 1}, and -1 ends a list")
-    listed = np.logical_and.accumulate(labels >= 0, axis=1)              # (N, C): before the first -1
-    labels = np.where(listed, labels, 0)
-    is_target = np.zeros(labels.shape, bool)
-    np.logical_or.at(is_target, (np.arange(len(labels))[:, None], labels), listed)
-    pairs = wrap(listed[:, :, None] & ~is_target[:, None, :], input.backend)
-    chosen = x[np.arange(len(labels))[:, None], labels]
+    xp, backend = input.backend.xp, input.backend
+    listed = xp.cumsum(labels < 0, axis=1) == 0                          # (N, C): before the first -1
+    is_target = ((labels[:, :, None] == xp.arange(classes)) & listed[:, :, None]).any(1)
+    pairs = wrap(listed[:, :, None] & ~is_target[:, None, :], backend)
+    chosen = x[wrap(xp.arange(len(labels))[:, None], backend), wrap(labels * listed, backend)]
     terms = R.relu(1 - chosen.unsqueeze(2) + x.unsqueeze(1))             # (N, targets, classes)
     losses = R.where(pairs, terms, 0.0).sum((1, 2)) / classes
     return reduce_tensor(losses if input.ndim == 2 else losses[0], reduction)

@@ -1,30 +1,16 @@
-"""The op table, normalisation: mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
+"""Op definitions, normalisation: mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
 
 layer_norm and rms_norm standardise each row, batch_norm each channel of a batch, group_norm groups of channels and
-instance_norm each channel of each sample. See `standardise` for the mathematics and the kernels.
+instance_norm each channel of each sample. See `standardise` for the mathematics.
 """
 
-from ...backends.cpu.blocks import ones
 from ...core.dtypes import finfo
 from ...core.graph import written
 from ...core.op import Other, composite, op, publish
 from ...core.tensor import wrap
 from ..shapes.shape import count
-from .channels import normalise, normalise_backward
 from .pad import pad
-from .standardise import (
-    batch_dims,
-    dots,
-    fold,
-    folding,
-    kept_shape,
-    project,
-    project_channels,
-    room,
-    standardise_curvature,
-    standardise_folded,
-    standardised,
-)
+from .standardise import batch_dims, moments, projected, standardise_curvature, standardised
 
 
 # ---- scaled and shifted ------------------------------------------------------------------------------------
@@ -41,7 +27,7 @@ def broad(F, x, ndim, dims):
 
 
 def affine_grads(F, g, needs, input, weight, y, r, dims, eps, centred):
-    """The rule of both norms below: gradients of input, weight and bias."""
+    """The derivatives of both norms below: gradients of input, weight and bias."""
     how = dict(dims=dims, eps=eps, centred=centred)
     g = g[0] if g.__class__ in (tuple, list) else g
     if not needs[1] and not needs[2] and not by_channel(g.ndim, dims):
@@ -52,7 +38,7 @@ def affine_grads(F, g, needs, input, weight, y, r, dims, eps, centred):
 
 
 def affine_curvature(F, g, needs, grad, input, weight, dims, eps, centred):
-    """The rule of `affine_backward`: with ``dx = J(w grad)``, ``dw = sum(y grad)``, ``db = sum(grad)``."""
+    """The derivatives of `affine_backward`: with ``dx = J(w grad)``, ``dw = sum(y grad)``, ``db = sum(grad)``."""
     how = dict(dims=dims, eps=eps, centred=centred)
     a, b, c = g
     w = 1.0 if weight is None else broad(F, weight, grad.ndim, dims)
@@ -76,7 +62,7 @@ def total(x, y):
 
 
 def over_samples(F, x, dims):
-    """The sum that a weight's gradient is: over all but `dims`, or over all but the channels."""
+    """Reduce a full gradient to the weight's shape: sum over all but `dims`, or over all but the channels."""
     last = tuple(range(x.ndim - len(dims), x.ndim))
     return F.sum(x, dim=tuple(range(last[0])) if dims == last else dims) if dims != last or last[0] else x
 
@@ -94,43 +80,22 @@ def affine_sample(d, backward=False):
     sample=lambda d: affine_sample(d, backward=True))
 def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
     """The gradients of input, weight and bias of ``standardise(input) * weight + bias``."""
-    if y is None or r is None:
-        y, r = standardised(F, input, dims, eps, centred)
-    order, sizes = folding(input, dims)
-    out, dx = room(F, input, order, sizes)
-    g, r = fold(grad, order, sizes), r.reshape(-1)
-    if y.ndim < input.ndim:                                # the mean of each channel, from `batch_normalise`
-        return out, *normalise_backward(F, dx, g, fold(input, order, sizes), weight, y, r)
-    y = fold(y, order, sizes)
-    if by_channel(grad.ndim, dims):
-        return out, *project_channels(F, dx, g, y, r if weight is None else r * weight, centred)
-    project(F, dx, g, y, r, centred, weight if weight is None else weight.reshape(-1))
-    shape = [grad.shape[d] for d in dims]
-    dw, db = F.xp.einsum("bd,bd->d", g[0], y[0]), F.xp.dot(ones(F.xp, sizes[1], g.dtype), g[0])
-    return out, dw.reshape(shape), db.reshape(shape)
+    y, r = standardised(F, input, dims, eps, centred)
+    scaled = grad if weight is None else grad * broad(F, weight, grad.ndim, dims)
+    dx = projected(scaled, y, r, dims, centred)
+    return dx, over_samples(F, grad * y, dims), over_samples(F, grad, dims)
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
-def layer_normalise_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
-    """`layer_normalise` without what it keeps: everything happens in the result's memory."""
-    order, sizes = folding(input, dims)
-    out, z = room(F, input, order, sizes)
-    weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
-    standardise_folded(F, z, input.reshape(sizes), eps, centred, None if weight is bias is None else z, weight, bias)
-    return out
-
-
 @op(promotion="floating", namespace=None, node_name="NativeLayerNormBackward0",
-    autocast="float32 on cuda", shown="layer_norm", keeps=("y", "r"), joint=affine_grads, lean=layer_normalise_lean,
+    autocast="float32 on cuda", shown="layer_norm", keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
 def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     """``standardise(input) * weight + bias`` over the last dimensions."""
-    order, sizes = folding(input, dims)
-    (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
-    weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
-    r, _, _ = standardise_folded(F, y, input.reshape(sizes), eps, centred, z, weight, bias)
-    return out, kept, r.reshape(kept_shape(input.shape, dims))
+    y, r = standardised(F, input, dims, eps, centred)
+    out = y * (1 if weight is None else weight)
+    return out if bias is None else out + bias, y, r
 
 
 @composite(namespace="nn.functional")
@@ -180,16 +145,15 @@ def last_dims(input, normalized_shape, *parameters):
 def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
 
-    It keeps the mean (C,) in place of y, from which `affine_backward` finds y again.
+    It keeps the mean (C,) in place of y, from which y can be computed again.
     """
-    order, sizes = folding(input, dims)
-    (out, z), x = room(F, input, order, sizes), fold(input, order, sizes)
-    mean, var, r = normalise(F, z, x, weight, bias, eps)
-    return (out, mean, var), mean, r
+    mean, var = [x.reshape(-1) for x in moments(input, dims)]
+    r = 1 / F.xp.sqrt(var + eps)
+    return (F.fixed_normalise(input, weight, bias, mean, r), mean, var), mean, r
 
 
 def fixed_grads(F, g, needs, input, weight, mean, r):
-    """The rule of `fixed_normalise`."""
+    """The derivatives of `fixed_normalise`."""
     dims = batch_dims(g.ndim)
     r = broad(F, r, g.ndim, dims)
     dx = dw = db = None
@@ -274,7 +238,7 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
 
 # ---- by groups and by instances ----------------------------------------------------------------------------
 def group_grads(F, g, needs, input, weight, y, r, groups, eps):
-    """The rule of `group_normalise`: rows of groups are standardised, channels are scaled."""
+    """The derivatives of `group_normalise`: rows of groups are standardised, channels are scaled."""
     dims, rows = batch_dims(g.ndim), (g.shape[0], groups, -1)
     dx = dw = db = None
     if needs[0]:
@@ -295,13 +259,9 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
 def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     """Each group of channels standardised, then each channel times its weight plus its bias."""
-    x = input.reshape(input.shape[0], groups, -1)
-    y, r = standardised(F, x, (2,), eps, True)
-    out, dims = y.reshape(input.shape), batch_dims(input.ndim)
-    out = out * (1 if weight is None else broad(F, weight, input.ndim, dims))
-    if bias is not None:
-        out += broad(F, bias, input.ndim, dims)
-    return out, y, r
+    y, r = standardised(F, input.reshape(input.shape[0], groups, -1), (2,), eps, True)
+    out = y.reshape(input.shape) * (1 if weight is None else broad(F, weight, input.ndim, batch_dims(input.ndim)))
+    return out if bias is None else out + broad(F, bias, input.ndim, batch_dims(input.ndim)), y, r
 
 
 @op(promotion="same", namespace=None, sample=lambda d: ([d.array((2, 3, 2)), d.array((2, 3, 2))], {}),
@@ -309,8 +269,7 @@ def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     b=lambda F, g, a: broad(F, g, a.ndim, batch_dims(a.ndim)) * a)
 def dot_channels(F, a, b):
     """``sum(a * b)`` over all but the channels: (N, C, *) twice to (C,)."""
-    order, sizes = folding(a, batch_dims(a.ndim))
-    return dots(F.xp, fold(a, order, sizes), fold(b, order, sizes))
+    return (a * b).sum(batch_dims(a.ndim))
 
 
 def scale_channels(x, weight, bias):
@@ -357,10 +316,9 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None or running_var is not None:
-        x = input.array.reshape(1, shape[0] * shape[1], n)
-        _, mean, var = standardise_folded(input.backend, input.backend.xp.empty_like(x), x, eps, True)
-        update_running(running_mean, mean.reshape(shape[:2]).mean(0), momentum, "instance_norm")
-        update_running(running_var, var.reshape(shape[:2]).mean(0) * (n / (n - 1)), momentum, "instance_norm")
+        mean, var = [x.mean(0) for x in input.backend.row_moments(input.array.reshape(*shape[:2], n))]
+        update_running(running_mean, mean, momentum, "instance_norm")
+        update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
     if not input.array.size:
         return scale_channels(input.clone(), weight, bias)
     return group_normalise(input, weight, bias, shape[1], eps)

@@ -1,19 +1,15 @@
-"""The op table, recurrent layers: an LSTM, a GRU or a plain RNN over a whole sequence as one row.
+"""Op definitions, recurrent layers: an LSTM, a GRU or a plain RNN over a whole sequence as one op.
 
-Step by step in Python, such a layer is a dozen small ops a step, forward and backward. Here the products with the
-inputs of all steps are one matrix product, and so are the gradients of the weights; a step is the product with the
-state and a few passes over its gates, in place. Gates are the first dimension, (G, T, B, H), so that each gate of a
-step is one piece of memory, and the weights are (G, H, I) and (G, H, H): a product with all gates of a step is G small
-matrix products, faster here than a wide one.
-
-A backward pass that is itself recorded takes the steps one by one (`step_by_step`), so second derivatives need no rule.
+The reference takes the steps one by one (`step_by_step`), and its gradients are those of that loop; so does a backward
+pass that is itself recorded, so second derivatives need no rule. Kernels take all steps at once.
 
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
 
-from ...backends.cpu.blocks import ones
+from ...core.grad_mode import enable_grad, no_grad
 from ...core.op import Other, op, recorded
 from ...core.registry import late
+from ...core.tensor import wrap
 from ..linalg.linear import linear
 from ..shapes.join import stack
 
@@ -63,145 +59,10 @@ def step_by_step(input, h, w_ih, w_hh, b_ih, b_hh, c, mode, reverse):
     return (stack(outputs), *state[1:])
 
 
-# ---- all steps on raw arrays --------------------------------------------------------------------------------
-# `gates` (G, T, B, H) come from the input and are turned into what the nonlinearities make of them; `h` and `c` are
-# (T + 1, B, H), the first of which is given; `extra` (T, B, H) is what else the backward pass wants to know.
-def sigmoid_(xp, x):
-    """``1 / (1 + exp(-x))`` in place; far below zero exp overflows, and the result is 0 as it should be."""
-    xp.negative(x, out=x)
-    xp.exp(x, out=x)
-    x += 1
-    xp.reciprocal(x, out=x)
-
-
-def lstm_forward(xp, gates, w, h, c, extra):
-    """``c' = f c + i g``, ``h' = o tanh(c')``; `extra` is ``tanh(c')``."""
-    part, product = xp.empty_like(gates[:, 0]), xp.empty_like(h[0])
-    for a, h0, h1, c0, c1, tanh_c in zip(gates.swapaxes(0, 1), h[:-1], h[1:], c[:-1], c[1:], extra):
-        i, f, g, o = a
-        a += xp.matmul(h0, w, out=part)
-        sigmoid_(xp, a[:2])
-        xp.tanh(g, out=g)
-        sigmoid_(xp, o)
-        xp.multiply(f, c0, out=c1)
-        c1 += xp.multiply(i, g, out=product)
-        xp.tanh(c1, out=tanh_c)
-        xp.multiply(o, tanh_c, out=h1)
-
-
-def lstm_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
-    """Fill `dgates` with the gradients of the gates before their nonlinearities; those of h and c at the start."""
-    slope, product, dh = xp.empty_like(gates[:, 0]), xp.empty_like(dc), xp.zeros_like(dc)
-    for a, d, c0, tanh_c, g in zip(*map(backwards, (gates, dgates)), c[-2::-1], extra[::-1], dy[::-1]):
-        i, f, new, o = a
-        di, df, dnew, do = d
-        dh += g
-        xp.multiply(dh, tanh_c, out=do)
-        dh *= o
-        dc += xp.multiply(dh, one_minus_square(xp, tanh_c, product), out=product)
-        xp.multiply(dc, new, out=di)
-        xp.multiply(dc, c0, out=df)
-        xp.multiply(dc, i, out=dnew)
-        d *= slopes(xp, a, 2, slope)
-        dc *= f
-        xp.add.reduce(xp.matmul(d, w, out=slope), 0, out=dh)
-    return dh, dc
-
-
-def gru_forward(xp, gates, w, h, c, extra):
-    """``n = tanh(gates + r (W h + b))``, ``h' = n + z (h - n)``; `extra` is ``W h + b``, and begins as b."""
-    part = xp.empty_like(gates[:, 0])
-    for a, h0, h1, state in zip(gates.swapaxes(0, 1), h[:-1], h[1:], extra):
-        r, z, n = a
-        xp.matmul(h0, w, out=part)
-        both = a[:2]
-        both += part[:2]
-        sigmoid_(xp, both)
-        state += part[2]
-        n += xp.multiply(r, state, out=part[2])
-        xp.tanh(n, out=n)
-        xp.subtract(h0, n, out=h1)
-        h1 *= z
-        h1 += n
-
-
-def gru_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
-    """As for the LSTM; `dpart` are the gradients of ``W h + b``, in which that of n is multiplied by r."""
-    slope, dh = xp.empty_like(gates[:, 0]), xp.zeros_like(dc)
-    for a, d, p, h0, state, g in zip(*map(backwards, (gates, dgates, dpart)), h[-2::-1], extra[::-1], dy[::-1]):
-        r, z, n = a
-        dr, dz, dn = d
-        dh += g
-        xp.multiply(xp.subtract(h0, n, out=dz), dh, out=dz)
-        xp.multiply(xp.subtract(1, z, out=dn), dh, out=dn)
-        dh *= z
-        slopes(xp, a, 2, slope)
-        d[1:] *= slope[1:]
-        xp.multiply(xp.multiply(dn, state, out=dr), slope[0], out=dr)
-        p[:2] = d[:2]
-        xp.multiply(dn, r, out=p[2])
-        dh += xp.add.reduce(xp.matmul(p, w, out=slope), 0)
-    return dh, None
-
-
-def tanh_forward(xp, gates, w, h, c, extra):
-    for a, h0, h1 in zip(gates[0], h[:-1], h[1:]):
-        a += xp.matmul(h0, w[0])
-        xp.tanh(a, out=h1)
-
-
-def relu_forward(xp, gates, w, h, c, extra):
-    zero = xp.zeros_like(h[0])                             # much faster than a number
-    for a, h0, h1 in zip(gates[0], h[:-1], h[1:]):
-        a += xp.matmul(h0, w[0])
-        xp.maximum(a, zero, out=h1)
-
-
-def tanh_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
-    return plain_backward(xp, dy, dc, w, dgates[0], lambda after, out: one_minus_square(xp, after, out), h)
-
-
-def relu_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
-    return plain_backward(xp, dy, dc, w, dgates[0], lambda after, out: after > 0, h)
-
-
-def plain_backward(xp, dy, dh, w, dgate, slope, h):
-    """Of a plain RNN, `slope` being that of its nonlinearity by its value; `dh` is zeros."""
-    out = xp.empty_like(dh)
-    for d, h1, g in zip(dgate[::-1], h[:0:-1], dy[::-1]):
-        dh += g
-        xp.multiply(dh, slope(h1, out), out=d)
-        xp.matmul(d, w[0], out=dh)
-    return dh, None
-
-
-def backwards(gates):
-    """(G, T, B, H) by step, the last one first."""
-    return gates.swapaxes(0, 1)[::-1]
-
-
-def one_minus_square(xp, y, out):
-    """The slope of tanh, by its value."""
-    xp.multiply(y, y, out=out)
-    return xp.subtract(1, out, out=out)
-
-
-def slopes(xp, a, tanh, out):
-    """The slopes of gates by their values: ``a (1 - a)``, but ``1 - a^2`` for the gate `tanh`."""
-    xp.subtract(1, a, out=out)
-    out *= a
-    one_minus_square(xp, a[tanh], out[tanh])
-    return out
-
-
-FORWARD = {"LSTM": lstm_forward, "GRU": gru_forward, "RNN_TANH": tanh_forward, "RNN_RELU": relu_forward}
-BACKWARD = {"LSTM": lstm_backward, "GRU": gru_backward, "RNN_TANH": tanh_backward, "RNN_RELU": relu_backward}
-
-
-# ---- the rows ------------------------------------------------------------------------------------------------
+# ---- definitions --------------------------------------------------------------------------------------------
 def recurrent_grads(F, g, needs, input, hidden, w_ih, w_hh, b_ih, b_hh, cell, gates, h, c, extra, mode,
                     reverse):
-    """The rule of `recurrent`."""
+    """The derivatives of `recurrent`."""
     grad, grad_cell = g if mode == "LSTM" else (*g, None)
     found = F.recurrent_backward(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell, gates, h, c, extra,
                                  mode=mode, reverse=reverse, needs=needs)
@@ -238,94 +99,28 @@ def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
     `input` (T, B, I), `hidden` and `cell` (B, H), `w_ih` (G H, I), `w_hh` (G H, H), biases (G H). `mode` is "LSTM",
     "GRU", "RNN_TANH" or "RNN_RELU"; `reverse` goes through time backwards.
     """
-    xp, (steps, batch, size), n = F.xp, input.shape, hidden.shape[1]
-    gates = xp.matmul(forwards(input, reverse).reshape(-1, size), by_gate(xp, w_ih, n, turned=True))
-    gates = gates.reshape(-1, steps, batch, n)
-    h = xp.empty((steps + 1, batch, n), gates.dtype)
-    h[0] = hidden
-    c = xp.empty_like(h) if mode == "LSTM" else None
-    if mode == "LSTM":
-        c[0] = cell
-    extra = xp.zeros_like(h[1:]) if mode in ("LSTM", "GRU") else None
-    if b_ih is not None or b_hh is not None:
-        add_biases(xp, mode, gates, extra, b_ih, b_hh)
-    FORWARD[mode](xp, gates, by_gate(xp, w_hh, n, turned=True), h, c, extra)
-    y = xp.array(forwards(h[1:], reverse))
-    return ((y, xp.array(c[steps])) if mode == "LSTM" else (y,)), gates, h, c, extra
+    inputs = [x if x is None else wrap(x, F) for x in (input, hidden, w_ih, w_hh, b_ih, b_hh, cell)]
+    with no_grad():
+        outputs = tuple([x.array for x in step_by_step(*inputs, mode, reverse)])
+    return outputs, None, None, None, None
 
 
 @op(promotion=None, namespace=None, outputs="list", sample=sample_backward)
 def recurrent_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates: Other = None, h: Other = None, c: Other = None, extra: Other = None, *, mode="LSTM",
                        reverse=False, needs=()):
-    """The gradients of `recurrent`'s inputs from those of its outputs; what it kept is found again if not given."""
-    if gates is None:
-        _, gates, h, c, extra = F.full_recurrent(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, mode=mode,
-                                                 reverse=reverse)
-    xp, size, n = F.xp, input.shape[2], hidden.shape[1]
-    dy = xp.zeros_like(h[1:]) if grad is None else forwards(grad, reverse)
-    dc = xp.zeros_like(h[0]) if grad_cell is None else xp.array(grad_cell)
-    dgates = xp.empty(gates.shape, gates.dtype)
-    dpart = xp.empty(gates.shape, gates.dtype) if mode == "GRU" else dgates
-    dh, dc = BACKWARD[mode](xp, dy, dc, by_gate(xp, w_hh, n), dgates, dpart, gates, h, c, extra)
-    rows = dgates.reshape(len(gates), -1, n)
-    part = rows if dpart is dgates else dpart.reshape(rows.shape)
-    dx = dw = db_ih = db_hh = None
-    if needs[0]:
-        dx = xp.empty(input.shape, gates.dtype)
-        add_products(xp, dx.reshape(-1, size), rows, by_gate(xp, w_ih, n))
-        dx = forwards(dx, reverse)
-    if needs[2]:
-        dw = product_by_gate(xp, w_ih, rows, forwards(input, reverse))
-    dw_hh = product_by_gate(xp, w_hh, part, h[:-1])
-    db_hh = xp.matmul(ones(xp, rows.shape[1], rows.dtype), part).reshape(-1)
-    db_ih = db_hh if part is rows else xp.matmul(ones(xp, rows.shape[1], rows.dtype), rows).reshape(-1)
-    found = dx, dh, dw, dw_hh, db_ih, db_hh
-    return (*found, dc) if mode == "LSTM" else found
-
-
-def add_biases(xp, mode, gates, extra, b_ih, b_hh):
-    """Add both biases to the gates; but a GRU scales the part of n that comes from the state, with its bias."""
-    n = gates.shape[-1]
-    total = xp.zeros(len(gates) * n, gates.dtype)
-    if b_ih is not None:
-        total += b_ih
-    if b_hh is not None:
-        with_state = 2 * n if mode == "GRU" else len(total)
-        total[:with_state] += b_hh[:with_state]
-        if mode == "GRU":
-            extra += b_hh[2 * n:]
-    gates += total.reshape(-1, 1, 1, n)
-
-
-def forwards(x, reverse):
-    """`x` in the order of the steps."""
-    return x[::-1] if reverse else x
-
-
-def by_gate(xp, w, n, turned=False):
-    """A weight (G H, I) as (G, H, I), or `turned` (G, I, H), in one piece of memory."""
-    w = w.reshape(-1, n, w.shape[1])
-    return xp.ascontiguousarray(w.swapaxes(1, 2) if turned else w)
-
-
-def add_products(xp, out, rows, matrices):
-    """Fill `out` with the sum of products gate by gate: (G, N, H) and (G, H, I) to (N, I)."""
-    xp.matmul(rows[0], matrices[0], out=out)
-    for x, matrix in zip(rows[1:], matrices[1:]):
-        out += xp.matmul(x, matrix)
-
-
-def product_by_gate(xp, w, rows, x):
-    """The gradient of a weight (G H, I) by rows (G, N, H) and what it was multiplied with, (T, B, I)."""
-    out = xp.empty(w.shape, w.dtype)
-    xp.matmul(rows.swapaxes(1, 2), x.reshape(-1, x.shape[-1]), out=out.reshape(len(rows), -1, w.shape[1]))
-    return out
+    """The gradients of `recurrent`'s inputs from those of its outputs; kernels take what the forward pass kept."""
+    arrays = input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell
+    tensors = [x if x is None else wrap(x, F).requires_grad_(need) for x, need in zip(arrays, (*needs, False, False))]
+    with enable_grad():
+        found = recorded_backward(*tensors, mode=mode, reverse=reverse, needs=needs)
+    return tuple([x if x is None else x.array for x in found])
 
 
 def recorded_backward(*inputs, mode, reverse, needs):
     """`recurrent_backward` on tensors, as the gradient of a plain loop, so that it can be differentiated again."""
     *inputs, grad, grad_cell = inputs[:9]
+    needs = [need and x is not None for x, need in zip(inputs, needs)]
     again = [x.view_as(x) if need else x for x, need in zip(inputs, needs)]     # places of their own in the graph
     outputs = zip(step_by_step(*again, mode, reverse), (grad, grad_cell))
     outputs, grads = zip(*[(y, g) for y, g in outputs if g is not None])

@@ -1,50 +1,14 @@
-"""The op table, mean 0 and variance 1 over some dimensions: what all normalisations rest on.
+"""Op definitions, mean 0 and variance 1 over some dimensions: what all normalisations rest on.
 
 `standardise` is ``y = (x - mean) r`` with ``r = 1 / sqrt(var + eps)``, over n elements. Its Jacobian
 is symmetric, ``J a = r (a - mean(a) - y mean(a y))``. Not `centred` (as in RMSNorm), the mean is left out of both.
-
-The kernels see every array as (A, B, D), whose sums over A and D are wanted: rows (1, B, D) for layer_norm, images
-(N, C, H W) or, if memory is channels-last, (N H W, C, 1) for batch_norm. Sums are products with ones, by BLAS:
-NumPy's own are several times slower.
 """
 
-from ...backends.cpu.blocks import in_row_blocks, ones
 from ...core.op import Other, op
 from ..shapes.shape import count
 
 
-# ---- arrays as (A, B, D) -----------------------------------------------------------------------------------
-def folding(x, dims):
-    """The order of dimensions, and the sizes (A, B, D), in which to see `x`."""
-    n, shape = x.ndim, x.shape
-    order = tuple(range(n))
-    if dims == order[n - len(dims):]:
-        return order, (1, count(shape[:n - len(dims)]), count_over(shape, dims))
-    if dims == batch_dims(n):
-        last = (0, *range(2, n), 1)
-        if n == 2 or (not x.flags.c_contiguous and x.transpose(last).flags.c_contiguous):
-            return last, (count_over(shape, dims), shape[1], 1)
-        return order, (shape[0], shape[1], count(shape[2:]))
-    rest = tuple([d for d in order if d not in dims])
-    return rest + dims, (1, count_over(shape, rest), count_over(shape, dims))
-
-
-def fold(x, order, sizes):
-    return x.transpose(order).reshape(sizes)
-
-
-def room(F, like, order, sizes):
-    """An array of the shape of `like` for a result, and the same memory folded."""
-    if order == tuple(range(like.ndim)):
-        out = F.xp.empty(like.shape, like.dtype)
-        return out, out.reshape(sizes)
-    if like.transpose(order).flags.c_contiguous:           # channels-last
-        out = F.xp.empty_like(like)
-        return out, fold(out, order, sizes)
-    folded = F.xp.empty([like.shape[d] for d in order], like.dtype)
-    return folded.transpose(sorted(range(len(order)), key=order.__getitem__)), folded.reshape(sizes)
-
-
+# ---- dimensions --------------------------------------------------------------------------------------------
 def kept_shape(shape, dims):
     """`shape` with size 1 in place of `dims`."""
     return [1 if d in dims else n for d, n in enumerate(shape)]
@@ -59,129 +23,32 @@ def batch_dims(ndim):
     return (0, *range(2, ndim))
 
 
-def sums(xp, x):
-    """Sums over A and D: (A, B, D) to (B,)."""
-    a, b, d = x.shape
-    rows = xp.dot(x.reshape(a * b, d), ones(xp, d, x.dtype)) if d > 1 else x
-    rows = rows.reshape(a, b)
-    return rows[0] if a == 1 else xp.dot(ones(xp, a, x.dtype), rows)
+# ---- plain array code --------------------------------------------------------------------------------------
+def mean_over(x, dims):
+    """The mean over `dims`, kept as size 1."""
+    return x.sum(dims, keepdims=True) / count_over(x.shape, dims)
 
 
-def dots(xp, x, y):
-    """Sums of products over A and D: (A, B, D) to (B,)."""
-    if x.shape[2] == 1:
-        return xp.einsum("ab,ab->b", x[:, :, 0], y[:, :, 0])
-    rows = xp.vecdot(x, y)
-    return rows[0] if len(rows) == 1 else xp.add.reduce(rows, 0)
-
-
-def blocks(F, n, size):
-    """Slices of `n` things of `size` elements each that keep a block in the cache."""
-    step = n if F.block is None else max(1, F.block // max(size, 1))
-    return [slice(i, i + step) for i in range(0, n, step)] or [slice(0, 0)]
-
-
-# ---- the kernels -------------------------------------------------------------------------------------------
-def standardise_folded(F, y, x, eps, centred, z=None, weight=None, bias=None, by_channel=False):
-    """Fill the folded array `y`; r, the mean (0 if not `centred`) and the variance of shape (B,).
-
-    Also ``z = y * weight + bias``, if it is given, with weights (D,) for rows, or (B, 1) `by_channel`.
-    """
-    xp, (a, b, d) = F.xp, x.shape
-    if a == 1 and not by_channel:
-        return standardise_rows(F, y[0], x[0], eps, centred, z if z is None else z[0], weight, bias)
-    mean, var = sums(xp, x) / (a * d), xp.zeros(b, x.dtype)
-    for part in blocks(F, a, b * d):
-        centre = xp.subtract(x[part], mean[:, None], out=y[part]) if centred else x[part]
-        var += dots(xp, centre, centre)
-    var /= a * d
-    r = 1 / xp.sqrt(var + eps)
-    for part in blocks(F, a, b * d):
-        xp.multiply(y[part] if centred else x[part], r[:, None], out=y[part])
-        scale_and_shift(xp, z if z is None else z[part], y[part], weight, bias)
-    return r, mean, var
-
-
-def standardise_rows(F, y, x, eps, centred, z, weight, bias):
-    """The same for the rows of matrices (B, D)."""
-    xp, (n, d) = F.xp, x.shape
-    r, mean, var = xp.empty(n, x.dtype), xp.zeros(n, x.dtype), xp.empty(n, x.dtype)
-    share = ones(xp, d, x.dtype) / d
-
-    def block(part):
-        xb, yb, rb = x[part], y[part], r[part]
-        if centred:
-            mean[part] = m = xp.dot(xb, share)
-            xb = xp.subtract(xb, m[:, None], out=yb)
-        v = xp.divide(xp.vecdot(xb, xb), d, out=var[part])
-        xp.add(v, eps, out=rb)
-        xp.sqrt(rb, out=rb)
-        xp.reciprocal(rb, out=rb)
-        xp.multiply(xb, rb[:, None], out=yb)
-        scale_and_shift(xp, z if z is None else z[part], yb, weight, bias)
-    in_row_blocks(F, n, d, block)
-    return r, mean, var
-
-
-def scale_and_shift(xp, z, y, weight, bias):
-    if z is not None:
-        xp.multiply(y, 1 if weight is None else weight, out=z)
-        if bias is not None:
-            z += bias
-
-
-def project(F, out, g, y, r, centred, weight=None):
-    """``out = r (g - mean(g) - y mean(g y))`` on folded arrays, g being multiplied by `weight` (D,) first."""
-    if len(y) > 1:
-        project_channels(F, out, g, y, r, centred)
-    else:
-        project_rows(F, out[0], g[0], y[0], r, centred, weight)
-
-
-def project_rows(F, out, g, y, r, centred, weight):
-    """The same for the rows of matrices (B, D)."""
-    xp, (n, d) = F.xp, y.shape
-    share = ones(xp, d, y.dtype) / d
-
-    def block(part):
-        yb, ob = y[part], out[part]
-        scaled = g[part] if weight is None else g[part] * weight
-        dot = xp.vecdot(scaled, yb)
-        dot /= d
-        xp.multiply(yb, dot[:, None], out=ob)
-        xp.subtract(scaled, ob, out=ob)
-        if centred:
-            ob -= xp.dot(scaled, share)[:, None]
-        ob *= r[part][:, None]
-    in_row_blocks(F, n, d, block)
-
-
-def project_channels(F, out, g, y, r, centred):
-    """The same for several samples; the sums of ``g y`` and of g, which are the gradients of channels' weights."""
-    xp, (a, b, d) = F.xp, y.shape
-    dw, db = dots(xp, g, y), sums(xp, g)
-    for part in blocks(F, a, b * d):
-        project_part(xp, out[part], g[part], y[part], r, dw / (a * d), db / (a * d) if centred else None)
-    return dw, db
-
-
-def project_part(xp, out, g, y, r, dot, mean):
-    xp.multiply(y, -dot[:, None], out=out)
-    out += g
-    if mean is not None:
-        out -= mean[:, None]
-    out *= r[:, None]
+def moments(x, dims):
+    """Mean and (biased) variance over `dims`, kept as size 1."""
+    mean = mean_over(x, dims)
+    return mean, mean_over((x - mean) ** 2, dims)
 
 
 def standardised(F, input, dims, eps, centred):
     """y in the shape of `input` and r, kept as size 1."""
-    order, sizes = folding(input, dims)
-    out, y = room(F, input, order, sizes)
-    r, _, _ = standardise_folded(F, y, fold(input, order, sizes), eps, centred)
-    return out, r.reshape(kept_shape(input.shape, dims))
+    centre = input - mean_over(input, dims) if centred else input
+    r = 1 / F.xp.sqrt(mean_over(centre * centre, dims) + eps)
+    return centre * r, r
 
 
-# ---- the rows ----------------------------------------------------------------------------------------------
+def projected(grad, y, r, dims, centred):
+    """``J grad``."""
+    slope = grad - y * mean_over(grad * y, dims)
+    return r * (slope - mean_over(grad, dims) if centred else slope)
+
+
+# ---- definitions -------------------------------------------------------------------------------------------
 def norm_sample(d, n):
     dims = d.choice([(1,), (0, 2), (1, 2), (0,)])
     return [d.array((2, 3, 2)) for _ in range(n)], dict(dims=dims, eps=0.1, centred=d.bool())
@@ -201,14 +68,9 @@ def standardise(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0,
     input=lambda F, g, grad, input, dims, eps, centred: standardise_curvature(
         F, g, grad, input, dict(dims=dims, eps=eps, centred=centred)))
 def standardise_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
-    """``J grad``; `y` and `r` of the forward pass are computed again if they are not given."""
-    if y is None or r is None:
-        y, r = standardised(F, input, dims, eps, centred)
-    order, sizes = folding(y, dims)
-    out, dx = room(F, y, order, sizes)
-    g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
-    project(F, dx, g, y, r, centred)
-    return out
+    """``J grad``; a kernel takes `y` and `r` from the forward pass where they are given."""
+    y, r = standardised(F, input, dims, eps, centred)
+    return projected(grad, y, r, dims, centred)
 
 
 def standardise_curvature(F, a, b, input, how):
@@ -228,3 +90,10 @@ def standardise_curvature(F, a, b, input, how):
 def inverse_deviation(F, input, *, dims, eps, centred):
     """``r``: one over the standard deviation over `dims`, kept as size 1."""
     return standardised(F, input, dims, eps, centred)[1]
+
+
+@op(promotion="floating", namespace=None, outputs=(False, False), sample=lambda d: ([d.array((2, 3))], {}))
+def row_moments(F, input):
+    """The mean and the (biased) variance over the last dimension."""
+    mean, var = moments(input, (-1,))
+    return mean[..., 0], var[..., 0]

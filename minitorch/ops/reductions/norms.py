@@ -1,4 +1,4 @@
-"""Norms of vectors: over some dimensions or all, and what is built on them."""
+"""Op definitions, norms of vectors: over some dimensions or all, and functions built on them."""
 
 from ...core.op import composite, op
 from ...core.registry import FUNCTIONS

@@ -1,0 +1,34 @@
+"""The cross entropy: the exponentials and their sums as `softmax` finds them, kept for the backward pass."""
+
+from ...ops.nn.cross_entropy import (
+    add_at_targets,
+    check_classes,
+    class_dim,
+    pick,
+    reduce_classes,
+    select_targets,
+    target_scale,
+)
+from .backend import kernel
+from .softmax import exponentials
+
+
+@kernel("class_entropy")
+def class_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
+    check_classes("cross_entropy", input, target, weight)
+    safe, valid = select_targets(F, target, ignore_index)
+    powers, totals, shift = exponentials(F, input, class_dim(input.shape))
+    values = (F.xp.log(totals) + shift).reshape(target.shape) - pick(F, input, safe)
+    return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
+
+
+@kernel("class_entropy_backward")
+def class_entropy_backward(F, grad, input, target, weight=None, powers=None, totals=None, *, ignore_index=-100,
+                           reduction="mean"):
+    dim = class_dim(input.shape)
+    if powers is None:
+        powers, totals, _ = exponentials(F, input, dim)
+    scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
+    out = powers * ((F.xp.expand_dims(scale, dim) if scale.ndim else scale) / totals)
+    add_at_targets(F, out, scale, safe)
+    return out
