@@ -86,7 +86,7 @@ def conformance(device):
     from sim import conformance, conformance_floats, conformance_integers, conformance_kernels
 
     import minitorch
-    from minitorch.backends.cuda.compile import with_includes
+    from minitorch.backends.cuda.runtime.compile import with_includes
     backend = minitorch.backends.get(device)
     stored, failures, count = {}, [], 0
     for module in (conformance_integers, conformance_floats, conformance_kernels):

@@ -43,7 +43,7 @@ def run_tests():
 def kernels():
     """All kernels of the package by (file, entry)."""
     import minitorch.backends.cuda as room
-    from minitorch.backends.cuda.kernel import Kernel
+    from minitorch.backends.cuda.runtime.kernel import Kernel
     found = {}
 
     def look(x):
@@ -54,15 +54,15 @@ def kernels():
                 look(item)
         elif isinstance(x, dict):
             look(list(x.values()))
-    for module in pkgutil.iter_modules(room.__path__):
-        look(vars(importlib.import_module(f"{room.__name__}.{module.name}")))
+    for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
+        look(vars(importlib.import_module(module.name)))
     return dict(sorted(found.items()))
 
 
 def measure(job):
     """The resources of one specialisation on one architecture; None if it cannot be compiled for it."""
     file, entry, dtypes, constants, arch = job
-    from minitorch.backends.cuda import compile as compiler
+    from minitorch.backends.cuda.runtime import compile as compiler
     from minitorch.core import dtypes as names
     kernel = kernels()[file, entry]
     types = {k: getattr(names, v).np for k, v in constants if k in "TUV"}

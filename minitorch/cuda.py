@@ -4,8 +4,11 @@ Without CuPy or a driver `is_available` says so, what only asks or frees answers
 PyTorch's errors. Without a GPU the same kernels run on device "sim" (docs/architecture.md).
 """
 
+from importlib import import_module
+
 from . import amp  # noqa: F401
 from .backends import cuda as backend
+from .backends.cuda.runtime.machine import import_cupy, require_gpu
 from .core.device import device as _Device
 from .core.device import made
 from .core.errors import OutOfMemoryError
@@ -22,8 +25,7 @@ GRAPHED = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturi
 
 def __getattr__(name):
     if name in GRAPHED:                                    # of which no GPU is needed
-        from .backends.cuda import graphed
-        return getattr(graphed, name)
+        return getattr(import_module(".cuda_graphs", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -32,7 +34,6 @@ _state = {"initialized": False}
 
 def _cupy(index=0):
     """CuPy, if there is a GPU of this number; PyTorch's errors if not."""
-    from .backends.cuda.machine import import_cupy, require_gpu
     require_gpu(index)
     _state["initialized"] = True
     return import_cupy()

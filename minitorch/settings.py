@@ -7,13 +7,14 @@ import functools
 import os
 
 from .backends.cpu import threads
+from .backends.precision import float32_matmul, set_float32_matmul
 from .core.device import default, device, get
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "set_default_device", "set_float32_matmul_precision",
            "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
 
-_state = {"threads": None, "precision": "highest", "deterministic": False}
+_state = {"threads": None, "deterministic": False}
 
 
 @functools.lru_cache(maxsize=1)
@@ -72,14 +73,12 @@ def get_default_device():
 
 def set_float32_matmul_precision(precision):
     """Accepted: "highest", "high" or "medium"; products on the CPU are always in full float32."""
-    if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
-    _state["precision"] = precision
+    set_float32_matmul(precision)
 
 
 def get_float32_matmul_precision():
     """What `set_float32_matmul_precision` was given."""
-    return _state["precision"]
+    return float32_matmul()
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):

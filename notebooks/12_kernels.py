@@ -285,7 +285,7 @@ check.nb12.softmax(SOFTMAX)
 # %% [markdown]
 # ## Compare with the one that is shipped
 #
-# On device "sim", minitorch's own CUDA sources run (`minitorch/backends/kernels`). Its softmax keeps the row in the
+# On device "sim", minitorch's own CUDA sources run (`minitorch/backends/cuda/src`). Its softmax keeps the row in the
 # registers of its threads and reads it **once**; yours reads it three times. Compare the requests:
 
 # %%

@@ -23,7 +23,7 @@ def pytest_configure(config):
 
 def log_kernels(folder):
     """Write down each specialisation of a kernel that a test compiles, for docs/build_kernels.py."""
-    from minitorch.backends.cuda.kernel import Kernel
+    from minitorch.backends.cuda.runtime.kernel import Kernel
     prepare = Kernel.prepare
 
     def logged(self, machine, dtypes, constants, arguments):

@@ -6,9 +6,9 @@ from kernel_checks import DEVICE, DTYPES, close, device, launches, put, referenc
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import attention
-from minitorch.backends.cuda import compile as compiler
-from minitorch.backends.cuda.kernel import Kernel
+from minitorch.backends.cuda.ops import attention
+from minitorch.backends.cuda.runtime import compile as compiler
+from minitorch.backends.cuda.runtime.kernel import Kernel
 
 f16, bf16, f32, f64 = DTYPES.values()
 FORWARD, BACKWARD = ["attention_forward"], ["attention_delta", "attention_query_grad", "attention_key_grad"]

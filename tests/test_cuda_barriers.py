@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from kernel_checks import DEVICE, device
 
-from minitorch.backends.cuda import compile as compiler
-from minitorch.backends.cuda.copy import TRANSPOSE
-from minitorch.backends.cuda.kernel import Kernel
-from minitorch.backends.cuda.reduce import COLUMNS, ROWS
+from minitorch.backends.cuda.arrays.copy import TRANSPOSE
+from minitorch.backends.cuda.arrays.reduce import COLUMNS, ROWS
+from minitorch.backends.cuda.runtime import compile as compiler
+from minitorch.backends.cuda.runtime.kernel import Kernel
 
 if DEVICE != "sim":
     pytest.skip("deleted barriers are found by the simulator only", allow_module_level=True)
@@ -39,7 +39,7 @@ CASES = {"common.cuh": (ROWS, lambda: sums(1) and variances(),
 
 def barriers():
     for file in CASES:
-        text = (compiler.KERNELS / file).read_text()
+        text = (compiler.SOURCES / file).read_text()
         for k in range(len(re.findall(r"__syncthreads\(\);", text))):
             yield pytest.param(file, k, id=f"{file}-{k}")
 
@@ -49,7 +49,7 @@ def test_without_this_barrier(file, k, monkeypatch):
     from minitorch.backends.sim import SimulatorError
     kernel, compute, spare = CASES[file]
     assert compute()
-    text = (compiler.KERNELS / file).read_text()
+    text = (compiler.SOURCES / file).read_text()
     places = [m.span() for m in re.finditer(r"__syncthreads\(\);", text)]
     begin, end = places[k]
     changed = text[:begin] + ";" + text[end:]

@@ -7,9 +7,9 @@ from kernel_checks import DEVICE, DTYPES, close, device, put, reference, roundin
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import compile as compiler
-from minitorch.backends.cuda import convolve, product
-from minitorch.backends.cuda.kernel import Kernel
+from minitorch.backends.cuda.ops import convolve, product
+from minitorch.backends.cuda.runtime import compile as compiler
+from minitorch.backends.cuda.runtime.kernel import Kernel
 from minitorch.ops.nn.conv import Geometry
 
 f16, bf16, f32, f64 = DTYPES.values()

@@ -20,7 +20,7 @@ from kernel_checks import (
 )
 
 import minitorch
-from minitorch.backends.cuda import cumulative
+from minitorch.backends.cuda.ops import cumulative
 from minitorch.testing.strategies import Draw, draws
 
 CASES = [("cumsum", "f32", (3, 2501), 1), ("cumsum", "f32", (2, 9001), 1), ("cumsum", "f16", (3, 64), 1),

@@ -21,7 +21,7 @@ from kernel_checks import (
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import scatter, sort
+from minitorch.backends.cuda.ops import scatter, sort
 from minitorch.testing.strategies import Draw, draws
 
 

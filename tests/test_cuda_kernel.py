@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from kernel_checks import DEVICE, DTYPES, device
 
 import minitorch
-from minitorch.backends.cuda import compile as compiler
 from minitorch.backends.cuda import load_kernel
-from minitorch.backends.cuda.compile import CompileError
-from minitorch.backends.cuda.kernel import Kernel, parse_signature
-from minitorch.backends.cuda.layout import magic, nocopy_strides, plan
+from minitorch.backends.cuda.arrays.layout import magic, nocopy_strides, plan
+from minitorch.backends.cuda.runtime import compile as compiler
+from minitorch.backends.cuda.runtime.compile import CompileError
+from minitorch.backends.cuda.runtime.kernel import Kernel, parse_signature
 
 TWICE = """extern "C" __global__ void twice(T* out, const T* x, long long n) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
@@ -169,9 +169,9 @@ def test_more_than_2_to_the_31_elements():
 # ---- what kernels take ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("arch", ["80", "90", "100"])
 def test_resources(arch):
-    from minitorch.backends.cuda.copy import TRANSPOSE
-    from minitorch.backends.cuda.elementwise import MAPS
-    from minitorch.backends.cuda.reduce import COLUMNS, ROWS
+    from minitorch.backends.cuda.arrays.copy import TRANSPOSE
+    from minitorch.backends.cuda.arrays.launch import MAPS
+    from minitorch.backends.cuda.arrays.reduce import COLUMNS, ROWS
     f32, bf16 = DTYPES["f32"], DTYPES["bf16"]
     cases = [(MAPS[2][1], dict(OP="add", ARITY=2, FLAT=1, VECTOR=4, T=f32, U=f32, V=f32)),
              (MAPS[1][1], dict(OP="gelu", ARITY=1, FLAT=1, VECTOR=8, T=bf16, U=bf16)),

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from kernel_checks import DEVICE, DTYPES, close, device, launches, put, rounding, same_in_every_order, smallest, unit
 
 import minitorch
-from minitorch.backends.cuda import hopper, matmul, product
-from minitorch.backends.cuda.kernel import Kernel
+from minitorch.backends.cuda import matmul
+from minitorch.backends.cuda.ops import hopper, product
+from minitorch.backends.cuda.runtime.kernel import Kernel
 from minitorch.testing.strategies import draws
 
 f16, bf16, f32, f64 = DTYPES.values()
@@ -182,7 +183,7 @@ def test_tf32_only_where_it_is_allowed(monkeypatch):
         for allowed, kernel, precision in ((True, "matmul_mma", "high"), (False, "matmul_simt", "highest")):
             matmul.allow_tf32 = allowed
             assert minitorch.get_float32_matmul_precision() == precision
-            matmul.KERNELS["mm"](device, a, b)
+            device.kernels["mm"](device, a, b)
             assert chosen.pop() == kernel
     finally:
         minitorch.set_float32_matmul_precision("highest")
@@ -239,7 +240,7 @@ def test_linear_through_autograd(dtype):
 def test_addmm_is_one_kernel():
     x, a, b = numbers(5), numbers(4, 6), numbers(6, 5)
     with launches() as names:
-        got = matmul.KERNELS["addmm"](device, put(x), put(a), put(b), beta=2, alpha=0.5)
+        got = device.kernels["addmm"](device, put(x), put(a), put(b), beta=2, alpha=0.5)
     assert names == ["matmul_simt"]
     close(device.to_host(got), 2 * x + 0.5 * (a.astype("f8") @ b), bound(a, b, a @ b + 3))
 

@@ -22,7 +22,7 @@ from kernel_checks import (
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import normalise
+from minitorch.backends.cuda.ops import normalise
 from minitorch.testing.strategies import Draw, draws
 
 BATCH = (0, 2, 3)

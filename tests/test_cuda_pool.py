@@ -20,7 +20,7 @@ from kernel_checks import (
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import pool
+from minitorch.backends.cuda.ops import pool
 from minitorch.ops.nn.pool import Pooling, WindowSizes
 from minitorch.ops.nn.windows import reach
 from minitorch.testing.strategies import Draw, draws

@@ -11,7 +11,8 @@ from kernel_checks import DTYPES, check_resources, close, device, orders, roundi
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import random
+from minitorch.backends.cuda.arrays import random
+from minitorch.backends.cuda.ops import dropout
 from minitorch.random import sampling
 from minitorch.random.generator import unit_double, unit_float
 from minitorch.random.philox import PhiloxGenerator, philox, words
@@ -174,4 +175,4 @@ def test_dropout_of_views_and_twice():
 
 def test_resources():
     check_resources(random.FILL, [DTYPES["f64"]], WORDS=2, WHOLE=0)
-    check_resources(random.DROP, [DTYPES["f16"]])
+    check_resources(dropout.DROP, [DTYPES["f16"]])

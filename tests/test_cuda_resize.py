@@ -20,7 +20,7 @@ from kernel_checks import (
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import resize
+from minitorch.backends.cuda.ops import resize
 from minitorch.ops.nn.resize import Taps
 from minitorch.testing.strategies import Draw, draws
 

@@ -7,9 +7,9 @@ import pytest
 from kernel_checks import device, orders, put, reference, run
 
 from minitorch.backends import sim
-from minitorch.backends.cuda import cumulative, normalise, softmax, sort
-from minitorch.backends.cuda.compile import from_file
-from minitorch.backends.cuda.kernel import Kernel
+from minitorch.backends.cuda.ops import cumulative, normalise, softmax, sort
+from minitorch.backends.cuda.runtime.compile import from_file
+from minitorch.backends.cuda.runtime.kernel import Kernel
 
 if device.machine.kind != "sim":
     pytest.skip("a GPU does not tell of races", allow_module_level=True)

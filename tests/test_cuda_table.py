@@ -1,5 +1,6 @@
 """Every row of the op table on the device, forward and backward, against the CPU, in float32."""
 
+import inspect
 import random
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from minitorch import backends
 from minitorch.autograd import api
 from minitorch.backends.cpu.backend import cpu
+from minitorch.core.backend import parameter_names
+from minitorch.core.dtypes import bfloat16
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor, wrap
 from minitorch.testing.strategies import Draw
@@ -55,3 +58,43 @@ def test_row_agrees_with_the_cpu(row, device):
         assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
         scale = np.abs(np.nan_to_num(theirs, posinf=0, neginf=0)).max(initial=1)
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-5 * scale)
+
+
+# ---- kernels -------------------------------------------------------------------------------------------------
+def test_every_kernel_has_a_definition_and_is_compared(device):
+    """Its parameters are the definition's, and the definition is among those that are compared above."""
+    from minitorch.backends.cuda.backend import kernel
+    assert backends.get(device).kernels is kernel.found and len(kernel.found) > 90
+    for name in kernel.found.keys() - kernel.extra:
+        given = parameter_names(inspect.unwrap(kernel.found[name]))
+        assert given is None or given == OPS[name].parameter_names(), name
+        assert OPS[name] in ROWS, name
+
+
+def run_kernel(backend, name, seed, dtype):
+    """Call a kernel with one sample of its op."""
+    def there(v):
+        v = v.astype(dtype) if getattr(v, "dtype", None) == "float64" else v
+        return backend.from_host(v) if isinstance(v, np.ndarray) else v
+    arrays, attrs = Draw(random.Random(seed)).op_sample(OPS[name])
+    attrs = {k: each(there, v) if k == "index" else v for k, v in attrs.items()}
+    backend.kernels[name](backend, *map(there, arrays), **attrs)
+
+
+def test_every_kernel_takes_some_sample(device, monkeypatch):
+    """Without falling back to its reference: what is compared above is the kernel."""
+    from minitorch.backends.cuda.backend import kernel
+    backend, fell_back = backends.get(device), []
+
+    class Reference:
+        def __getattr__(self, name):
+            return lambda *arrays, **attrs: fell_back.append(name)
+    monkeypatch.setattr(backend, "reference", Reference(), raising=False)
+
+    def taken(name, seed, dtype):
+        fell_back.clear()
+        run_kernel(backend, name, seed, dtype)
+        return not fell_back
+    cases = [(seed, dtype) for dtype in ("float32", bfloat16.np) for seed in range(5)]
+    never = {name for name in kernel.found.keys() - kernel.extra if not any(taken(name, *case) for case in cases)}
+    assert never == {"attention_backward"}                 # it takes what the forward kernel keeps: test_cuda_attention

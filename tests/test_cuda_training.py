@@ -11,8 +11,8 @@ from kernel_checks import DEVICE, device, launches
 import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
-from minitorch.backends.cuda import library
-from minitorch.backends.cuda.namespace import HOT, OURS
+from minitorch.backends.cuda.arrays import library
+from minitorch.backends.cuda.arrays.namespace import HOT, OURS
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import minitorch
 from minitorch.backends.cpu.backend import CPU, cpu
 from minitorch.core.arrays import is_half
-from minitorch.core.backend import Reference, widened
+from minitorch.core.backend import Kernels, Reference, widened
 from minitorch.core.registry import OPS
 from minitorch.testing.strategies import Draw
 
@@ -259,3 +259,27 @@ def test_lean_forward_passes_give_the_same(name, rng):
     for one, other in zip(arrays_of(a), arrays_of(b), strict=True):
         assert one.dtype == other.dtype and one.shape == other.shape
         np.testing.assert_allclose(one, other, 1e-12)
+
+
+def test_entering_a_kernel_is_checked():
+    kernel = Kernels("my")
+    with pytest.raises(TypeError, match="no op definition of this name"):
+        kernel("no_such_op")(lambda F, input: input)
+    with pytest.raises(TypeError, match=r"takes \['x'\], its definition \['input'\]"):
+        kernel("erf")(lambda F, x: x)
+    kernel("erf")(lambda F, input: input)
+    kernel("erfc", halves=True)(lambda F, input, **attrs: input)
+    with pytest.raises(TypeError, match="there is one already"):
+        kernel("erf")(lambda F, input: input)
+    assert set(kernel.found) == {"erf", "erfc"} and kernel.found["erfc"].takes_halves
+
+
+def test_a_kernel_falls_back_to_the_reference():
+    """Which is given 16-bit floats as float32."""
+    kernel = Kernels("my")
+    kernel("erf", when=lambda F, input: input.size > 1, halves=True)(lambda F, input: "kernel")
+    assert kernel.found["erf"](cpu, np.ones(2)) == "kernel"
+    for dtype in ("float16", "float32"):
+        x = np.array([0.3], dtype)
+        found, exact = kernel.found["erf"](cpu, x), OPS["erf"].forward(cpu, x.astype("float32"))
+        assert found.dtype == dtype and found == exact.astype(dtype)

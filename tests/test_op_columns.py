@@ -16,16 +16,11 @@ PACKAGE = Path(torch.__file__).parent
 
 # Files that spell names of another vocabulary, which some definitions happen to share, and why they have to.
 OTHER_WORDS = {
-    "backends/cuda/array.py": "Python's operators and NumPy's methods, which an array class has",
-    "backends/cuda/elementwise.py": "NumPy's ufuncs, and the functors that compute them",
-    "backends/cuda/namespace.py": "NumPy's functions, which an array module has",
-    "backends/cuda/reduce.py": "NumPy's ufuncs, whose `reduce` it has",
-    "backends/cuda/convolve.py": "kernels, entered by name",
-    "backends/cuda/cumulative.py": "kernels, entered by name",
-    "backends/cuda/kernels.py": "modules of kernels",
-    "backends/cuda/matmul.py": "kernels, entered by name",
-    "backends/cuda/product.py": "activations that a product's kernel can end with",
-    "backends/cuda/softmax.py": "kernels, entered by name",
+    "backends/cuda/arrays/array.py": "Python's operators and NumPy's methods, which an array class has",
+    "backends/cuda/arrays/functors.py": "NumPy's ufuncs, and the functors that compute them",
+    "backends/cuda/arrays/namespace.py": "NumPy's functions, which an array module has",
+    "backends/cuda/arrays/reduce.py": "NumPy's ufuncs, whose `reduce` it has",
+    "backends/cuda/ops/product.py": "activations that a product's kernel can end with",
     "backends/sim/opcodes.py": "instructions of PTX",
     "backends/sim/opcodes_memory.py": "instructions of PTX",
     "backends/sim/translate.py": "instructions of PTX",

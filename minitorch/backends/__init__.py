@@ -3,6 +3,7 @@
 `get(device)` finds or makes a backend; `register(type, maker)` adds a kind of device in one call.
 """
 
+
 from ..core.backend import Backend
 from ..core.device import get, is_pinned, made, register
 from . import cuda
@@ -13,8 +14,9 @@ __all__ = ["Backend", "accelerator", "convolution_method", "cuda", "cudnn", "get
            "mps", "openmp", "register"]
 
 register("cpu", "minitorch.backends.cpu.backend:make_cpu", current=lambda: None)
-register("cuda", "minitorch.backends.cuda:make_cuda", current="minitorch.backends.cuda:current_device")
-register("sim", "minitorch.backends.cuda:make_sim")
+MAKERS = "minitorch.backends.cuda.makers"
+register("cuda", f"{MAKERS}:make_cuda", current=f"{MAKERS}:current_device")
+register("sim", f"{MAKERS}:make_sim")
 
 
 def accelerator():

@@ -9,6 +9,9 @@ import re
 
 import numpy as np
 
+from ..backends.cuda.arrays.functors import FUNCTORS, SAME_AS
+from ..backends.cuda.runtime.compile import with_includes
+from ..backends.cuda.runtime.kernel import Kernel
 from .buffers import is_elementwise
 from .program import Value
 
@@ -25,11 +28,10 @@ def functor_of(i):
         if set(i.kwargs) <= set(attributes):
             return functor, [i.kwargs.get(a, attributes[a]) for a in attributes]
     elif is_elementwise(i):
-        from ..backends.cuda import elementwise  # noqa: F401  (it enters its functors)
-        from ..backends.cuda.namespace import OURS
-        found = getattr(OURS.get(i.name[3:]), "arguments", None)
-        if found is not None and "f" in found[2]:
-            return found[1], []
+        name = i.name[3:]
+        functor, kinds, _ = FUNCTORS.get(SAME_AS.get(name, name), (None, "", 0))
+        if "f" in kinds:
+            return functor, []
     return None
 
 
@@ -89,8 +91,6 @@ class Fused:
     """A fused kernel, compiled when it is first called: ``kernel(*results, *operands)``, all on one device."""
 
     def __init__(self, F, source, signature):
-        from ..backends.cuda.compile import with_includes
-        from ..backends.cuda.kernel import Kernel
         name = re.search(r"__global__ void (\w+)", source).group(1)
         self.machine, self.kernel = F.machine, Kernel(with_includes(name + ".cu", source), name, signature)
 

@@ -4,7 +4,7 @@ The first run after the trace is an ordinary one, the second is captured, the ot
 captured ones and run the graph. Results lie in the graph's memory: the next run writes them anew, as in PyTorch.
 """
 
-from ..backends.cuda.graphs import Capture
+from ..backends.cuda.runtime.graphs import Capture
 
 __all__ = ["Graph", "why_not"]
 

@@ -35,7 +35,7 @@ class Kernels:
     """
 
     def __init__(self, kind):
-        self.kind, self.found = kind, {}
+        self.kind, self.found, self.extra = kind, {}, set()
 
     def __call__(self, name, when=None, halves=False, lean=None, sample=None):
         def enter(function):
@@ -46,6 +46,16 @@ class Kernels:
             found.takes_halves = halves
             found.lean, found.sample = lean, sample
             self.found[name] = found
+            return function
+        return enter
+
+    def without_definition(self, name):
+        """A decorator that enters a function which stands for no op: it takes what its callers agree on."""
+        def enter(function):
+            if name in self.found:
+                raise TypeError(f"a {self.kind} kernel for {name!r}: there is one already")
+            self.found[name] = function
+            self.extra.add(name)
             return function
         return enter
 
@@ -234,9 +244,3 @@ def widened(backend, function):
             return y.astype(halves[0]) if getattr(y, "dtype", None) == float32 else y
         return narrow(out)
     return call
-
-
-def takes_halves(kernel):
-    """Mark a kernel that takes 16-bit floats itself, computes in float32 and rounds once: `Wide` leaves it alone."""
-    kernel.takes_halves = True
-    return kernel

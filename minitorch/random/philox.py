@@ -7,7 +7,7 @@ of a GPU finds its own words, and the whole state is (seed, offset), which a dra
 
 State, seed and offset mean what they mean in PyTorch's CUDA generator. Which word goes to which element does not: there
 it depends on the number of multiprocessors, here on nothing, so that a seed gives the same numbers on every device.
-`words` is the reference of the kernels (`backends/kernels/random.cu`).
+`words` is the reference of the kernels (`backends/cuda/src/random.cu`).
 """
 
 import operator

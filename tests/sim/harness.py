@@ -21,7 +21,7 @@ except Exception as error:
     )
 
 from minitorch.backends import sim  # noqa: E402
-from minitorch.backends.cuda.compile import compile_source, with_includes  # noqa: E402
+from minitorch.backends.cuda.runtime.compile import compile_source, with_includes  # noqa: E402
 
 
 def compile_module(text, name="test.cu", arch="90", macros=()):

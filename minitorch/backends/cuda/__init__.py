@@ -1,11 +1,12 @@
-"""CUDA: CuPy's arrays, our own kernels; and `sim`, the same kernels without a GPU.
+"""Devices "cuda" and "sim": CuPy's arrays and kernels of our own, on a GPU or in the simulator.
 
-Importing this package imports nothing else: CuPy and NVRTC are loaded when a device "cuda" or "sim" is first asked for.
+PyTorch's `torch.backends.cuda`: `is_built`, `matmul` (its switches), and `load_kernel` for kernels of your own. Nothing
+else is imported before such a device is first asked for.
 
-- `machine` is what differs between a GPU and the simulator: allocate, launch, copy.
-- `compile` and `kernel` make a launcher of a CUDA C++ source in `minitorch/backends/kernels`.
-- `array` is the array type, `namespace` NumPy's names over our kernels, `library` the one room that calls CuPy.
-- The other modules are kernels and how they are launched, one for each shape of work.
+- `makers` makes the backends, `backend` is their class and the decorator of kernels.
+- `runtime/`: machines, compiling and launching kernels, captured graphs.
+- `arrays/`: the array type, NumPy's functions on it.
+- `ops/`: the kernels of ops. `src/`: their CUDA C++.
 """
 
 import functools
@@ -13,6 +14,8 @@ from importlib import import_module
 from importlib.util import find_spec
 
 __all__ = ["device_count", "is_built", "load_kernel", "matmul"]
+
+LATE = {"load_kernel": "user_kernels", "matmul": "matmul"}     # name -> the module that defines, or is, it
 
 
 def is_built():
@@ -31,40 +34,8 @@ def device_count():
         return 0
 
 
-def make_cuda(index):
-    """The backend of GPU number `index`.
-
-    RuntimeError, in PyTorch's words, where there is no driver or no such GPU.
-    """
-    from ...core.device import device
-    from .machine import Real, require_gpu
-    require_gpu(index)
-    return make(device("cuda", index), Real(index))
-
-
-def make_sim(index):
-    """The backend of the simulator; indices stand for several devices that do not mix, as GPUs do not."""
-    from ...core.device import device
-    from .machine import Simulated
-    return make(device("sim", index), Simulated(index))
-
-
-def make(device, machine):
-    """The backend of a device on a machine, with all kernels."""
-    from .backend import CUDA
-    from .kernels import KERNELS
-    return CUDA(device, machine, KERNELS)
-
-
-def current_device():
-    """The index of the GPU that "cuda" without an index means."""
-    from .machine import require_gpu
-    return require_gpu().getDevice()
-
-
 def __getattr__(name):
-    if name == "matmul":                                   # with its switches: `library`, `allow_tf32`
-        return import_module(".matmul", __name__)
-    if name == "load_kernel":
-        return import_module(".kernel", __name__).load_kernel
+    if name in LATE:
+        module = import_module(f".{LATE[name]}", __name__)
+        return module if name == LATE[name] else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

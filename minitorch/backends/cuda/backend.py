@@ -1,17 +1,19 @@
-"""`CUDA`: the backend of a GPU, or of the simulator; both are this class, on different machines."""
+"""`CUDA`: the backend of a GPU, or of the simulator: one class, on different machines. `kernel`: the decorator."""
 
 import numpy as np
 
 from ...core.arrays import check_of_memory, owner
-from ...core.backend import Backend
-from . import random
-from .array import array_type
-from .layout import dense_order
-from .library import view_of
-from .machine import is_pinned, pinned_copy
-from .namespace import Namespace
+from ...core.backend import Backend, Kernels
+from .arrays import random
+from .arrays.array import array_type
+from .arrays.layout import dense_order
+from .arrays.library import view_of
+from .arrays.namespace import Namespace
+from .runtime.machine import is_pinned, pinned_copy
 
-__all__ = ["CUDA"]
+__all__ = ["CUDA", "kernel"]
+
+kernel = Kernels("cuda")                                  # the decorator of the kernels in `ops/`
 
 
 class CUDA(Backend):
@@ -20,7 +22,7 @@ class CUDA(Backend):
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
-        self.plans = {}                                    # of elementwise launches, see `elementwise.launch`
+        self.plans = {}                                    # of elementwise launches, see `arrays/launch.py`
         super().__init__(device, Namespace(self), kernels)
 
     def empty(self, shape, dtype):

@@ -1,24 +1,13 @@
-"""All hand-written kernels by op name, from the modules that have some.
+"""All kernels: importing this enters those of every module in `arrays/` (NumPy's functions) and `ops/` (ops').
 
-Each module's `KERNELS` maps an op's name to a function ``(F, *inputs, **attributes)`` with the result of the op's
-reference forward pass, which may decline a case by calling the reference.
+A new kernel is a function in one of these modules, or a new file: nothing else names it.
 """
 
-from importlib import import_module, util
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = ["KERNELS"]
+from . import arrays, ops
 
-MODULES = ("elementwise", "activation", "reduce", "copy", "matmul", "convolve", "attention", "softmax", "normalise",
-           "cross_entropy", "embedding", "scatter", "optim", "random", "cumulative", "pool", "resize",
-           "rope", "recurrent")
-
-
-def collect():
-    found = {}
-    for name in MODULES:
-        if util.find_spec(f"{__package__}.{name}"):
-            found |= getattr(import_module(f".{name}", __package__), "KERNELS", {})
-    return found
-
-
-KERNELS = collect()
+for folder in (arrays, ops):
+    for found in iter_modules(folder.__path__):
+        import_module(f"{folder.__name__}.{found.name}")

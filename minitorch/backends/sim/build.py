@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..cache import cache_folder
 from .errors import Missing, SimulatorError
+from .translate import Program, translate
 
 RUNTIME = Path(__file__).with_name("runtime")
 
@@ -95,14 +96,13 @@ KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-
 
 @functools.cache
 def translator_digest():
-    names = "ptx", "translate", "opcodes", "opcodes_memory", "opcodes_tensor"
+    names = "ptx", "names", "translate", "opcodes", "opcodes_memory", "opcodes_tensor"
     return digest(*(Path(__file__).with_name(f"{name}.py") for name in names),
                   RUNTIME / "abi.h", RUNTIME / "arithmetic.h")
 
 
 def kernel_library(text):
     """The path of the library of the kernels of a PTX text, and the `Program` that describes them."""
-    from .translate import Program, translate
     made = []
 
     def code():

@@ -11,6 +11,7 @@ from . import report as reports
 from .build import kernel_library
 from .device import RawFinding, RawLaunch, runtime, settings
 from .errors import BadLaunch, Uninitialised
+from .traces import Trace
 
 MAX_THREADS, MAX_SHARED = 1024, 227 << 10     # of a block; shared memory of sm_90
 MAX_GRID, MAX_BLOCK = (2 ** 31 - 1, 65535, 65535), (1024, 1024, 64)
@@ -198,7 +199,6 @@ def trace(limit=10000, block=None):
 
     block: only that block, (x, y, z); None for all.
     """
-    from .traces import Trace
     outer, _recording.trace = _recording.trace, Trace(limit, block)
     try:
         yield _recording.trace

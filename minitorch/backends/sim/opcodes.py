@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from .errors import Unsupported
+from .names import c_name
 from .ptx import SIZES, split
 
 EMITTERS: dict[str, Callable] = {}
@@ -45,11 +46,6 @@ def boolean(value):
 def unsigned(type):
     """The type of as many bits without a sign."""
     return "u" + type[1:]
-
-
-def c_name(type):
-    from .translate import C_TYPES
-    return C_TYPES[type]
 
 
 def float_in(w, i, number, type):

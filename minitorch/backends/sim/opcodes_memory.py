@@ -5,9 +5,9 @@ before it is made.
 """
 
 from .errors import Unsupported
-from .opcodes import block, c_name, call, emits
+from .names import c_name, symbol
+from .opcodes import block, call, emits
 from .ptx import SIZES, split
-from .translate import symbol
 
 LOAD, STORE, ATOMIC, MODIFY = 0, 1, 2, 4                  # as in runtime/abi.h
 ORDERED = {"relaxed", "acquire", "release", "acq_rel"}    # accesses made to meet others: atomic

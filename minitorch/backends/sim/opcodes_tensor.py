@@ -4,9 +4,9 @@ What they do stands in runtime/tensor.cpp, wgmma.cpp and async.cpp; the rules he
 """
 
 from .errors import Unsupported
+from .names import split_address
 from .opcodes import block, boolean, call, emits
 from .ptx import split
-from .translate import split_address
 
 ELEMENTS = ("f16", "bf16", "tf32", "s8", "u8")            # as in runtime/abi.h
 

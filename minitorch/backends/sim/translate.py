@@ -9,14 +9,12 @@ What the instructions do stands in `opcodes.py` (arithmetic), `opcodes_memory.py
 import re
 from dataclasses import asdict, dataclass, field
 
-from . import ptx
+from . import opcodes_memory, opcodes_tensor, ptx  # noqa: F401  (they fill the table of opcodes)
 from .errors import Unsupported
+from .names import C_TYPES, split_address, symbol
+from .opcodes import EMITTERS
 from .ptx import SIZES, Instruction, Label, Registers, Variable
 
-C_TYPES = {"pred": "bool", "b8": "u8", "b16": "u16", "b32": "u32", "b64": "u64", "b128": "u128", "f16x2": "u32",
-           "bf16x2": "u32", "tf32": "u32"}
-C_TYPES.update({name: name for name in
-                ("u8", "s8", "u16", "s16", "f16", "bf16", "u32", "s32", "f32", "u64", "s64", "f64")})
 SHARED_GAP = 128               # bytes between shared variables, so that running over the end of one is noticed
 SPECIAL = {"%laneid": "self.lane", "%warpid": "self.warp", "WARP_SZ": "32u", "%smid": "0u", "%nsmid": "1u",
            "%gridid": "0ull", "%clock": "(u32)sim_clock()", "%clock64": "sim_clock()", "%clock_hi": "0u",
@@ -87,11 +85,6 @@ def translate(text):
     return "".join(out), program
 
 
-def symbol(name):
-    """A PTX name as a C++ one."""
-    return "N_" + name.replace("$", "_S_").replace("%", "_P_")
-
-
 def declare_global(variable, names, program):
     name = names[variable.name] = symbol(variable.name)
     values = variable.values if variable.values.startswith("{") else "{" + variable.values + "}"
@@ -145,10 +138,7 @@ class Writer:
     # -- the whole function -----------------------------------------------------------------------------------
     def run(self):
         """The C++ text."""
-        from . import opcodes_memory, opcodes_tensor  # noqa: F401  (they fill the table)
-        from .opcodes import EMITTERS
         function = self.function
-        self.emitters = EMITTERS
         for statement in function.body:
             self.statement(statement)
         body = "\n".join(self.lines)
@@ -233,7 +223,7 @@ class Writer:
 
     def instruction(self, i):
         self.here = i
-        emitter = self.emitters.get(i.parts[0])
+        emitter = EMITTERS.get(i.parts[0])
         if emitter is None:
             raise Unsupported(self.message(f"instruction {i.opcode}"))
         try:
@@ -347,15 +337,6 @@ class Writer:
         row = place.file, place.line, inlined[0], inlined[1], str(self.here)
         self.program.sites.append(row)
         return len(self.program.sites) - 1
-
-
-def split_address(operand):
-    """("%rd4", "8") of "[%rd4+8]"."""
-    inner = operand.strip()[1:-1].strip()
-    found = re.fullmatch(r"([^+\s]+)\s*(?:\+\s*(-?\w+))?", inner)
-    if found is None:
-        raise ValueError(f"address {operand}")
-    return found[1], found[2] or "0"
 
 
 def immediate(text, type):

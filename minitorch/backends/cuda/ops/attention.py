@@ -1,0 +1,107 @@
+"""Attention without its matrix of weights, forward and backward, for 16-bit floats.
+
+`attention.cu` says how. What it does not support is left to the ops' reference, products and softmax by their own
+kernels: float32 and float64, heads of more than 128 features, keys and values of different sizes, devices before
+compute capability 8.0, and batches that do not lie in three regular dimensions.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ..backend import kernel
+from ..runtime.kernel import Kernel
+from .product import BATCH_DIMS, OPERAND, batch_strides, capability, collapse
+from .supported import LARGEST_HEAD, attention_heads
+
+OPERANDS = ("query", "key", "value", "mask", "out", "grad", "query_grad", "key_grad", "value_grad")
+ATTENTION = np.dtype([(name, OPERAND) for name in OPERANDS] +
+                     [("scale", "f4"), ("queries", "i4"), ("keys", "i4"), ("features", "i4"),
+                      ("batch", "i4", BATCH_DIMS)], align=True)
+COMMON = "const T* grad, const T* query, const T* key, const T* value, const V* mask?, const f32* logs, " \
+         "const f32* delta"
+SIGNATURES = {
+    "FORWARD": "T* out, f32* logs, const T* query, const T* key, const T* value, const V* mask?, Attention p",
+    "DELTA": "f32* delta, const T* grad, const T* out, Attention p, i64 rows",
+    "QUERY_GRAD": f"T* query_grad, {COMMON}, Attention p",
+    "KEY_GRAD": f"T* key_grad, T* value_grad, {COMMON}, Attention p",
+}
+FORWARD, DELTA, QUERY_GRAD, KEY_GRAD = [Kernel("attention.cu", f"attention_{name.lower()}", signature)
+                                        for name, signature in SIGNATURES.items()]
+THREADS, TILE = 128, 64
+
+
+def describe(query, scale, **arrays):
+    """The kernels' last argument for arrays of one batch, which broadcast; and the size of the batch.
+
+    None if the batch has too many dimensions.
+    """
+    arrays = {"query": query} | {k: x for k, x in arrays.items() if x is not None}
+    shape = np.broadcast_shapes(*[x.shape[:-2] for x in arrays.values()])
+    batch, strides = collapse(shape, [batch_strides(x.shape, x.strides, shape) for x in arrays.values()])
+    if len(batch) > BATCH_DIMS:
+        return None
+    record, fill = np.zeros((), ATTENTION), BATCH_DIMS - len(batch)
+    for (name, x), steps in zip(arrays.items(), strides):
+        rows, columns = x.shape[-2:]                       # of a mask there may be one, which repeats
+        row, column = x.strides[-2] * (rows > 1), x.strides[-1] * (columns > 1)
+        record[name] = row // x.itemsize, column // x.itemsize, (0,) * fill + tuple([s // x.itemsize for s in steps])
+    record["queries"], record["features"] = query.shape[-2:]
+    record["keys"], record["scale"], record["batch"] = arrays["key"].shape[-2], scale, (1,) * fill + batch
+    return record, prod(shape)
+
+
+def constants(query, mask, causal, *rows):
+    """What the kernels are compiled for; `rows` are the arrays that are copied row by row."""
+    head = next(n for n in (32, 64, LARGEST_HEAD) if query.shape[-1] <= n)
+    aligned = all(x.strides[-1] == x.itemsize and x.data.ptr % 16 == 0 and
+                  all(s % 16 == 0 for s, n in zip(x.strides[:-1], x.shape) if n > 1) for x in rows)
+    kind = 0 if mask is None else 1 if mask.dtype == np.bool_ else 2
+    return {"HEAD": head, "MASK": kind, "CAUSAL": causal, "ALIGNED": aligned,
+            "V": query.dtype if mask is None else mask.dtype}
+
+
+def of_rank(mask):
+    """A mask with at least the two dimensions of queries and keys."""
+    return mask if mask is None or mask.ndim >= 2 else mask.reshape((1,) * (2 - mask.ndim) + mask.shape)
+
+
+@kernel("attention", halves=True)
+def attention(F, query, key, value, mask=None, *, scale=1.0, causal=False):
+    mask, found = of_rank(mask), None
+    if attention_heads(query, key, value, mask) and capability(F.machine) >= 80:
+        batch = np.broadcast_shapes(*[x.shape[:-2] for x in (query, key, value, mask) if x is not None])
+        out = F.empty((*batch, *query.shape[-2:]), query.dtype)
+        logs = F.empty((*batch, query.shape[-2]), np.dtype("f4"))
+        found = describe(query, scale, key=key, value=value, mask=mask, out=out)
+    if found is None:
+        return F.reference.attention(query, key, value, mask, scale=scale, causal=causal)
+    record, count = found
+    how = constants(query, mask, causal, query, key, value)
+    grid = -(-query.shape[-2] // TILE) * count
+    shared = 5 * TILE * how["HEAD"] * 2
+    FORWARD(F.machine, grid, THREADS, out, logs, query, key, value, mask, record, shared=shared, **how)
+    return out, logs
+
+
+@kernel("attention_backward", halves=True)
+def attention_backward(F, grad, query, key, value, mask=None, result=None, logs=None, *, scale=1.0,
+                       causal=False):
+    mask, found = of_rank(mask), None
+    if logs is not None and attention_heads(query, key, value, mask) and capability(F.machine) >= 80:
+        batch = result.shape[:-2]
+        grads = [F.empty((*batch, *x.shape[-2:]), x.dtype) for x in (query, key, value)]
+        found = describe(query, scale, key=key, value=value, mask=mask, out=result, grad=grad, query_grad=grads[0],
+                         key_grad=grads[1], value_grad=grads[2])
+    if found is None:
+        arrays = grad, query, key, value, mask, result, logs
+        return F.reference.attention_backward(*arrays, scale=scale, causal=causal)
+    record, count = found
+    how = constants(query, mask, causal, grad, query, key, value)
+    rows = count * query.shape[-2]
+    delta = F.empty((rows,), np.dtype("f4"))
+    DELTA(F.machine, -(-rows // (THREADS // 32)), THREADS, delta, grad, result, record, rows, **how)
+    arrays, shared = (grad, query, key, value, mask, logs, delta, record), 4 * TILE * how["HEAD"] * 2
+    QUERY_GRAD(F.machine, -(-query.shape[-2] // TILE) * count, THREADS, grads[0], *arrays, shared=shared, **how)
+    KEY_GRAD(F.machine, -(-key.shape[-2] // TILE) * count, THREADS, grads[1], grads[2], *arrays, shared=shared, **how)
+    return tuple(grads)

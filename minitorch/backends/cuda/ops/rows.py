@@ -1,0 +1,98 @@
+"""How rows are distributed over threads: what softmax, norms and losses share (`src/rows.cuh` is their other half)."""
+
+import functools
+from math import prod
+from typing import NamedTuple
+
+__all__ = ["Distribution", "check_indices", "dense", "distribute", "longest_vector", "looped", "split_at"]
+
+ITEMS = 32                 # numbers that a thread may hold in its registers; in float64 a quarter of it
+MOST_THREADS = 1024
+LONG_THREADS = 512         # of a block that goes over a long row in several steps
+
+
+class Distribution(NamedTuple):
+    """`threads` for each row, `rows` for each block, `items` elements for each thread (None: in a loop), moved in
+    packs of `vector`; the shape of a `block`, and the `constants` that a kernel is compiled with."""
+
+    threads: int
+    rows: int
+    items: int | None
+    vector: int
+    block: tuple
+    constants: dict
+
+    def grid(self, rows):
+        """How many blocks `rows` rows take."""
+        return -(-rows // self.rows)
+
+
+def distribute(columns, arrays, held=1):
+    """The `Distribution` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column."""
+    return distribution(columns, arrays[0].itemsize, longest_vector(columns, arrays), held)
+
+
+@functools.lru_cache(maxsize=1024)
+def distribution(columns, itemsize, vector, held):
+    most = ITEMS // held // (4 if itemsize == 8 else 1)
+    vector = min(vector, most)
+    threads = max(32, power_of_two(-(-columns // most)))
+    if threads > MOST_THREADS:
+        return made(LONG_THREADS, None, vector)
+    return made(threads, vector * power_of_two(-(-columns // (threads * vector))), vector)
+
+
+@functools.lru_cache(maxsize=1024)
+def looped(columns, vector):
+    """The `Distribution` for rows that are read once, and not kept."""
+    return made(min(MOST_THREADS, max(32, power_of_two(-(-columns // (8 * vector))))), None, vector)
+
+
+def made(threads, items, vector):
+    rows, constants = 4 if threads == 32 else 1, {"THREADS": threads, "VECTOR": vector}
+    if rows > 1:
+        constants["ROWS"] = rows
+    if items is not None:
+        constants["ITEMS"] = items
+    return Distribution(threads, rows, items, vector, (threads, rows), constants)
+
+
+def power_of_two(n):
+    """The smallest one that is not below `n`."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def longest_vector(columns, arrays):
+    """How many elements can be moved at a time, up to 16 bytes, if each row of `columns` begins behind the other.
+
+    The arrays have one dtype. The lowest bit that is set in any address, or in the length of a row, decides.
+    """
+    itemsize = arrays[0].itemsize
+    reach = columns * itemsize | 16
+    for x in arrays:
+        reach |= x.data.ptr
+    return (reach & -reach) // itemsize
+
+
+def dense(F, array):
+    """The array, or a copy of it whose elements lie one behind the other."""
+    return array if array.flags.c_contiguous else F.xp.ascontiguousarray(array)
+
+
+def split_at(shape, dim):
+    """(outer, columns, inner): the sizes before, of and behind a dimension."""
+    dim %= len(shape)
+    return prod(shape[:dim]), shape[dim], prod(shape[dim + 1:])
+
+
+def check_indices(F, index, size, error, but=None):
+    """Raise ``error(wrong one)`` for an index that is not from 0 to `size` - 1, nor `but`; only in the simulator.
+
+    Of a GPU the host does not know the memory: looking would wait until all work is done. Kernels take care there.
+    """
+    if F.machine.kind == "sim":
+        found = F.machine.view(index)
+        wrong = found[(found < 0) | (found >= size)]
+        wrong = wrong if but is None else wrong[wrong != but]
+        if wrong.size:
+            raise error(int(wrong.flat[0]))

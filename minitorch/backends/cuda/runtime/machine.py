@@ -1,0 +1,356 @@
+"""The machines: what a GPU and the simulator do differently, and nothing else.
+
+`Real` is a GPU reached through CuPy, `Simulated` the processor's memory and the simulator. Both allocate, load and
+launch kernels, copy and fill; everything above them is one code path.
+"""
+
+import ctypes
+import weakref
+from contextlib import ExitStack
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ....core.errors import OutOfMemoryError
+from .compile import HELP, compile_source
+from .graphs import no_reading
+
+__all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
+
+
+def import_cupy():
+    """CuPy; ImportError that says what to install where it is missing."""
+    try:
+        return import_module("cupy")
+    except ImportError as error:
+        raise ImportError(f"devices 'cuda' and 'sim' need CuPy, whose arrays they hold: {HELP}") from error
+
+
+def require_gpu(index=0):
+    """CuPy's runtime; the errors that PyTorch raises if there is no CUDA, no driver or no GPU of that number."""
+    try:
+        runtime = import_cupy().cuda.runtime
+    except ImportError as error:
+        raise AssertionError(f"Torch not compiled with CUDA enabled: {error}") from error
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        raise RuntimeError(f"Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
+                           f"installed a driver from http://www.nvidia.com/Download/index.aspx ({error}). "
+                           f"Without a GPU the same kernels run on device 'sim'.") from None
+    if not 0 <= index < count:
+        raise RuntimeError(f"CUDA error: invalid device ordinal {index}: there are {count} devices")
+    return runtime
+
+
+class Machine:
+    """One device. `ndarray` is the type of its arrays: a kernel takes no others.
+
+    `arch` is what its kernels are compiled for, `form` what they are compiled to.
+    """
+
+    ndarray: type
+    arch = "90"
+    form = "cubin"
+    capture: Any = None                                    # what is being written down instead of run: see `graphs`
+
+    def __init__(self, kind, index):
+        self.kind, self.index, self.cupy = kind, index, import_cupy()
+
+    def __repr__(self):
+        return f"<machine {self.kind}{'' if self.index is None else f':{self.index}'}>"
+
+    def allocate(self, nbytes):
+        """A CuPy memory pointer to `nbytes` of new memory, not initialised."""
+        raise NotImplementedError
+
+    def load(self, source, macros, arch, entry):
+        """The kernel `entry` of a source, compiled; a function for `launch`."""
+        raise NotImplementedError
+
+    def launch(self, function, grid, block, values, shared):
+        """Run a loaded kernel; `values` are arrays, NumPy scalars and records."""
+        raise NotImplementedError
+
+    def from_host(self, target, array, non_blocking=False):
+        """Copy a NumPy array into `target`; both contiguous, of one size and dtype."""
+        raise NotImplementedError
+
+    def to_host(self, source):
+        """The elements of a contiguous array as a new NumPy array."""
+        raise NotImplementedError
+
+    def from_device(self, target, source):
+        """Copy a contiguous array of another machine of this kind."""
+        raise NotImplementedError
+
+    def fill_bytes(self, array, value):
+        """Set every byte of a contiguous array."""
+        raise NotImplementedError
+
+    def synchronize(self):
+        """Wait until all that was asked for is done."""
+        raise NotImplementedError
+
+    def begin_capture(self, capture):
+        """From here on write down launches instead of running them."""
+        raise NotImplementedError
+
+    def end_capture(self):
+        """Stop that; returns what `run_captured` runs."""
+        raise NotImplementedError
+
+    def run_captured(self, recorded):
+        """Run what was written down, in order."""
+        raise NotImplementedError
+
+    def outside_capture(self, function):
+        """Call a function whose work is not to be written down."""
+        raise NotImplementedError
+
+
+class Real(Machine):
+    """A GPU. Work is queued on CuPy's current stream, and nothing here waits but copies to the host."""
+
+    def __init__(self, index):
+        super().__init__("cuda", index)
+        self.device = self.cupy.cuda.Device(index)
+        self.current = self.cupy.cuda.runtime.getDevice
+        self.arch = self.device.compute_capability
+        self.stream = self.cupy.cuda.get_current_stream
+        self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
+
+    def allocate(self, nbytes):
+        try:
+            if self.current() != self.index:
+                with self.device:
+                    return self.cupy.cuda.alloc(nbytes)
+            return self.cupy.cuda.alloc(nbytes)
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
+            raise self.out_of_memory(nbytes) from error
+
+    def out_of_memory(self, nbytes):
+        free, total = self.device.mem_info
+        return OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size(nbytes)}. GPU {self.index} has a total "
+                                f"capacity of {size(total)} of which {size(free)} is free. Delete what is not needed, "
+                                f"or use smaller batches; the process can go on.")
+
+    def load(self, source, macros, arch, entry):
+        path = compile_source(source, macros, arch or self.arch, "cubin")
+        with self.device:
+            raw = self.cupy.RawModule(path=str(path)).get_function(entry)
+            raw.compile()
+        return raw
+
+    def launch(self, function, grid, block, values, shared):
+        if shared > self.opted_in.get(function, 48 << 10): # asking the driver each time would take longer than a launch
+            self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+        if self.current() != self.index:
+            with self.device:
+                function(grid, block, values, shared_mem=shared)
+        else:
+            function(grid, block, values, shared_mem=shared)
+
+    def from_host(self, target, array, non_blocking=False):
+        if self.capture is not None:                       # values that Python brings along: the same in every run
+            return self.outside_capture(lambda: self.from_host(target, array))
+        with self.device:
+            stream = self.stream()
+            target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
+            if not non_blocking and is_pinned(array):      # other memory has been read when the call returns
+                stream.synchronize()
+
+    def to_host(self, source):
+        no_reading(self)
+        out = np.empty(source.shape, source.dtype)
+        if out.nbytes:
+            with self.device:
+                stream = self.stream()
+                source.data.copy_to_host_async(ctypes.c_void_p(out.ctypes.data), out.nbytes, stream)
+                stream.synchronize()
+        return out
+
+    def from_device(self, target, source):
+        theirs = source.backend.machine
+        with theirs.device:                                # when `source` is ready, on the stream that makes it
+            made = self.cupy.cuda.Event(disable_timing=True)
+            made.record()
+        with self.device:
+            stream = self.stream()
+            stream.wait_event(made)
+            target.data.copy_from_device_async(source.data, source.nbytes, stream)
+            copied = self.cupy.cuda.Event(disable_timing=True)
+            copied.record()
+        with theirs.device:                                # its memory may be used again only after that
+            self.stream().wait_event(copied)
+
+    def fill_bytes(self, array, value):
+        with self.device:
+            array.data.memset_async(value, array.nbytes, self.stream())
+
+    def synchronize(self):
+        self.device.synchronize()
+
+    def begin_capture(self, capture, pool=None, stream=None):
+        self.pool = pool or self.cupy.cuda.MemoryPool()
+        self.contexts = ExitStack()
+        self.contexts.enter_context(self.device)
+        self.device.synchronize()
+        queue = stream or self.cupy.cuda.Stream(non_blocking=True)
+        self.contexts.enter_context(queue)
+        self.contexts.enter_context(self.cupy.cuda.using_allocator(self.pool.malloc))
+        queue.begin_capture()
+        self.capture = capture
+
+    def end_capture(self):
+        self.capture = None
+        with self.contexts:
+            graph = self.stream().end_capture()
+        return graph, self.pool                            # the memory that the graph writes
+
+    def run_captured(self, recorded):
+        with self.device:
+            recorded[0].launch(self.stream())
+
+    def outside_capture(self, function):
+        capture, self.capture = self.capture, None
+        side = self.cupy.cuda.Stream(non_blocking=True)
+        try:
+            with self.device, side:
+                result = function()
+                side.synchronize()
+        finally:
+            self.capture = capture
+        return result
+
+
+def pinned_copy(array):
+    """A NumPy array in page-locked memory, which a GPU copies from and to by itself."""
+    memory = import_cupy().cuda.alloc_pinned_memory(array.nbytes)
+    out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    out[...] = array
+    return out
+
+
+def is_pinned(array):
+    """Whether a NumPy array lies in memory that `pinned_copy` made."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    array = array.obj if isinstance(array, memoryview) else array
+    return type(array).__name__ == "PinnedMemoryPointer"
+
+
+def size(nbytes):
+    """A number of bytes in words."""
+    return f"{nbytes / 2**30:.2f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.2f} MiB"
+
+
+class Simulated(Machine):
+    """The processor. Kernels run in the simulator (`minitorch/backends/sim`), which checks every access.
+
+    Arrays are CuPy's over memory of the host, which holds NaNs when it is new, so that reads of what nobody wrote are
+    found.
+    """
+
+    form = "ptx"
+
+    def __init__(self, index=None):
+        super().__init__("sim", index)
+        self.simulator = import_module("minitorch.backends.sim")
+        self.allocated = self.most_allocated = 0
+
+    def allocate(self, nbytes):
+        block = Block(self, nbytes)
+        if self.capture is not None:
+            self.recorded.append(block)                    # the memory stays, and is no other array's
+        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(block.pointer, nbytes, block, 0), 0)
+
+    def load(self, source, macros, arch, entry):
+        path = compile_source(source, macros, arch or self.arch, "ptx")
+        text = path.read_text(encoding="utf-8")
+        return self.simulator.load(text, source.name, {source.name: source.text}), entry
+
+    def launch(self, function, grid, block, values, shared):
+        module, entry = function
+        arguments = [as_bytes(x) for x in values]
+        self.do(lambda: module.launch(entry, triple(grid), triple(block), arguments, shared))
+
+    def from_host(self, target, array, non_blocking=False):
+        self.view(target)[...] = array                     # in a capture too: the same values in every run
+
+    def to_host(self, source):
+        no_reading(self)
+        return self.view(source).copy()
+
+    def from_device(self, target, source):
+        self.do(lambda: np.copyto(self.view(target), self.view(source)))
+
+    def fill_bytes(self, array, value):
+        self.do(lambda: self.view(array).reshape(-1).view("u1").fill(value))
+
+    def synchronize(self):
+        """Nothing: each launch has ended when it returns."""
+
+    def do(self, action):
+        """Do something now, or write it down for a captured graph."""
+        if self.capture is None:
+            action()
+        else:
+            self.recorded.append(action)
+
+    def begin_capture(self, capture):
+        self.capture, self.recorded = capture, []
+
+    def end_capture(self):
+        self.capture = None
+        return self.recorded
+
+    def run_captured(self, recorded):
+        for action in recorded:
+            if not isinstance(action, Block):
+                action()
+
+    def outside_capture(self, function):
+        capture, self.capture = self.capture, None
+        try:
+            return function()
+        finally:
+            self.capture = capture
+
+    def view(self, array):
+        """A NumPy array over the memory of one of this machine's arrays, with any strides."""
+        if not array.size:
+            return np.empty(array.shape, array.dtype)
+        reach = [s * (n - 1) for s, n in zip(array.strides, array.shape)]
+        low, high = sum(s for s in reach if s < 0), sum(s for s in reach if s > 0) + array.itemsize
+        memory = (ctypes.c_uint8 * (high - low)).from_address(array.data.ptr + low)
+        memory.owner = array                               # the memory lives as long as the view
+        return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+class Block:
+    """Memory of the simulator that stands for one allocation on a device, counted while it lives."""
+
+    def __init__(self, machine, nbytes):
+        self.memory = machine.simulator.allocate(nbytes, "an array")
+        self.pointer = self.memory.pointer
+        machine.allocated += nbytes
+        machine.most_allocated = max(machine.most_allocated, machine.allocated)
+        weakref.finalize(self, release, machine, nbytes).atexit = False
+
+
+def release(machine, nbytes):
+    machine.allocated -= nbytes
+
+
+def triple(n):
+    return (*n, 1, 1)[:3]
+
+
+def as_bytes(value):
+    """A kernel argument as the bytes that lie in the parameter's place."""
+    pointer = getattr(value, "data", None)
+    if hasattr(pointer, "ptr"):
+        return pointer.ptr.to_bytes(8, "little")
+    return value.tobytes()

@@ -1,0 +1,70 @@
+// Copies that elementwise.cu would do badly: transposes through shared memory, many arrays side by side in one launch,
+// triangles, and numbers in a row. Types count by their size only, but in `ramp`.
+#include "common.cuh"
+
+#ifdef TRANSPOSE
+// out[b, j, i] = in[b, i, j]: the elements of `in` lie side by side along j and those of `out` along i. A block carries a
+// tile of 32 x 32 through shared memory, so that both reads and writes are of whole rows; a column more keeps the reads
+// along the other dimension in different banks. `batch` says where each matrix begins in both.
+constexpr int TILE = 32, HEIGHT = 8;
+extern "C" __global__ void __launch_bounds__(TILE * HEIGHT)
+    transpose(void* results, const void* elements, u32 rows, u32 columns, i64 in_step, i64 out_step,
+              const __grid_constant__ Layout batch) {
+  __shared__ T tile[TILE][TILE + 1];
+  i64 begin[2];
+  locate(batch, blockIdx.z, begin);
+  T* out = static_cast<T*>(results) + begin[0];
+  const T* in = static_cast<const T*>(elements) + begin[1];
+  u32 row = blockIdx.y * TILE, column = blockIdx.x * TILE, x = threadIdx.x;
+#pragma unroll
+  for (u32 y = threadIdx.y; y < TILE; y += HEIGHT)
+    if (row + y < rows && column + x < columns) tile[y][x] = in[(row + y) * in_step + column + x];
+  __syncthreads();
+#pragma unroll
+  for (u32 y = threadIdx.y; y < TILE; y += HEIGHT)
+    if (column + y < columns && row + x < rows) out[(column + y) * out_step + row + x] = tile[x][y];
+}
+#endif
+
+#ifdef CONCATENATE
+// Rows of `width` elements, put together from those of up to 32 arrays: array k fills the places from start[k] on. Made
+// by arrays/copy.py. Elements are counted in vectors.
+constexpr int MOST = 32, THREADS = 256;
+struct Pieces {
+  const void* at[MOST];
+  i64 start[MOST], width[MOST];
+};
+extern "C" __global__ void __launch_bounds__(THREADS)
+    concatenate(void* results, i64 rows, i64 width, const __grid_constant__ Pieces pieces) {
+  typedef Vector<T, VECTOR> V;
+  const V* in = static_cast<const V*>(pieces.at[blockIdx.y]);
+  V* out = static_cast<V*>(results) + pieces.start[blockIdx.y];
+  i64 own = pieces.width[blockIdx.y], size = rows * own;
+  for (i64 i = static_cast<i64>(blockIdx.x) * THREADS + threadIdx.x; i < size; i += static_cast<i64>(gridDim.x) * THREADS) {
+    i64 row = rows == 1 ? 0 : i / own;
+    out[row * width + i - row * own] = in[i];
+  }
+}
+#endif
+
+#ifdef TRIANGLE
+// The part of each matrix on and below (LOWER), or on and above, the diagonal, the rest 0; a block of threads a row.
+extern "C" __global__ void triangle(T* out, const T* in, i64 rows, i64 columns, i64 diagonal) {
+  i64 line = blockIdx.x, row = line % rows;
+  for (i64 column = threadIdx.x; column < columns; column += blockDim.x) {
+    bool inside = LOWER ? column <= row + diagonal : column >= row + diagonal;
+    out[line * columns + column] = inside ? in[line * columns + column] : T();
+  }
+}
+#endif
+
+#ifdef RAMP
+// start, start + step, start + 2 step ...; computed in float64, or for integers in 64 bits.
+extern "C" __global__ void ramp(T* out, NUMBER start, NUMBER step, i64 size) {
+  i64 i = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= size) return;
+  NUMBER x = start + static_cast<NUMBER>(i) * step;
+  if constexpr (compute_type<T>::half) out[i] = from_float<T>(static_cast<float>(x));
+  else out[i] = static_cast<T>(x);
+}
+#endif
