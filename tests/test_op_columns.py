@@ -115,7 +115,7 @@ def test_autocast_is_one_of_its_words():
 
 def test_a_functor_takes_attributes_of_its_op():
     """And exists under that name in the CUDA sources."""
-    functors = (PACKAGE / "backends/kernels/functors.cuh").read_text(encoding="utf-8")
+    functors = (PACKAGE / "backends/cuda/src/functors.cuh").read_text(encoding="utf-8")
     rows = [row for row in OPS.values() if row.functor]
     assert rows
     for row in rows:
