@@ -83,8 +83,8 @@ def test_each_method_is_the_definition_and_its_gradients_are_transposes(method, 
         out = cpu.convolution(x, w, geometry=geometry)
         np.testing.assert_allclose(out, wanted, rtol=1e-9, atol=1e-9)
         y = Draw(rng).array(out.shape)
-        dx = cpu.convolution_input(y, w, geometry=geometry, size=x.shape[2:])
-        dw = cpu.convolution_weight(x, y, geometry=geometry, size=w.shape[2:])
+        dx = cpu.convolution_backward_input(y, w, geometry=geometry, size=x.shape[2:])
+        dw = cpu.convolution_backward_weight(x, y, geometry=geometry, size=w.shape[2:])
     # <y, conv(x, w)> is linear in x and in w, so both gradients must give it back.
     total = np.vdot(y, wanted)
     np.testing.assert_allclose([np.vdot(x, dx), np.vdot(w, dw)], total, rtol=1e-8, atol=1e-8)

@@ -35,15 +35,15 @@ def run(arrays, layout="dense", **attrs):
     g, q, k, v = [put(x, layout) for x in arrays[:4]]
     mask = put(arrays[4])
     with launches() as names:
-        out, logs = attention.attention(device, q, k, v, mask, **attrs)
-        grads = attention.attention_backward(device, g, q, k, v, mask, out, logs, **attrs)
+        out, logs = attention.scaled_dot_product_attention(device, q, k, v, mask, **attrs)
+        grads = attention.scaled_dot_product_attention_backward(device, g, q, k, v, mask, out, logs, **attrs)
     return [device.to_host(x) for x in (out, *grads)], names
 
 
 def exact(arrays, attrs):
     g, q, k, v, mask = arrays
-    return [*reference("attention", [q, k, v, mask], attrs),
-            *reference("attention_backward", [g, q, k, v, mask, None, None], attrs)]
+    return [*reference("scaled_dot_product_attention", [q, k, v, mask], attrs),
+            *reference("scaled_dot_product_attention_backward", [g, q, k, v, mask, None, None], attrs)]
 
 
 def bounds(arrays, out, scale, causal):
@@ -53,7 +53,8 @@ def bounds(arrays, out, scale, causal):
     slopes are rounded to 16 bits before they are multiplied; delta is made of the rounded result.
     """
     g, q, k, v, mask = arrays
-    weights = reference("attention_weights", [q, k, None if mask is None or mask.dtype == bool else mask,
+    weights = reference("scaled_dot_product_attention_weights",
+                        [q, k, None if mask is None or mask.dtype == bool else mask,
                                               mask if mask is not None and mask.dtype == bool else None],
                         dict(scale=scale, causal=causal))[0]
     r, u, (g, q, k, v) = rounding(g.dtype), 2 * unit(f32), [abs(x.astype("f8")) for x in (g, q, k, v)]
@@ -98,7 +99,7 @@ def test_large_scores_and_few_keys():
 @pytest.mark.parametrize(("dtype", "head"), [(f32, 8), (f16, 136)])
 def test_what_is_left_to_the_reference(dtype, head):
     arrays = inputs(dtype, (1, 4, head), (1, 5, head), None)
-    got = device.to_host(attention.attention(device, *map(put, arrays[1:4]), scale=0.1)[0])
+    got = device.to_host(attention.scaled_dot_product_attention(device, *map(put, arrays[1:4]), scale=0.1)[0])
     wanted = exact(arrays, dict(scale=0.1, causal=False))[0]
     assert got.dtype == dtype
     close(got, wanted, 400 * unit(f32) * abs(arrays[3].astype("f8")).max() + rounding(dtype) * abs(wanted))

@@ -13,7 +13,7 @@ from minitorch.backends.cuda.runtime.kernel import Kernel
 from minitorch.ops.nn.conv import Geometry
 
 f16, bf16, f32, f64 = DTYPES.values()
-TASKS = ("convolution", "convolution_input", "convolution_weight")
+TASKS = ("convolution", "convolution_backward_input", "convolution_backward_weight")
 
 
 def tasks(images, channels, outputs, size, kernel, geometry, dtype, seed=0):
@@ -23,8 +23,8 @@ def tasks(images, channels, outputs, size, kernel, geometry, dtype, seed=0):
         (images, channels, *size), (outputs, channels // geometry.groups, *kernel), (outputs,),
         (images, outputs, *geometry.out_size(size, kernel)))]
     return {"convolution": ([x, w, b], dict(geometry=geometry)),
-            "convolution_input": ([y, w], dict(geometry=geometry, size=size)),
-            "convolution_weight": ([x, y], dict(geometry=geometry, size=kernel))}
+            "convolution_backward_input": ([y, w], dict(geometry=geometry, size=size)),
+            "convolution_backward_weight": ([x, y], dict(geometry=geometry, size=kernel))}
 
 
 def check(name, arrays, attrs, layout="dense"):
@@ -32,7 +32,7 @@ def check(name, arrays, attrs, layout="dense"):
     got, names = run(name, arrays, attrs, layout)
     wanted, = reference(name, arrays, attrs)
     sizes, = reference(name, [abs(x) for x in arrays], attrs)
-    n = arrays[0].size if name == "convolution_weight" else arrays[1].size
+    n = arrays[0].size if name == "convolution_backward_weight" else arrays[1].size
     assert got[0].dtype == arrays[0].dtype
     allowed = 2 * (n + 2) * kernel_checks.unit(got[0].dtype) * sizes + rounding(got[0].dtype) * abs(wanted) + 1e-30
     close(got[0], wanted, allowed)                         # twice: tensor cores cut off where they add
@@ -69,7 +69,8 @@ def test_large_tiles_and_pieces(monkeypatch):
     big = (2, 70, 72, (17, 16), (1, 1), Geometry((1, 1), (0, 0), (1, 1), 1), f32)
     assert check("convolution", *tasks(*big)["convolution"]) == ["convolve"]
     monkeypatch.setattr(convolve, "multiprocessors", lambda machine: 132)
-    assert check("convolution_weight", *tasks(*big)["convolution_weight"])[-2:] == ["convolve", "combine"]
+    assert check("convolution_backward_weight", *tasks(*big)["convolution_backward_weight"])[-2:] == ["convolve",
+                                                                                                      "combine"]
 
 
 def test_three_dimensions_are_left_to_the_reference():
@@ -94,7 +95,7 @@ def test_empty(shape):
 
 def test_through_autograd():
     (x, w, b), _ = tasks(*PLAIN)["convolution"]
-    (_, g), _ = tasks(*PLAIN)["convolution_weight"]
+    (_, g), _ = tasks(*PLAIN)["convolution_backward_weight"]
     found = []
     for where, dtype in (("cpu", minitorch.float64), (device.device, minitorch.float32)):
         xs = [minitorch.tensor(t, dtype=dtype, device=where, requires_grad=True) for t in (x, w, b)]

@@ -66,7 +66,7 @@ def test_embedding(n, width, kind):
         index = any_indices(d, n, 9).astype("int32" if kind == "bf16" else "int64")
         table, grad = cast(d.array((9, width)), dtype), cast(d.array((n, width)), dtype)
         how = dict(padding_idx=d.choice([-1, 0, 4]), scale_grad_by_freq=False)
-        check("take_rows", [index, table], how, 0, "take_slices")
+        check("embedding", [index, table], how, 0, "take_slices")
         most = np.bincount(index).max()
         got = check("embedding_backward", [grad, index], how | dict(rows=9), most, "sum_runs")
     same_in_every_order(lambda: run("embedding_backward", [grad, index], how | dict(rows=9))[0], got)
@@ -80,18 +80,18 @@ def test_slices_and_elements(d):
     index = any_indices(d, n, size)
     some = tuple(n if k == dim % len(shape) else m for k, m in enumerate(shape))
     source, x = (cast(d.array(s), DTYPES["f32"]) for s in (some, shape))
-    check("take_slices", [x, index], dict(dim=dim), 0, "take_slices")
-    check("add_slices", [source, index], dict(shape=shape, dim=dim), n, "join_runs")
-    check("index_add_along", [x, index, source], dict(dim=dim), n + 1, "join_runs")
+    check("index_select", [x, index], dict(dim=dim), 0, "take_slices")
+    check("index_select_backward", [source, index], dict(shape=shape, dim=dim), n, "join_runs")
+    check("index_add", [x, index, source], dict(dim=dim), n + 1, "join_runs")
     within = tuple(n if k == dim % len(shape) else d.int(1, m) for k, m in enumerate(shape))
     index = any_indices(d, int(np.prod(within)), size).reshape(within)
     source = cast(d.array(within), DTYPES["f32"])
-    check("gather_along", [x, index], dict(dim=dim), 0, "gather")
-    check("gather_add", [source, index], dict(shape=shape, dim=dim), n, "join_runs")
-    got = check("scatter_add_along", [x, index, source], dict(dim=dim), n + 1, "join_runs")
-    check("scatter_along", [x, index, source], dict(dim=dim), 0, "write_last")
+    check("gather", [x, index], dict(dim=dim), 0, "gather")
+    check("gather_backward", [source, index], dict(shape=shape, dim=dim), n, "join_runs")
+    got = check("scatter_add", [x, index, source], dict(dim=dim), n + 1, "join_runs")
+    check("scatter", [x, index, source], dict(dim=dim), 0, "write_last")
     if d.int(0, 3) == 0:
-        same_in_every_order(lambda: run("scatter_add_along", [x, index, source], dict(dim=dim))[0], got)
+        same_in_every_order(lambda: run("scatter_add", [x, index, source], dict(dim=dim))[0], got)
 
 
 @settings(max_examples=25, deadline=None)
@@ -103,8 +103,8 @@ def test_indices_between_brackets(d):
     x = cast(d.array(shape), DTYPES["f32"])
     source = cast(d.array(x[index].shape), DTYPES["f32"])
     on_device = tuple(put(part) for part in index)
-    for name, inputs, attrs in (("index", [x], {}), ("index_add_zeros", [source], dict(shape=shape)),
-                                ("index_accumulate", [x, source], {})):
+    for name, inputs, attrs in (("index", [x], {}), ("index_backward", [source], dict(shape=shape)),
+                                ("index_put_accumulate", [x, source], {})):
         wanted = reference(name, inputs, attrs | dict(index=index))[0]
         got, names = run(name, inputs, attrs | dict(index=on_device))
         assert names[-1] in ("take_slices", "join_runs")
@@ -118,11 +118,11 @@ def test_whole_numbers_are_added_exactly():
         index = rng.integers(0, 5, 200)
         wanted = x.copy()
         np.add.at(wanted, index, source)
-        assert (run("scatter_add_along", [x, index, source], dict(dim=0))[0][0] == wanted).all()
+        assert (run("scatter_add", [x, index, source], dict(dim=0))[0][0] == wanted).all()
 
 
 def test_scatter_of_one_number():
-    got, _ = run("scatter_along", [np.zeros((2, 3), "f"), np.array([[2, 0]]), 5.0], dict(dim=1))
+    got, _ = run("scatter", [np.zeros((2, 3), "f"), np.array([[2, 0]]), 5.0], dict(dim=1))
     assert got[0].tolist() == [[5, 0, 5], [0, 0, 0]]
 
 

@@ -69,11 +69,11 @@ def check_backward(d, arrays, attrs, dtype):
     x, weight, _ = arrays
     g = cast(d.array(x.shape), dtype)
     inputs = [g, x, weight, None, None]
-    wanted = reference("affine_backward", inputs, attrs)
-    got, launched = run("affine_backward", inputs, attrs)
+    wanted = reference("affine_norm_backward", inputs, attrs)
+    got, launched = run("affine_norm_backward", inputs, attrs)
     error = unit(dtype) * error_of(exact(x), attrs["dims"], attrs["eps"], attrs["centred"])
-    y = reference("standardise", [x], attrs)[0]
-    inverse = reference("inverse_deviation", [x], attrs)[0].max()
+    y = reference("standardize", [x], attrs)[0]
+    inverse = reference("rstd", [x], attrs)[0].max()
     largest = abs(wanted[0]).max() + 2 * inverse * 1.5     # of each of the three terms of the gradient
     close(got[0], wanted[0], 8 * error * largest * (1 + abs(y).max()) + rounding(dtype) * abs(wanted[0]))
     rows = x.size // wanted[1].size
@@ -85,19 +85,19 @@ def check_backward(d, arrays, attrs, dtype):
 @pytest.mark.parametrize(("dtype", "shape", "dims", "forward", "backward"), CASES, ids=IDS)
 def test_every_way_to_normalise(dtype, shape, dims, forward, backward):
     d, dtype = Draw(random.Random(str(shape))), DTYPES[dtype]
-    name = "batch_normalise" if dims[0] == 0 else "layer_normalise"
+    name = "batch_norm" if dims[0] == 0 else "layer_norm"
     for _ in range(1 if np.prod(shape) > 20_000 else 2):
         arrays, attrs = case(d, dtype, shape, dims)
         got, launched, error = check_forward(name, arrays, attrs, dtype)
         assert forward in launched
-        if name == "batch_normalise":                      # mean and variance are results as well
+        if name == "batch_norm":                           # mean and variance are results as well
             for a, b in zip(got[1:3], reference(name, arrays, attrs)[1:3], strict=True):
                 close(a, b, error * (1 + abs(b)) * 4)
         inputs, gradients, launched = check_backward(d, arrays, attrs, dtype)
         assert backward in launched
     if np.prod(shape) < 30_000:
         same_in_every_order(lambda: run(name, arrays, attrs)[0], got)
-        same_in_every_order(lambda: run("affine_backward", inputs, attrs)[0], gradients)
+        same_in_every_order(lambda: run("affine_norm_backward", inputs, attrs)[0], gradients)
 
 
 @settings(max_examples=25, deadline=None)
@@ -105,9 +105,9 @@ def test_every_way_to_normalise(dtype, shape, dims, forward, backward):
 def test_small_shapes(d):
     shape, dims = d.choice([((9, 13), (1,)), ((4, 3, 5), (1, 2)), ((7, 5), (0,)), ((3, 4, 3), (0, 2)),
                             ((3, 4, 3, 1), BATCH)])
-    name = "batch_normalise" if dims[0] == 0 else "layer_normalise"
+    name = "batch_norm" if dims[0] == 0 else "layer_norm"
     arrays, attrs = case(d, DTYPES["f32"], shape, dims, offset=d.choice([3.0, 1000.0]))
-    attrs["centred"] = name == "batch_normalise" or d.bool()
+    attrs["centred"] = name == "batch_norm" or d.bool()
     check_forward(name, arrays, attrs, DTYPES["f32"])
     check_backward(d, arrays, attrs, DTYPES["f32"])
 
@@ -117,8 +117,8 @@ def test_group_norm(shape, groups):
     d = Draw(random.Random(0))
     x, w, b = (cast(d.array(s), DTYPES["f32"]) for s in (shape, shape[1:2], shape[1:2]))
     attrs = dict(groups=groups, eps=1e-3)
-    wanted = reference("group_normalise", [x, w, b], attrs)[0]
-    got, launched = run("group_normalise", [x, w, b], attrs)
+    wanted = reference("group_norm", [x, w, b], attrs)[0]
+    got, launched = run("group_norm", [x, w, b], attrs)
     assert launched == ["normalise_rows"]
     close(got[0], wanted, unit(x.dtype) * 400 * (1 + abs(wanted)))
 
@@ -133,22 +133,22 @@ def test_a_residual_is_added_first(dtype, shape, forward, with_weights):
     x, residual = (cast(d.array(shape, -1, 1) + 1.5, dtype) for _ in range(2))
     weights = [cast(d.array(shape[-1:], 0.5, 1.5), dtype), cast(d.array(shape[-1:]), dtype)] if with_weights else []
     attrs = dict(eps=1e-3, centred=with_weights)
-    wanted = reference("add_normalise", [x, residual, *weights], attrs)[:2]
-    got, launched = run("add_normalise", [x, residual, *weights], attrs)
+    wanted = reference("add_layer_norm", [x, residual, *weights], attrs)[:2]
+    got, launched = run("add_layer_norm", [x, residual, *weights], attrs)
     assert launched == [forward] and got[0].dtype == got[1].dtype == dtype
     total = exact(x) + exact(residual)
     error = unit(dtype) * error_of(total, (len(shape) - 1,), **attrs)
     close(got[0], wanted[0], 5 * error * (1 + abs(wanted[0])) + rounding(dtype) * abs(wanted[0]) + smallest(dtype))
     close(got[1], wanted[1], (rounding(dtype) or unit(dtype)) * abs(total))      # one sum, rounded once
     if total.size < 10_000:
-        same_in_every_order(lambda: run("add_normalise", [x, residual, *weights], attrs)[0], got)
+        same_in_every_order(lambda: run("add_layer_norm", [x, residual, *weights], attrs)[0], got)
         same_sum(x, residual, got[1])
 
 
 def same_sum(x, residual, total):
     """The sum does not depend on how the arrays lie."""
     for layout in ("offset", "transposed", "gaps"):
-        found, launched = run("add_normalise", [x, residual], dict(eps=1e-3, centred=True), layout)
+        found, launched = run("add_layer_norm", [x, residual], dict(eps=1e-3, centred=True), layout)
         assert "normalise_rows" in launched and found[1].tobytes() == total.tobytes()
 
 
@@ -186,7 +186,7 @@ def test_through_autograd():
 
 def test_halves_keep_statistics_in_float32():
     x = np.random.default_rng(0).normal(size=(4, 64)) + 100
-    got, _ = run("layer_normalise", [cast(x, DTYPES["f16"])], dict(dims=(1,)))
+    got, _ = run("layer_norm", [cast(x, DTYPES["f16"])], dict(dims=(1,)))
     assert [a.dtype for a in got] == ["float16", "float32", "float32"]
 
 

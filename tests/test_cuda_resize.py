@@ -31,7 +31,7 @@ def check(d, dtype, size):
     taps = tuple(d.choice([None, Taps("mean", n, d.int(1, n)),
                            Taps(d.choice(FILTERS), n, d.int(1, 2 * n), None, d.bool())]) for n in size)
     out = tuple(n if t is None else t.out for n, t in zip(size, taps))
-    for name, shape in (("resample", size), ("resample_backward", out)):
+    for name, shape in (("interpolate", size), ("interpolate_backward", out)):
         x = cast(d.array((2, *shape)), dtype)
         wanted = reference(name, [x], dict(taps=taps))[0]
         got, launched = run(name, [x], dict(taps=taps))

@@ -36,10 +36,10 @@ def normals(*shape):
 x, y, rows = normals(2, 9, 40), normals(2, 9, 40), normals(9, 100)
 # The file that is changed: whose kernels include it, and what finds the change.
 RUNS = {
-    "rows.cuh": (softmax, [lambda: agrees("softmax_along", normals(2, 2050), dim=1)]),
+    "rows.cuh": (softmax, [lambda: agrees("softmax", normals(2, 2050), dim=1)]),
     "softmax.cu": (softmax, [lambda: agrees("softmax_backward", x, y, dim=1)]),
     "channels.cu": (normalise, [lambda: agrees("dot_channels", normals(70, 5), normals(70, 5))]),
-    "normalise.cu": (normalise, [lambda: agrees("affine_backward", rows, rows, rows[0], dims=(1,), eps=0.1)]),
+    "normalise.cu": (normalise, [lambda: agrees("affine_norm_backward", rows, rows, rows[0], dims=(1,), eps=0.1)]),
     "sort.cu": (sort, [sorts]),
     "cumulative.cu": (cumulative, [lambda: agrees("cumsum", normals(2, 9001), dim=1),
                                    lambda: agrees("cumsum", x, dim=1)]),

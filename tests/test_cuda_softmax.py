@@ -27,7 +27,7 @@ from minitorch.backends.cuda.ops import cross_entropy, softmax
 from minitorch.testing.strategies import Draw, draws
 
 INF = float("inf")
-KERNELS = ["softmax_along", "log_softmax_along", "softmax_backward", "log_softmax_backward"]
+KERNELS = ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward"]
 SMALL = [((5, 7), 1, "dense"), ((3, 4, 7), -1, "gaps"), ((2, 6, 5), 1, "dense"), ((5,), 0, "offset")]
 # One shape for each way to deal with rows: in the registers of a warp, of a block, in loops, by planes.
 CASES = [("f32", (3, 1000), 1, "dense", "softmax_{}"), ("f32", (3, 1000), 1, "offset", "softmax_{}"),
@@ -52,7 +52,7 @@ def bounds(name, arrays, attrs, dtype):
             reach = abs(a[0] - a[0].max(dim, keepdims=True))
             reach = np.where(np.isfinite(reach), reach, 0).max(dim, keepdims=True)
             error = u * (2 * reach + depth(n))
-            return error * abs(out) + stored if name == "softmax_along" else 2 * error + 2 * u * abs(out) + stored
+            return error * abs(out) + stored if name == "softmax" else 2 * error + 2 * u * abs(out) + stored
         g, y = a
         terms = g * y if name == "softmax_backward" else g
         size = abs(terms).sum(dim, keepdims=True)
@@ -65,7 +65,7 @@ def inputs(d, name, shape, dim, dtype):
     """Inputs of one op; for a backward pass the result of a forward pass is one of them."""
     x = d.array(shape, -1, 1) * d.choice([1, 10, 80])
     if name.endswith("backward"):
-        forward = "softmax_along" if name == "softmax_backward" else "log_softmax_along"
+        forward = "softmax" if name == "softmax_backward" else "log_softmax"
         return [cast(d.array(shape), dtype), cast(reference(forward, [x], dict(dim=dim))[0], dtype)]
     return [cast(x, dtype)]
 
@@ -79,9 +79,9 @@ def check(name, arrays, dim, dtype, layout="dense"):
 
 
 @pytest.mark.parametrize(("name", "dtype", "shape", "dim", "layout", "kernel"),
-                         [("softmax_along", *case) for case in CASES] +
+                         [("softmax", *case) for case in CASES] +
                          [("softmax_backward", *CASES[i]) for i in (1, 3, 4)] +
-                         [("log_softmax_along", *CASES[i]) for i in (2, 4)] +
+                         [("log_softmax", *CASES[i]) for i in (2, 4)] +
                          [("log_softmax_backward", *CASES[i]) for i in (2, 4, 5)])
 def test_every_way_to_deal_with_rows(name, dtype, shape, dim, layout, kernel):
     arrays = inputs(Draw(random.Random(str((name, shape)))), name, shape, dim, DTYPES[dtype])
@@ -107,7 +107,7 @@ def test_small_shapes_of_any_layout_with_extremes(d):
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), ()])
 def test_empty_arrays_and_numbers(shape):
-    for name in ("softmax_along", "log_softmax_along"):
+    for name in ("softmax", "log_softmax"):
         got, _ = run(name, [np.ones(shape, "f")], dict(dim=0))
         assert (got[0] == reference(name, [np.ones(shape, "f")], dict(dim=0))[0]).all() and got[0].shape == shape
 
@@ -133,7 +133,7 @@ def check_entropy(d, dtype, shape):
     c = shape[1] if len(shape) > 1 else shape[0]
     u, reach, n = unit(dtype), 2 * abs(exact(x)).max(), target.size
     error = u * (3 * reach + depth(c) + n) * 1.5           # of one loss; weights are at most 1.5
-    for name in ("class_entropy", "nll"):
+    for name in ("cross_entropy", "nll_loss"):
         wanted = reference(name, [x, target, weight], attrs)[0]
         got, _ = run(name, [x, target, weight], attrs)
         scale = 1 if attrs["reduction"] != "sum" else n
@@ -141,12 +141,12 @@ def check_entropy(d, dtype, shape):
         same_in_every_order(lambda name=name: run(name, [x, target, weight], attrs)[0], got)
     g = cast(d.array(target.shape if attrs["reduction"] == "none" else ()), dtype)
     powers = [None, None]
-    wanted = reference("class_entropy_backward", [g, x, target, weight, *powers], attrs)[0]
-    got, names = run("class_entropy_backward", [g, x, target, weight, *powers], attrs)
+    wanted = reference("cross_entropy_backward", [g, x, target, weight, *powers], attrs)[0]
+    got, names = run("cross_entropy_backward", [g, x, target, weight, *powers], attrs)
     assert any("backward" in name for name in names)
     close(got[0], wanted, 3 * error * 2 + rounding(dtype) * abs(wanted) + smallest(dtype))
-    wanted = reference("nll_backward", [g, target, weight], attrs | dict(shape=shape))[0]
-    got, _ = run("nll_backward", [g, target, weight], attrs | dict(shape=shape))
+    wanted = reference("nll_loss_backward", [g, target, weight], attrs | dict(shape=shape))[0]
+    got, _ = run("nll_loss_backward", [g, target, weight], attrs | dict(shape=shape))
     close(got[0], wanted, 3 * error * 2 + rounding(dtype) * abs(wanted) + smallest(dtype))
 
 
@@ -166,8 +166,8 @@ def test_many_losses_are_added_up_in_parts():
     rng = np.random.default_rng(0)
     n = cross_entropy.SUMMED_AT_ONCE + 300
     x, target = rng.normal(size=(n, 1, 2)).astype("f"), np.zeros((n, 2), np.int64)
-    wanted = reference("nll", [x, target], {})[0]
-    got, names = run("nll", [x, target], {})
+    wanted = reference("nll_loss", [x, target], {})[0]
+    got, names = run("nll_loss", [x, target], {})
     assert names == ["likelihood", "add_up", "conclude"]
     close(got[0], wanted, unit(x.dtype) * 100 * abs(x).mean())
 
@@ -189,7 +189,7 @@ def test_through_autograd():
 def test_a_target_that_is_no_class():
     x, target = put(np.zeros((2, 3), "f")), put(np.array([0, 3]))
     with pytest.raises(IndexError, match="Target 3 is out of bounds"):
-        cross_entropy.class_entropy(device, x, target)
+        cross_entropy.cross_entropy(device, x, target)
 
 
 def test_resources():

@@ -18,6 +18,7 @@ PACKAGE = Path(torch.__file__).parent
 OTHER_WORDS = {
     "backends/cuda/arrays/array.py": "Python's operators and NumPy's methods, which an array class has",
     "backends/cuda/arrays/functors.py": "NumPy's ufuncs, and the functors that compute them",
+    "backends/cuda/arrays/library.py": "NumPy's functions that return views",
     "backends/cuda/arrays/namespace.py": "NumPy's functions, which an array module has",
     "backends/cuda/arrays/reduce.py": "NumPy's ufuncs, whose `reduce` it has",
     "backends/cuda/ops/product.py": "activations that a product's kernel can end with",
@@ -122,17 +123,6 @@ def test_a_functor_takes_attributes_of_its_op():
         name, numbers = row.functor_call()
         assert len(numbers) <= 2 and set(numbers) <= {k for k, _ in row.attrs}, row.name
         assert re.search(rf"\b{name}\b", functors), f"{row.name}: no functor {name}"
-
-
-def test_shown_is_another_name():
-    """It is for ops whose own name does not do."""
-    repeated = []
-    for file in sorted((PACKAGE / "ops").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for call in getattr(node, "decorator_list", ()):
-                shown = [k.value.value for k in getattr(call, "keywords", ()) if k.arg == "shown"]
-                repeated += [f"{file.name}:{node.lineno}: {node.name}" for name in shown if name == node.name]
-    assert not repeated, "leave `shown` out:\n" + "\n".join(repeated)
 
 
 def test_out_may_be_an_input_where_elements_stay_in_place():

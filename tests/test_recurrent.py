@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import minitorch
 from minitorch import nn
 from minitorch.autograd.api import grad
-from minitorch.ops.nn.recurrent import GATES, recurrent, step_by_step
+from minitorch.ops.nn.recurrent import GATES, rnn_layer, step_by_step
 from minitorch.testing.strategies import Draw
 
 modes = pytest.mark.parametrize("mode", GATES)
@@ -45,11 +45,11 @@ def agree(found, wanted, tol=1e-10):
 @some
 def test_the_layer_is_its_steps_to_second_order(mode, reverse, rng):
     inputs = draw_layer(Draw(rng), mode)
-    outputs, wanted = recurrent(*inputs, mode, reverse), step_by_step(*inputs, mode, reverse)
+    outputs, wanted = rnn_layer(*inputs, mode, reverse), step_by_step(*inputs, mode, reverse)
     agree(outputs, wanted)
     agree(gradients(outputs, inputs), gradients(wanted, inputs))
     first, want = (gradients(layer(*inputs, mode, reverse), inputs, create_graph=True)
-                   for layer in (recurrent, step_by_step))
+                   for layer in (rnn_layer, step_by_step))
     agree(first, want)
     agree(gradients(first, inputs), gradients(want, inputs))
 
@@ -61,19 +61,19 @@ def test_only_the_gradients_that_are_asked_for(mode):
     live = [x for x in inputs if x is not None]
     for i, x in enumerate(live):
         alone = [None if y is None else y if y is x else y.detach() for y in inputs]
-        agree(gradients(recurrent(*alone, mode), [x]), [wanted[i]])
+        agree(gradients(rnn_layer(*alone, mode), [x]), [wanted[i]])
 
 
 def test_the_cell_state_alone_has_a_gradient():
     inputs = draw_layer(Draw(), "LSTM")
-    agree(gradients(recurrent(*inputs)[1:], inputs), gradients(step_by_step(*inputs, "LSTM", False)[1:], inputs))
+    agree(gradients(rnn_layer(*inputs)[1:], inputs), gradients(step_by_step(*inputs, "LSTM", False)[1:], inputs))
 
 
 @modes
 def test_writing_to_the_result_does_not_disturb_the_backward_pass(mode):
     inputs = draw_layer(Draw(), mode)
-    wanted = gradients(recurrent(*inputs, mode), inputs)
-    outputs = recurrent(*inputs, mode)
+    wanted = gradients(rnn_layer(*inputs, mode), inputs)
+    outputs = rnn_layer(*inputs, mode)
     seeds = [minitorch.linspace(1, 2, y.numel(), dtype=y.dtype).reshape(y.shape) for y in outputs]
     with minitorch.no_grad():
         for y in outputs:

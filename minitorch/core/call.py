@@ -97,7 +97,7 @@ def cast_all(inputs, kinds, dtype):
     target = dtype.np
     return [x if kind.kind == "other" or x is None else
             cast_number(x, dtype) if not isinstance(x, Tensor) else
-            x if x.array.dtype == target else recorded.to_dtype(x, dtype=target) for x, kind in zip(inputs, kinds)]
+            x if x.array.dtype == target else recorded.to(x, dtype=target) for x, kind in zip(inputs, kinds)]
 
 
 def cast_number(x, dtype):
@@ -120,7 +120,7 @@ def promote_compared(op, inputs, kinds, attrs):
     """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one
     that is out of a tensor's range equals none of its elements."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
-    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to_dtype(x, dtype=dtype.np)
+    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
             for x in inputs]
 
 

@@ -114,7 +114,6 @@ class Op:
 
     Tools:
 
-    - `shown`: the name in pictures of the graph (default: `name`)
     - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's text, or None
     - `flops`: a function of the result and the inputs (raw arrays): the FLOPs of its products and sums
     - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
@@ -157,7 +156,6 @@ class Op:
     joint: Callable | None = None
     node_name: str | None = None
 
-    shown: str | None = None
     mismatch: Callable | None = None
     flops: Callable | None = None
     inline: bool = False
@@ -172,7 +170,6 @@ class Op:
     def __post_init__(self):
         self.__doc__ = self.doc
         self.node_name = self.node_name or camel_case(self.name) + "Backward0"
-        self.shown = self.shown or self.name
         self.casts = self.casts and any(k == "dtype" for k, _ in self.attrs)
         unknown = set(self.rules) - {x.name for x in self.inputs}
         if unknown:
@@ -261,15 +258,20 @@ def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=N
     return publish(compile_call(row), name, **public)
 
 
-def op(**options):
-    """Define an op by its forward pass on raw arrays: ``def name(F, *inputs, *, attributes)``."""
+def op(*, name=None, **options):
+    """Define an op by its forward pass on raw arrays: ``def name(F, *inputs, *, attributes)``.
+
+    `name` is the op's name where the module uses it for something else: the internal op softmax is ``_softmax`` in its
+    module, beside the public function `softmax` that checks its arguments and calls it.
+    """
     def define(forward):
+        op_name = name or forward.__name__
         how, rules = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
         inputs, attrs = inputs_and_attributes(forward)
-        row = Op(name=forward.__name__, forward=forward, inputs=inputs, attrs=attrs, rules=rules, doc=forward.__doc__,
+        row = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, rules=rules, doc=forward.__doc__,
                  **how)
-        return publish(compile_call(row), forward.__name__, **public)
+        return publish(compile_call(row), op_name, **public)
     return define
 
 
@@ -367,7 +369,7 @@ def compile_call(row):
     call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
     call.__doc__, call.op, call.source, row.formula = row.__doc__, row, Source(row), Formula(call)
     call.__signature__ = public_signature(row)
-    is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.join(*pieces)
+    is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.cat(*pieces)
     setattr(recorded, row.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
     return call
 

@@ -203,7 +203,7 @@ def numpy_of(backend, array):
 def op_name(place):
     if isinstance(place, Selected):
         return f"output {place.op}"
-    return place.op.shown if isinstance(place.op, Op) else place.name()
+    return place.op.name if isinstance(place.op, Op) else place.name()
 
 
 def input_name(place, i):

@@ -10,8 +10,8 @@ from .blocks import in_blocks, numbers
 
 
 # ---- zero where a mask does not hold -----------------------------------------------------------------------
-@kernel("keep", sample=lambda d: ([d.integers((4, 3), -2, 2), d.mask((4, 3))], {}))
-def keep(F, input, mask):
+@kernel("masked", sample=lambda d: ([d.integers((4, 3), -2, 2), d.mask((4, 3))], {}))
+def masked(F, input, mask):
     # Integers times a mask: as fast as floats times a mask, and five times as fast as `where`.
     if input.dtype.kind != "f":
         return input * mask
@@ -41,8 +41,8 @@ def zeros_of(xp, dtype):
     return xp.zeros(ROOM, dtype)
 
 
-@kernel("keep_above", sample=lambda d: ([d.integers((4, 3), -2, 2), d.integers((4, 3), -2, 2)], dict(level=0)))
-def keep_above(F, input, gate, *, level):
+@kernel("threshold_backward", sample=lambda d: ([d.integers((4, 3), -2, 2), d.integers((4, 3), -2, 2)], dict(level=0)))
+def threshold_backward(F, input, gate, *, level):
     if input.dtype.kind != "f":
         return input * (gate > level)
     bits = f"i{input.itemsize}"
@@ -56,14 +56,14 @@ def keep_above(F, input, gate, *, level):
 def leaky_relu(F, input, *, negative_slope=0.01):
     if 0 < negative_slope <= 1:
         return F.xp.maximum(input, input * negative_slope)
-    return input * F.bend(input, slope=negative_slope)
+    return input * F.leaky_relu_derivative(input, slope=negative_slope)
 
 
-@kernel("bend")
-def bend(F, input, *, slope):
+@kernel("leaky_relu_derivative")
+def leaky_relu_derivative(F, input, *, slope):
     if 0 <= slope <= 1:
         return F.xp.maximum((input > 0).astype(input.dtype), slope)
-    return F.reference.bend(input, slope=slope)
+    return F.reference.leaky_relu_derivative(input, slope=slope)
 
 
 # ---- silu --------------------------------------------------------------------------------------------------

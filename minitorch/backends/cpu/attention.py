@@ -11,8 +11,8 @@ def masked_sample(d):
     return [query, d.array((4, 3)), None, mask], dict(scale=1.0, causal=False)
 
 
-@kernel("attention_weights", sample=masked_sample)
-def attention_weights(F, query, key, bias=None, mask=None, *, scale=1.0, causal=False):
+@kernel("scaled_dot_product_attention_weights", sample=masked_sample)
+def scaled_dot_product_attention_weights(F, query, key, bias=None, mask=None, *, scale=1.0, causal=False):
     xp = F.xp
     scores = xp.matmul(query * scale, key.swapaxes(-1, -2))
     if bias is not None:

@@ -1,6 +1,6 @@
 """Statistics of channels, and scaling by channel: the kernels of batch_norm.
 
-Arrays are (A, B, D) with the channels in the middle (see `standardise`). Mean and deviation (B,) are kept
+Arrays are (A, B, D) with the channels in the middle (see `standardize`). Mean and deviation (B,) are kept
 instead of the normalised input; the elementwise steps of the backward pass begin at the input. A factor for
 each channel is laid out for each place of a sample, so that NumPy multiplies long rows, a sample or some at a time.
 Going through a few channels of all samples at a time would read them from memory once, but their planes then lie powers

@@ -48,7 +48,7 @@ def sigmoid(F, input):
 
 def minus_distance(F, x, y):
     """``-|x - y|``, and 0 for equal infinities."""
-    return F.keep(-np.abs(x - y), x != y)
+    return F.masked(-np.abs(x - y), x != y)
 
 
 @kernel("logaddexp")

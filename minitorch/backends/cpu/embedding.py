@@ -15,8 +15,8 @@ def embedding_backward(F, grad, input, *, rows, padding_idx, scale_grad_by_freq)
     return out
 
 
-@kernel("sum_bags")
-def sum_bags(F, input, bags, *, n):
+@kernel("segment_sum")
+def segment_sum(F, input, bags, *, n):
     return sum_rows(F.xp, bags, input, n)
 
 

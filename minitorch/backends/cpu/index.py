@@ -13,15 +13,15 @@ def index(F, input, *, index):
     return np.ascontiguousarray(input[index]) if input.ndim > 1 else input[index]
 
 
-@kernel("index_add_zeros")
-def index_add_zeros(F, input, *, index, shape):
+@kernel("index_backward")
+def index_backward(F, input, *, index, shape):
     out = np.zeros(shape, input.dtype)
     add_at(out, index, input)
     return out
 
 
-@kernel("index_accumulate")
-def index_accumulate(F, input, values, *, index):
+@kernel("index_put_accumulate")
+def index_put_accumulate(F, input, values, *, index):
     out = np.array(input)
     add_at(out, index, np.broadcast_to(values, out[index].shape))
     return out

@@ -13,8 +13,8 @@ from .backend import kernel
 from .softmax import exponentials
 
 
-@kernel("class_entropy")
-def class_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
+@kernel("cross_entropy")
+def cross_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
     check_classes("cross_entropy", input, target, weight)
     safe, valid = select_targets(F, target, ignore_index)
     powers, totals, shift = exponentials(F, input, class_dim(input.shape))
@@ -22,8 +22,8 @@ def class_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
 
 
-@kernel("class_entropy_backward")
-def class_entropy_backward(F, grad, input, target, weight=None, powers=None, totals=None, *, ignore_index=-100,
+@kernel("cross_entropy_backward")
+def cross_entropy_backward(F, grad, input, target, weight=None, powers=None, totals=None, *, ignore_index=-100,
                            reduction="mean"):
     dim = class_dim(input.shape)
     if powers is None:

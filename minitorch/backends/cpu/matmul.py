@@ -36,8 +36,8 @@ def linear(F, input, weight, bias=None):
     return out + bias
 
 
-@kernel("contract")
-def contract(F, *operands, equation):
+@kernel("einsum")
+def einsum(F, *operands, equation):
     """As the reference, of operands that are copied where their matrices have no unit stride, which BLAS needs."""
     def with_unit_stride(x):
         return x if x.itemsize in x.strides[-2:] else F.xp.ascontiguousarray(x)

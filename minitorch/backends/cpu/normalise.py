@@ -1,4 +1,4 @@
-"""layer_norm, rms_norm, batch_norm and group_norm, forward and backward, on folded arrays (see `standardise`)."""
+"""layer_norm, rms_norm, batch_norm and group_norm, forward and backward, on folded arrays (see `standardize`)."""
 
 from ...ops.nn.norm import broad, by_channel
 from ...ops.nn.standardise import batch_dims, kept_shape
@@ -9,7 +9,7 @@ from .standardise import dots, fold, folding, project, project_channels, room, s
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
-def layer_normalise_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def layer_norm_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     """The result only: everything happens in its memory."""
     order, sizes = folding(input, dims)
     out, z = room(F, input, order, sizes)
@@ -18,8 +18,8 @@ def layer_normalise_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5,
     return out
 
 
-@kernel("layer_normalise", lean=layer_normalise_lean)
-def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+@kernel("layer_norm", lean=layer_norm_lean)
+def layer_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     order, sizes = folding(input, dims)
     (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
     weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
@@ -27,34 +27,34 @@ def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, cent
     return out, kept, r.reshape(kept_shape(input.shape, dims))
 
 
-def add_normalise_lean(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
+def add_layer_norm_lean(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
     total = input + residual
-    return F.layer_normalise(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred), total
+    return F.layer_norm(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred), total
 
 
-@kernel("add_normalise", lean=add_normalise_lean)
-def add_normalise(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
+@kernel("add_layer_norm", lean=add_layer_norm_lean)
+def add_layer_norm(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
     total = input + residual
-    out, y, r = F.full_layer_normalise(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred)
+    out, y, r = F.full_layer_norm(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred)
     return (out, total), y, r
 
 
 def sample_by_channel(d):
-    """The mean of each channel in the place of y, as `batch_normalise` keeps it."""
+    """The mean of each channel in the place of y, as `batch_norm` keeps it."""
     input, eps = d.array((3, 2, 4)), 0.1
     mean, r = input.mean((0, 2)), 1 / (input.var((0, 2)) + eps) ** 0.5
     return ([d.array((3, 2, 4)), input, d.choice([None, d.array((2,))]), mean, r],
             dict(dims=(0, 2), eps=eps, centred=True))
 
 
-@kernel("affine_backward", sample=sample_by_channel)
-def affine_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+@kernel("affine_norm_backward", sample=sample_by_channel)
+def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     if y is None or r is None:
         y, r = standardised(F, input, dims, eps, centred)
     order, sizes = folding(input, dims)
     out, dx = room(F, input, order, sizes)
     g, r = fold(grad, order, sizes), r.reshape(-1)
-    if y.ndim < input.ndim:                                # the mean of each channel, kept by `batch_normalise`
+    if y.ndim < input.ndim:                                # the mean of each channel, kept by `batch_norm`
         return out, *normalise_backward(F, dx, g, fold(input, order, sizes), weight, y, r)
     y = fold(y, order, sizes)
     if by_channel(grad.ndim, dims):
@@ -66,16 +66,16 @@ def affine_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps
 
 
 # ---- batch_norm, group_norm --------------------------------------------------------------------------------
-@kernel("batch_normalise")
-def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+@kernel("batch_norm")
+def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     order, sizes = folding(input, dims)
     (out, z), x = room(F, input, order, sizes), fold(input, order, sizes)
     mean, var, r = normalise(F, z, x, weight, bias, eps)
     return (out, mean, var), mean, r
 
 
-@kernel("group_normalise")
-def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
+@kernel("group_norm")
+def group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     x = input.reshape(input.shape[0], groups, -1)
     y, r = standardised(F, x, (2,), eps, True)
     out, dims = y.reshape(input.shape), batch_dims(input.ndim)

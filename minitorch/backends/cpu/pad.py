@@ -7,17 +7,17 @@ import numpy as np
 from .backend import kernel
 
 
-@kernel("take_places")
-def take_places(F, input, *, places):
+@kernel("outer_index")
+def outer_index(F, input, *, places):
     out = input
     for i, there in enumerate(places):
         if there is not None:
-            out = take_along(F, out, there, input.ndim - len(places) + i)
+            out = take_along_dim(F, out, there, input.ndim - len(places) + i)
     return input.copy() if out is input else out
 
 
-@kernel("add_places")
-def add_places(F, grad, *, places, size):
+@kernel("outer_index_backward")
+def outer_index_backward(F, grad, *, places, size):
     for i, there in enumerate(places):
         if there is not None:
             axis = grad.ndim - len(places) + i
@@ -25,7 +25,7 @@ def add_places(F, grad, *, places, size):
     return grad.copy()
 
 
-def take_along(F, x, places, axis):
+def take_along_dim(F, x, places, axis):
     """``x[..., index, ...]``, as a few slices where that will do."""
     (index, pieces), lead = strips_of(places), (slice(None),) * axis
     if pieces is None:

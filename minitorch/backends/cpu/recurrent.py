@@ -149,8 +149,8 @@ BACKWARD = {"LSTM": lstm_backward, "GRU": gru_backward, "RNN_TANH": tanh_backwar
 
 
 # ---- the kernels -------------------------------------------------------------------------------------------
-@kernel("recurrent")
-def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
+@kernel("rnn_layer")
+def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     xp, (steps, batch, size), n = F.xp, input.shape, hidden.shape[1]
     gates = xp.matmul(forwards(input, reverse).reshape(-1, size), by_gate(xp, w_ih, n, turned=True))
     gates = gates.reshape(-1, steps, batch, n)
@@ -167,11 +167,11 @@ def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
     return ((y, xp.array(c[steps])) if mode == "LSTM" else (y,)), gates, h, c, extra
 
 
-@kernel("recurrent_backward")
-def recurrent_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
+@kernel("rnn_layer_backward")
+def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates=None, h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
     if gates is None:
-        _, gates, h, c, extra = F.full_recurrent(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, mode=mode,
+        _, gates, h, c, extra = F.full_rnn_layer(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, mode=mode,
                                                  reverse=reverse)
     xp, size, n = F.xp, input.shape[2], hidden.shape[1]
     dy = xp.zeros_like(h[1:]) if grad is None else forwards(grad, reverse)

@@ -11,15 +11,15 @@ from .backend import kernel
 TILE = 64                      # outputs whose taps make one matrix
 
 
-@kernel("resample")
-def resample(F, input, *, taps):
+@kernel("interpolate")
+def interpolate(F, input, *, taps):
     if input.dtype == "uint8":
-        return F.reference.resample(input, taps=taps)
+        return F.reference.interpolate(input, taps=taps)
     return map_dims(F, input, taps, False)
 
 
-@kernel("resample_backward")
-def resample_backward(F, grad, *, taps):
+@kernel("interpolate_backward")
+def interpolate_backward(F, grad, *, taps):
     return map_dims(F, grad, taps, True)
 
 

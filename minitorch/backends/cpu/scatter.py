@@ -36,38 +36,38 @@ def offsets(shape, within, dim):
     return steps[dim], rest
 
 
-@kernel("gather_along")
-def gather_along(F, input, index, *, dim):
+@kernel("gather")
+def gather(F, input, index, *, dim):
     return input.reshape(-1)[places("gather", input.shape, index, axis(input, dim))]
 
 
-@kernel("gather_add")
-def gather_add(F, input, index, *, shape, dim):
+@kernel("gather_backward")
+def gather_backward(F, input, index, *, shape, dim):
     out = np.zeros(shape, input.dtype)
     at = places("gather", shape, index, dim % max(len(shape), 1))
     np.add.at(out.reshape(-1), at.reshape(-1), input.reshape(-1))
     return out
 
 
-@kernel("scatter_along")
-def scatter_along(F, input, index, src, *, dim):
+@kernel("scatter")
+def scatter(F, input, index, src, *, dim):
     out = np.array(input, order="C")
     out.reshape(-1)[places("scatter", input.shape, index, axis(input, dim))] = src
     return out
 
 
-@kernel("scatter_add_along")
-def scatter_add_along(F, input, index, src, *, dim):
+@kernel("scatter_add")
+def scatter_add(F, input, index, src, *, dim):
     return accumulate(np.add, input, index, src, dim)
 
 
-@kernel("scatter_multiply")
-def scatter_multiply(F, input, index, src, *, dim):
+@kernel("scatter_reduce_prod")
+def scatter_reduce_prod(F, input, index, src, *, dim):
     return accumulate(np.multiply, input, index, src, dim)
 
 
-@kernel("scatter_extreme")
-def scatter_extreme(F, input, index, src, *, dim, name):
+@kernel("scatter_reduce_extremum")
+def scatter_reduce_extremum(F, input, index, src, *, dim, name):
     return accumulate(getattr(np, name), input, index, src, dim)
 
 
@@ -80,23 +80,23 @@ def accumulate(ufunc, input, index, src, dim):
 
 
 # ---- an index for every slice, or for elements in flattened order ------------------------------------------
-@kernel("add_slices")
-def add_slices(F, input, index, *, shape, dim):
+@kernel("index_select_backward")
+def index_select_backward(F, input, index, *, shape, dim):
     out = np.zeros(shape, input.dtype)
     add_at(moved(out, dim), (index.reshape(-1),), moved(input, dim))
     return out
 
 
-@kernel("index_add_along")
-def index_add_along(F, input, index, source, *, dim):
+@kernel("index_add")
+def index_add(F, input, index, source, *, dim):
     check_slices("index_add", input, index, source, axis(input, dim))
     out = np.array(input, order="C")
     add_at(moved(out, dim), (index.reshape(-1),), moved(source, dim))
     return out
 
 
-@kernel("put_flat")
-def put_flat(F, input, index, source, *, accumulate):
+@kernel("put")
+def put(F, input, index, source, *, accumulate):
     check_flat("put_", index, input.size)
     out = np.array(input, order="C")
     at, source = index.reshape(-1), source.reshape(-1) if hasattr(source, "reshape") else source

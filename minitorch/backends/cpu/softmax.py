@@ -82,12 +82,12 @@ def extreme_shapes(d):
     return [d.array(d.choice([(), (0, 3), (90, 100)]))], dict(dim=-1)
 
 
-@kernel("softmax_along", sample=extreme_shapes)
-def softmax_along(F, input, *, dim):
+@kernel("softmax", sample=extreme_shapes)
+def softmax(F, input, *, dim):
     if not input.size:
         return input.copy()
     if not input.ndim:
-        return F.softmax_along(input.reshape(1), dim=dim).reshape(())
+        return F.softmax(input.reshape(1), dim=dim).reshape(())
     return exponentials(F, input, dim, divide=True)[0]
 
 
@@ -109,12 +109,12 @@ def softmax_backward(F, grad, out_, *, dim):
     return out
 
 
-@kernel("log_softmax_along", sample=extreme_shapes)
-def log_softmax_along(F, input, *, dim):
+@kernel("log_softmax", sample=extreme_shapes)
+def log_softmax(F, input, *, dim):
     if not input.size:
         return input.copy()
     if not input.ndim:
-        return F.log_softmax_along(input.reshape(1), dim=dim).reshape(())
+        return F.log_softmax(input.reshape(1), dim=dim).reshape(())
     powers, sums, shift = exponentials(F, input, dim)
     out = F.xp.subtract(input, shift, out=powers)
     out -= F.xp.log(sums)

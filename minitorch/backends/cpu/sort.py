@@ -62,11 +62,11 @@ def take(x, index, dim):
     return np.take(x.reshape(-1), index + starts)
 
 
-@kernel("unique_slices", sample=lambda d: ([d.integers((40, 3), 0, 20)], dict(dim=None, consecutive=False, full=False)))
-def unique_slices(F, input, *, dim, consecutive, full):
+@kernel("unique", sample=lambda d: ([d.integers((40, 3), 0, 20)], dict(dim=None, consecutive=False, full=False)))
+def unique(F, input, *, dim, consecutive, full):
     """Of values alone, a sort of the values, without their places."""
     if full or consecutive or dim is not None or not input.size:
-        return F.reference.unique_slices(input, dim=dim, consecutive=consecutive, full=full)
+        return F.reference.unique(input, dim=dim, consecutive=consecutive, full=full)
     rows, none = np.sort(input.reshape(-1)), np.zeros(0, "int64")
     return rows[is_new(np, rows)], none, none
 
@@ -102,17 +102,17 @@ def at_rank(x, k, dim):
     return np.argpartition(x, k, dim)[along(x.ndim, dim, slice(k, k + 1))]
 
 
-@kernel("median_along")
-def median_along(F, input, *, dim, keepdim):
+@kernel("median")
+def median(F, input, *, dim, keepdim):
     if not input.ndim:
-        return F.reference.median_along(input, dim=dim, keepdim=keepdim)
+        return F.reference.median(input, dim=dim, keepdim=keepdim)
     return picked(return_types.median, np, input, middle(input, dim), dim, keepdim)
 
 
-@kernel("median_of_all")
-def median_of_all(F, input, *, skip_nan):
+@kernel("median_all")
+def median_all(F, input, *, skip_nan):
     if skip_nan or not input.size:
-        return F.reference.median_of_all(input, skip_nan=skip_nan)
+        return F.reference.median_all(input, skip_nan=skip_nan)
     x = input.reshape(-1)
     return x[middle(x, 0)].reshape(())
 

@@ -30,8 +30,8 @@ for name, pairwise in {"igamma": gamma.igamma, "igammac": gamma.igammac, "zeta":
     kernel(name)(two_numbers(pairwise))
 
 
-@kernel("digamma_derivative")
-def digamma_derivative(F, input, *, n):
+@kernel("polygamma")
+def polygamma(F, input, *, n):
     return in_double(F, lambda xp, x: gamma.polygamma(xp, x, n), input)
 
 

@@ -166,13 +166,13 @@ def standardised(F, input, dims, eps, centred):
 
 
 # ---- the kernels -------------------------------------------------------------------------------------------
-@kernel("standardise")
-def standardise(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+@kernel("standardize")
+def standardize(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     return standardised(F, input, dims, eps, centred)[0] if y is None else y
 
 
-@kernel("standardise_backward")
-def standardise_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+@kernel("standardize_backward")
+def standardize_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     if y is None or r is None:
         y, r = standardised(F, input, dims, eps, centred)
     order, sizes = folding(y, dims)
@@ -182,8 +182,8 @@ def standardise_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, ce
     return out
 
 
-@kernel("inverse_deviation")
-def inverse_deviation(F, input, *, dims, eps, centred):
+@kernel("rstd")
+def rstd(F, input, *, dims, eps, centred):
     return standardised(F, input, dims, eps, centred)[1]
 
 

@@ -10,7 +10,7 @@ import warnings
 
 import minitorch
 
-from ...ops.nn.recurrent import GATES, STEPS, gru_step, lstm_step, recurrent, relu_step, tanh_step
+from ...ops.nn.recurrent import GATES, STEPS, gru_step, lstm_step, relu_step, rnn_layer, tanh_step
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -202,7 +202,7 @@ class RNNBase(Module):
         w_ih, b_ih = weights["weight_ih"], weights.get("bias_ih")
         w_hh, b_hh, w_hr = weights["weight_hh"], weights.get("bias_hh"), weights.get("weight_hr")
         if not packed and w_hr is None and input.dtype.itemsize >= 4 and not minitorch.is_autocast_enabled():
-            output, *cell = recurrent(input, initial[0], w_ih, w_hh, b_ih, b_hh, *initial[1:] or (None,), self.mode,
+            output, *cell = rnn_layer(input, initial[0], w_ih, w_hh, b_ih, b_hh, *initial[1:] or (None,), self.mode,
                                        reverse)
             return output, (output[0 if reverse else -1], *cell)
         gates = F.linear(input, w_ih, b_ih)

@@ -352,7 +352,7 @@ def copy_mismatch(a, b):
 
 @op(namespace=None, mismatch=copy_mismatch,
     input=lambda F, g: F.zero(g), sample=lambda d: ([d.array((2, 3)), d.array((3,))], {}),
-    source=lambda F, g, source_shape, source_dtype: F.to_dtype(F.sum_to(g, shape=source_shape), dtype=source_dtype))
+    source=lambda F, g, source_shape, source_dtype: F.to(F.sum_to(g, shape=source_shape), dtype=source_dtype))
 def copy(F, input, source):
     """`source` in the shape and dtype of `input`."""
     return F.xp.broadcast_to(source, input.shape).astype(input.dtype)

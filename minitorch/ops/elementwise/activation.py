@@ -36,9 +36,9 @@ def activation(call, name=None, doc=None, twin=False):
 
 
 # ---- zero where a mask does not hold -----------------------------------------------------------------------
-@op(namespace=None, shown="masked", fusible=True, functor="keep", input=lambda F, g, mask: F.keep(g, mask),
+@op(node_name="KeepBackward0", namespace=None, fusible=True, functor="keep", input=lambda F, g, mask: F.masked(g, mask),
     sample=lambda d: ([x := d.array(d.shape(1)), x > 0.5], {}))
-def keep(F, input, mask: Other):
+def masked(F, input, mask: Other):
     """`input` where `mask` holds, 0 elsewhere, also where `input` is infinite or NaN."""
     return F.xp.where(mask, input, input.dtype.type(0))
 
@@ -50,7 +50,7 @@ def require_signed(name, input):
 
 
 @op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu",
-    input=lambda F, g, out: F.keep_above(g, out, level=0))
+    input=lambda F, g, out: F.threshold_backward(g, out, level=0))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0."""
     require_signed("relu", input)
@@ -58,15 +58,15 @@ def relu(F, input):
 
 
 @op(namespace=None, fusible=True, functor="keep_above(level)",
-    input=lambda F, g, gate, level: F.keep_above(g, gate, level=level),
+    input=lambda F, g, gate, level: F.threshold_backward(g, gate, level=level),
     sample=lambda d: ([d.array(s := d.shape()), d.distinct(s)], dict(level=d.choice([0, 0.01]))))
-def keep_above(F, input, gate: Other, *, level):
+def threshold_backward(F, input, gate: Other, *, level):
     """`input` where `gate` is greater than `level`, 0 elsewhere, also where `input` is infinite or NaN."""
     return F.xp.where(gate > level, input, input.dtype.type(0))
 
 
 @op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True,
-    input=lambda F, g, input, min_val, max_val: F.keep(g, (input > min_val) & (input < max_val)),
+    input=lambda F, g, input, min_val, max_val: F.masked(g, (input > min_val) & (input < max_val)),
     sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
                       dict(min_val=-0.8, max_val=1.0)))
 def hardtanh(F, input, *, min_val=-1.0, max_val=1.0):
@@ -86,7 +86,7 @@ def relu6(input):
 
 @op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
     fusible=True, functor="leaky_relu(negative_slope)",
-    input=lambda F, g, input, negative_slope: g * F.bend(input, slope=negative_slope),
+    input=lambda F, g, input, negative_slope: g * F.leaky_relu_derivative(input, slope=negative_slope),
     sample=lambda d: ([d.distinct()], dict(negative_slope=d.choice([0.01, 2.0, -0.5]))))
 def leaky_relu(F, input, *, negative_slope=0.01):
     """`input` where positive, elsewhere ``negative_slope * input``."""
@@ -95,13 +95,13 @@ def leaky_relu(F, input, *, negative_slope=0.01):
 
 @op(promotion="floating", namespace=None, fusible=True,
     sample=lambda d: ([d.distinct()], dict(slope=d.choice([0.1, 2.0, -0.5]))))
-def bend(F, input, *, slope):
+def leaky_relu_derivative(F, input, *, slope):
     """1 where `input` is positive, elsewhere `slope`."""
     return F.xp.where(input > 0, input.dtype.type(1), input.dtype.type(slope))
 
 
 @op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0",
-    input=lambda F, g, input, threshold: F.keep_above(g, input, level=threshold),
+    input=lambda F, g, input, threshold: F.threshold_backward(g, input, level=threshold),
     sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
 def threshold(F, input, *, threshold, value):
     """`input` where it is greater than `threshold`, elsewhere `value`."""
@@ -109,11 +109,11 @@ def threshold(F, input, *, threshold, value):
     return F.xp.where(input <= threshold, input.dtype.type(value), input)
 
 
-@op(promotion="floating", namespace=None, autocast="lower", shown="prelu",
+@op(name="prelu", node_name="PreluKernelBackward0", promotion="floating", namespace=None, autocast="lower",
     sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
     input=lambda F, g, input, weight: F.where(input > 0, g, g * weight),
-    weight=lambda F, g, input: F.keep(g * input, input <= 0))
-def prelu_of(F, input, weight):
+    weight=lambda F, g, input: F.masked(g * input, input <= 0))
+def _prelu(F, input, weight):
     """`input` where positive, elsewhere ``weight * input``."""
     return F.xp.where(input > 0, input, weight * input)
 
@@ -134,7 +134,7 @@ def prelu(input, weight):
         if n != channels:
             raise RuntimeError(f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} "
                                f"and channel size = {channels}.")
-    return prelu_of(input, weight.reshape((-1,) + (1,) * (ndim - 2)) if ndim > 1 else weight.reshape(()) if not ndim
+    return _prelu(input, weight.reshape((-1,) + (1,) * (ndim - 2)) if ndim > 1 else weight.reshape(()) if not ndim
                     else weight)
 
 
@@ -159,15 +159,15 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
 
 # ---- shrinking ---------------------------------------------------------------------------------------------
 @op(promotion="floating", namespace="nn.functional", method=True,
-    input=lambda F, g, input, lambd: F.keep(g, F.abs(input) > lambd),
+    input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.distinct()], dict(lambd=0.0)))
 def hardshrink(F, input, *, lambd=0.5):
     """`input` where ``|input| > lambd``, elsewhere 0."""
-    return F.keep(input, ~(F.xp.abs(input) <= lambd))
+    return F.masked(input, ~(F.xp.abs(input) <= lambd))
 
 
 @op(promotion="floating", namespace="nn.functional",
-    input=lambda F, g, input, lambd: F.keep(g, F.abs(input) > lambd),
+    input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.choice([d.array(lo=0.6), d.array(lo=-0.4, hi=0.4), d.array(hi=-0.6)])], dict(lambd=0.5)))
 def softshrink(F, input, *, lambd=0.5):
     """`input` moved towards 0 by `lambd`, and 0 where that would change its sign."""
@@ -180,14 +180,14 @@ def softshrink(F, input, *, lambd=0.5):
 def elu_slope(F, x, alpha, scale, input_scale):
     """``scale`` where x is positive, elsewhere ``alpha scale input_scale exp(input_scale x)``."""
     below = x <= 0
-    tail = F.exp(F.keep(x, below) * input_scale) * (alpha * scale * input_scale)
+    tail = F.exp(F.masked(x, below) * input_scale) * (alpha * scale * input_scale)
     return F.where(below, tail, scale)
 
 
-@op(promotion="floating", namespace=None, node_name="EluBackward0", shown="elu", kinks="zero",
+@op(name="elu", promotion="floating", namespace=None, kinks="zero",
     input=lambda F, g, input, alpha, scale, input_scale: g * elu_slope(F, input, alpha, scale, input_scale),
     sample=lambda d: ([d.distinct()], dict(alpha=d.choice([1.0, 1.6]), scale=1.1, input_scale=d.choice([1.0, 0.7]))))
-def elu_of(F, input, *, alpha, scale, input_scale):
+def _elu(F, input, *, alpha, scale, input_scale):
     """``scale * input`` where positive, elsewhere ``scale * alpha * (exp(input_scale * input) - 1)``."""
     xp = F.xp
     out = xp.expm1(xp.minimum(input, 0) * input_scale)
@@ -198,19 +198,19 @@ def elu_of(F, input, *, alpha, scale, input_scale):
 
 def elu(input, alpha=1.0):
     """`input` where positive, elsewhere ``alpha * (exp(input) - 1)``. Source: D. Clevert et al., 2015."""
-    return elu_of(input, alpha, 1.0, 1.0)
+    return _elu(input, alpha, 1.0, 1.0)
 
 
 def celu(input, alpha=1.0):
     """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return elu_of(input, alpha, 1.0, 1 / alpha)
+    return _elu(input, alpha, 1.0, 1 / alpha)
 
 
 def selu(input):
     """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
-    return elu_of(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+    return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
 
 @op(promotion="floating", namespace="nn.functional",
@@ -271,7 +271,7 @@ def softsign(input):
 
 
 @op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid",
-    input=lambda F, g, input: F.keep(g * (1 / 6), (input > -3) & (input < 3)),
+    input=lambda F, g, input: F.masked(g * (1 / 6), (input > -3) & (input < 3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardsigmoid(F, input):
     """``min(max(input + 3, 0), 6) / 6``."""
@@ -279,8 +279,8 @@ def hardsigmoid(F, input):
 
 
 @op(promotion="floating", namespace=None, node_name="HardswishBackward0", functor="hardswish",
-    input=lambda F, g, input: F.keep(g * (input * (1 / 3) + 0.5), (input > -3) & (input < 3))
-    + F.keep(g, input >= 3),
+    input=lambda F, g, input: F.masked(g * (input * (1 / 3) + 0.5), (input > -3) & (input < 3))
+    + F.masked(g, input >= 3),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardswish(F, input):
     """``input * min(max(input + 3, 0), 6) / 6``. Source: A. Howard et al., "Searching for MobileNetV3", 2019."""

@@ -71,7 +71,7 @@ def isreal(F, input):
 # ---- the larger and the smaller ----------------------------------------------------------------------------
 def share(F, g, input, other, loses):
     """The gradient of the one of two that is chosen: none where it `loses`, half where both are equal."""
-    return F.keep(F.where(input == other, g * 0.5, g), F.logical_not(loses))
+    return F.masked(F.where(input == other, g * 0.5, g), F.logical_not(loses))
 
 
 @op(promotion="common", kinks="ties",
@@ -97,16 +97,16 @@ def without_ties(d):
 
 
 @op(promotion="common", sample=without_ties,
-    input=lambda F, g, input, other: F.keep(g, (input >= other) | F.isnan(other)),
-    other=lambda F, g, input, other: F.keep(g, F.logical_not((input >= other) | F.isnan(other))))
+    input=lambda F, g, input, other: F.masked(g, (input >= other) | F.isnan(other)),
+    other=lambda F, g, input, other: F.masked(g, F.logical_not((input >= other) | F.isnan(other))))
 def fmax(F, input, other):
     """The larger of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
     return F.xp.fmax(input, other)
 
 
 @op(promotion="common", sample=without_ties,
-    input=lambda F, g, input, other: F.keep(g, (input <= other) | F.isnan(other)),
-    other=lambda F, g, input, other: F.keep(g, F.logical_not((input <= other) | F.isnan(other))))
+    input=lambda F, g, input, other: F.masked(g, (input <= other) | F.isnan(other)),
+    other=lambda F, g, input, other: F.masked(g, F.logical_not((input <= other) | F.isnan(other))))
 def fmin(F, input, other):
     """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
     return F.xp.fmin(input, other)
@@ -127,9 +127,9 @@ def clamp_sample(d):
 
 
 @op(promotion="common", inplace=True, aliases=("clip",), sample=clamp_sample,
-    input=lambda F, g, input, min, max: F.keep(g, within(input, min, max)),
-    min=lambda F, g, input, min, max: F.keep(g, input < min if max is None else (input < min) & (min < max)),
-    max=lambda F, g, input, min, max: F.keep(g, input > max if min is None else (input > max) | (max < min)))
+    input=lambda F, g, input, min, max: F.masked(g, within(input, min, max)),
+    min=lambda F, g, input, min, max: F.masked(g, input < min if max is None else (input < min) & (min < max)),
+    max=lambda F, g, input, min, max: F.masked(g, input > max if min is None else (input > max) | (max < min)))
 def clamp(F, input, min: Number = None, max: Number = None):
     """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
 
@@ -172,8 +172,8 @@ def heaviside(F, input, values):
 
 # ---- where -------------------------------------------------------------------------------------------------
 @op(promotion="common", namespace=None,
-    input=lambda F, g, condition: F.keep(g, condition),
-    other=lambda F, g, condition: F.keep(g, F.logical_not(condition)))
+    input=lambda F, g, condition: F.masked(g, condition),
+    other=lambda F, g, condition: F.masked(g, F.logical_not(condition)))
 def where(F, condition: Other, input: Number, other: Number):
     """`input` where `condition` holds, `other` elsewhere."""
     return F.xp.where(condition, input, other)

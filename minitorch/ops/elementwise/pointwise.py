@@ -52,7 +52,7 @@ def logit_slope(F, g, x, eps):
     slope = g / (x * (1 - x))
     if eps is None:
         return F.where((x >= 0) & (x <= 1), slope, math.nan)
-    return F.keep(slope, (x >= eps) & (x <= 1 - eps))
+    return F.masked(slope, (x >= eps) & (x <= 1 - eps))
 
 
 # ---- roots and powers --------------------------------------------------------------------------------------
@@ -116,16 +116,16 @@ def rad2deg(F, input):
     return input * (180 / PI)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.sinc_slope(input))
+@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.sinc_derivative(input))
 def sinc(F, input):
     """``sin(pi input) / (pi input)``, and 1 at 0."""
     x = input * PI
     return F.xp.where(x == 0, 1, F.xp.sin(x) / F.xp.where(x == 0, 1, x))
 
 
-@op(promotion="float", namespace=None,
+@op(node_name="SincSlopeBackward0", promotion="float", namespace=None,
     input=lambda F, g, input, out: -g * F.where(input == 0, PI**2 / 3, PI**2 * F.sinc(input) + 2 * out / input))
-def sinc_slope(F, input):
+def sinc_derivative(F, input):
     """The derivative of `sinc`: ``(cos(pi x) - sinc(x)) / x``; near 0, where that cancels, its series."""
     xp = F.xp
     t = (PI * input) ** 2

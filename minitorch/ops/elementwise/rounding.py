@@ -91,7 +91,7 @@ def frac(F, input):
 
 
 # ---- the parts and the neighbours of a float ---------------------------------------------------------------
-@op(inplace=True, input=lambda F, g, input: F.keep(g, F.isfinite(input)))
+@op(inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
 def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
@@ -104,7 +104,7 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
 
 
 nextafter = ufunc("nextafter", "The next float after `input` towards `other`.", refuses="iub", numbers=[],
-                  native=True, sample=without_ties, input=lambda F, g, input, other: F.keep(g, input != other),
+                  native=True, sample=without_ties, input=lambda F, g, input, other: F.masked(g, input != other),
                   other=lambda F, g: F.zero(g))
 
 
@@ -115,7 +115,7 @@ def check_floating(input):
 
 @op(promotion="common", check=check_floating, outputs=(True, False),
     sample=lambda d: ([d.array(s := d.shape(1), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
-    input=lambda F, g, out: F.scale_by_power(g[0], out[1], sign=-1))
+    input=lambda F, g, out: F.ldexp(g[0], out[1], sign=-1))
 def frexp(F, input):
     """(mantissa, exponent) with ``input = mantissa * 2 ** exponent`` and the mantissa in [0.5, 1); int32 exponents.
 
@@ -127,10 +127,10 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(namespace=None, node_name="LdexpBackward0",
-    input=lambda F, g, exponent, sign: F.scale_by_power(g, exponent, sign=sign),
+@op(name="ldexp", namespace=None,
+    input=lambda F, g, exponent, sign: F.ldexp(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
-def scale_by_power(F, input, exponent, *, sign):
+def _ldexp(F, input, exponent, *, sign):
     """``input * 2 ** (sign * exponent)`` for an integer tensor `exponent`, exactly."""
     return F.xp.ldexp(input, exponent if sign == 1 else -exponent)
 
@@ -144,5 +144,5 @@ def ldexp(input, other):
     if input.is_floating_point() and other.array.dtype.kind in "iub":
         if other.array.dtype.kind == "b":
             raise errors.not_implemented("ldexp", other.array.dtype)
-        return scale_by_power(input, other, 1)
+        return _ldexp(input, other, 1)
     return mul(input, pow(2.0, other))

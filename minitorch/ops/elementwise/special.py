@@ -90,16 +90,16 @@ def lgamma(F, input):
 
 
 @op(promotion="float", inplace=True, domain={"input": POSITIVE},
-    input=lambda F, g, input: g * F.digamma_derivative(input, n=1))
+    input=lambda F, g, input: g * F.polygamma(input, n=1))
 def digamma(F, input):
     """The derivative of `lgamma`."""
     return in_double(F, gamma.digamma, input)
 
 
-@op(promotion="float", namespace=None, node_name="PolygammaBackward0",
+@op(name="polygamma", promotion="float", namespace=None,
     sample=lambda d: ([d.array(None, *POSITIVE)], dict(n=d.int(0, 4))),
-    input=lambda F, g, input, n: g * F.digamma_derivative(input, n=n + 1))
-def digamma_derivative(F, input, *, n):
+    input=lambda F, g, input, n: g * F.polygamma(input, n=n + 1))
+def _polygamma(F, input, *, n):
     """The n-th derivative of `digamma`."""
     return in_double(F, lambda xp, x: gamma.polygamma(xp, x, n), input)
 
@@ -109,7 +109,7 @@ def polygamma(n, input):
     """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got n = {n}.")
-    return digamma_derivative(input, n)
+    return _polygamma(input, n)
 
 
 @method(name="polygamma")

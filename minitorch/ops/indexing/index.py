@@ -15,27 +15,27 @@ from .indices import is_array, parse
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
-@op(view=True, namespace=None, node_name="SliceBackward0", shown="slice",
-    input=lambda F, g, index, input_shape: F.unslice(g, index=index, shape=input_shape),
+@op(name="slice", view=True, namespace=None,
+    input=lambda F, g, index, input_shape: F.slice_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))
-def slice_view(F, input, *, index):
+def _slice(F, input, *, index):
     """``input[index]`` for integers, slices, None and Ellipsis: a view."""
     out = input[index]
     return out if out.__class__ is F.ndarray else input[index + (...,)]  # one element: as a 0-d view, not a number
 
 
-@op(namespace=None, input=lambda F, g, index: F.slice_view(g, index=index),
+@op(namespace=None, input=lambda F, g, index: F.slice(g, index=index),
     sample=lambda d: ([d.array((4, 2))], dict(index=(1,), shape=(3, 4, 2))))
-def unslice(F, input, *, index, shape):
-    """Zeros of `shape` with `input` put at `index`: the transpose of `slice_view`."""
+def slice_backward(F, input, *, index, shape):
+    """Zeros of `shape` with `input` put at `index`: the transpose of `slice`."""
     out = F.xp.zeros(shape, input.dtype)
     out[index] = input
     return out
 
 
 @op(namespace=None, node_name="IndexBackward0",
-    input=lambda F, g, index, input_shape: F.index_add_zeros(g, index=index, shape=input_shape),
+    input=lambda F, g, index, input_shape: F.index_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(d.given([0, 0, 2]),), (slice(None), d.given([[1, 1], [3, 0]])), (d.given([True, False, True]), 1)]))))
 def index(F, input, *, index):
@@ -45,7 +45,7 @@ def index(F, input, *, index):
 
 @op(namespace=None, input=lambda F, g, index: F.index(g, index=index),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=(d.given([0, 0, 2]),), shape=(4, 4, 2))))
-def index_add_zeros(F, input, *, index, shape):
+def index_backward(F, input, *, index, shape):
     """Zeros of `shape` with `input` added at `index`, as often as it names a place: the transpose of `index`."""
     out = F.xp.zeros(shape, input.dtype)
     F.xp.add.at(out, index, input)
@@ -59,7 +59,7 @@ PLAIN = (int, type(None))                                  # the bounds of a sli
 def __getitem__(self, item):
     """``x[item]``: a view for integers, slices, None and Ellipsis, a copy where a list or a tensor is among them."""
     if item.__class__ is int:
-        return slice_view(self, (item,))
+        return _slice(self, (item,))
     parts = item if item.__class__ is tuple else (item,)
     for p in parts:                                        # the common case: nothing to translate
         if p.__class__ is slice:
@@ -68,19 +68,19 @@ def __getitem__(self, item):
         elif p.__class__ is not int and p is not None and p is not Ellipsis:
             break
     else:
-        return slice_view(self, parts)
+        return _slice(self, parts)
     basic, advanced = parse(self, item)
     if basic is not None:
-        self = slice_view(self, basic)
+        self = _slice(self, basic)
     return self if advanced is None else index(self, advanced)
 
 
 # ---- writing -----------------------------------------------------------------------------------------------
-@op(namespace=None, node_name="IndexPutBackward0", promotion=None,
-    input=lambda F, g, index: F.index_set(g, 0.0, index=index),
+@op(name="index_put", namespace=None, promotion=None,
+    input=lambda F, g, index: F.index_put(g, 0.0, index=index),
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))
-def index_set(F, input, values: Number, *, index):
+def _index_put(F, input, values: Number, *, index):
     """A copy of `input` with `values` at `index`, which names no place twice."""
     out = F.xp.array(input)
     out[index] = values
@@ -91,7 +91,7 @@ def index_set(F, input, values: Number, *, index):
     input=lambda F, g: g,
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(d.given([0, 2, 0]),))))
-def index_accumulate(F, input, values: Number, *, index):
+def index_put_accumulate(F, input, values: Number, *, index):
     """A copy of `input` with `values` added at `index`, as often as it names a place."""
     out = F.xp.array(input)
     F.xp.add.at(out, index, values)
@@ -105,7 +105,7 @@ def __setitem__(self, item, value):
     A value that overlaps the piece it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
     """
     basic, advanced = parse(self, item)
-    piece = self if basic is None else slice_view(self, basic)
+    piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)
     if not is_tensor:
         value = as_number(value, self.dtype)
@@ -117,9 +117,9 @@ def __setitem__(self, item, value):
     if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:
-            overwrite(piece, index_set(piece, value, (Ellipsis,)), "__setitem__")
+            overwrite(piece, _index_put(piece, value, (Ellipsis,)), "__setitem__")
         else:
-            overwrite(piece, index_set(piece, value, advanced), "__setitem__")
+            overwrite(piece, _index_put(piece, value, advanced), "__setitem__")
         return
     check_is_no_leaf(self, "__setitem__")
     try:

@@ -31,7 +31,7 @@ def masked_fill(F, input, mask: Other, value: Number):
 
 
 @op(inplace=False, overlap=False,
-    input=lambda F, g, mask, input_shape: F.sum_to(F.masked_put(g, mask, shape=input_shape),
+    input=lambda F, g, mask, input_shape: F.sum_to(F.masked_select_backward(g, mask, shape=input_shape),
                                                                  shape=input_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 2, 3)]))], {}))
 def masked_select(F, input, mask: Other):
@@ -45,7 +45,7 @@ def masked_select(F, input, mask: Other):
 
 @op(namespace=None, input=lambda F, g, mask: F.masked_select(g, mask),
     sample=lambda d: ([d.array((4,)), d.given([[True, False, True], [True, True, False]])], dict(shape=(1, 3))))
-def masked_put(F, input, mask: Other, *, shape):
+def masked_select_backward(F, input, mask: Other, *, shape):
     """Zeros of the broadcast of `shape` and `mask` with `input` put where it is True: undoes `masked_select`."""
     out = F.xp.zeros(F.xp.broadcast_shapes(shape, mask.shape), input.dtype)
     out[F.xp.broadcast_to(mask, out.shape)] = input
@@ -54,7 +54,7 @@ def masked_put(F, input, mask: Other, *, shape):
 
 @op(inplace=True, promotion="same",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
-    source=lambda F, g, mask, source_shape: F.padded_to(F.masked_select(g, mask), shape=source_shape),
+    source=lambda F, g, mask, source_shape: F.pad_flat(F.masked_select(g, mask), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask((2, 3)), d.array((2, 4))], {}))
 def masked_scatter(F, input, mask: Other, source):
     """`input` with the first elements of `source`, one after the other, where the bool tensor `mask` is True."""
@@ -70,18 +70,18 @@ def masked_scatter(F, input, mask: Other, source):
     return out
 
 
-@op(namespace=None, input=lambda F, g, input_shape: F.first_of(g, n=input_shape[0]),
+@op(node_name="PaddedToBackward0", namespace=None, input=lambda F, g, input_shape: F.take_first(g, n=input_shape[0]),
     sample=lambda d: ([d.array((4,))], dict(shape=(2, 3))))
-def padded_to(F, input, *, shape):
+def pad_flat(F, input, *, shape):
     """A tensor of `shape` that begins with the elements of the vector `input`; the rest is zero."""
     out = F.xp.zeros(shape, input.dtype)
     out.reshape(-1)[:input.size] = input
     return out
 
 
-@op(namespace=None, shown="first", input=lambda F, g, input_shape: F.padded_to(g, shape=input_shape),
+@op(node_name="FirstOfBackward0", namespace=None, input=lambda F, g, input_shape: F.pad_flat(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3))], dict(n=4)))
-def first_of(F, input, *, n):
+def take_first(F, input, *, n):
     """The first `n` elements in flattened order, as a vector."""
     return input.reshape(-1)[:n].copy()
 

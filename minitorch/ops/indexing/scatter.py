@@ -11,7 +11,7 @@ from ...core.op import Number, Other, composite, op
 from ...core.tensor import Tensor, wrap
 from ..shapes.shape import ints
 from ..shapes.view import row_major
-from .index import index_accumulate, index_set
+from .index import _index_put, index_put_accumulate
 
 
 # ---- indices and their checks ------------------------------------------------------------------------------
@@ -72,19 +72,19 @@ def index_sample(d, *more):
 
 
 # ---- an index for every element ----------------------------------------------------------------------------
-@op(namespace=None, node_name="GatherBackward0", shown="gather",
-    input=lambda F, g, index, input_shape, dim: F.gather_add(g, index, shape=input_shape, dim=dim),
+@op(name="gather", namespace=None,
+    input=lambda F, g, index, input_shape, dim: F.gather_backward(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2)], dict(dim=d.choice([1, -1]))))
-def gather_along(F, input, index: Other, *, dim):
+def _gather(F, input, index: Other, *, dim):
     """The elements of `input` that `index` names along `dim`."""
     return row_of(input)[elements("gather", F.xp, input.shape, index, axis(input, dim))]
 
 
 @op(namespace=None, promotion="any",
-    input=lambda F, g, index, dim: F.gather_along(g, index, dim=dim),
+    input=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 4)), d.integers((2, 4), 0, 2)], dict(shape=(2, 3), dim=1)))
-def gather_add(F, input, index: Other, *, shape, dim):
-    """Zeros of `shape` with `input` added where `index` says along `dim`: the transpose of `gather_along`."""
+def gather_backward(F, input, index: Other, *, shape, dim):
+    """Zeros of `shape` with `input` added where `index` says along `dim`: the transpose of `gather`."""
     out = F.xp.zeros(shape, input.dtype)
     F.xp.add.at(row_of(out), elements("gather", F.xp, shape, index, axis(out, dim)), input.reshape(index.shape))
     return out
@@ -103,35 +103,35 @@ def gather(input, dim, index, *, sparse_grad=False):
     tensor([[1, 1],
             [4, 3]])
     """
-    return gather_along(input, index, dim)
+    return _gather(input, index, dim)
 
 
-@op(namespace=None, promotion="numbers", node_name="ScatterBackward0", shown="scatter",
-    input=lambda F, g, index, dim: F.scatter_along(g, index, 0.0, dim=dim),
-    src=lambda F, g, index, dim: F.gather_along(g, index, dim=dim),
+@op(name="scatter", namespace=None, promotion="numbers",
+    input=lambda F, g, index, dim: F.scatter(g, index, 0.0, dim=dim),
+    src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: index_sample(d, d.array((2, 2))))
-def scatter_along(F, input, index: Other, src: Number, *, dim):
+def _scatter(F, input, index: Other, src: Number, *, dim):
     """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`."""
     out = F.xp.array(input, order="C")
     row_of(out)[elements("scatter", F.xp, input.shape, index, axis(input, dim))] = src
     return out
 
 
-@op(namespace=None, promotion="any", node_name="ScatterAddBackward0", shown="scatter_add",
+@op(name="scatter_add", namespace=None, promotion="any",
     input=lambda F, g: g,
-    src=lambda F, g, index, dim: F.gather_along(g, index, dim=dim),
+    src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2), d.array((2, 4))], dict(dim=1)))
-def scatter_add_along(F, input, index: Other, src, *, dim):
+def _scatter_add(F, input, index: Other, src, *, dim):
     """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a place."""
     return accumulate(F.xp.add, F, input, index, src, dim)
 
 
 @op(namespace=None, promotion="any", node_name="ScatterReduceBackward0",
-    input=lambda F, g, input, index, src, dim: g * F.scatter_multiply(F.zero(input) + 1.0, index, src, dim=dim),
+    input=lambda F, g, input, index, src, dim: g * F.scatter_reduce_prod(F.zero(input) + 1.0, index, src, dim=dim),
     src=lambda F, g, input, index, src, out, dim:
-        F.gather_along(g, index, dim=dim) * other_factors(F, input, index, src, out, dim),
+        F.gather(g, index, dim=dim) * other_factors(F, input, index, src, out, dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2), d.array((2, 4))], dict(dim=1)))
-def scatter_multiply(F, input, index: Other, src, *, dim):
+def scatter_reduce_prod(F, input, index: Other, src, *, dim):
     """A copy of `input` with `src` multiplied in where `index` says along `dim`."""
     return accumulate(F.xp.multiply, F, input, index, src, dim)
 
@@ -139,28 +139,28 @@ def scatter_multiply(F, input, index: Other, src, *, dim):
 def other_factors(F, input, index, src, out, dim):
     """For each element of `src` the product of all other factors at its place: ``out / src``, unless that is 0 / 0."""
     at_zero = src == 0
-    zeros = F.to_dtype(at_zero, dtype=src.dtype)
-    other_zeros = F.gather_along(F.scatter_add_along(F.zero(input), index, zeros, dim=dim), index, dim=dim) - zeros
+    zeros = F.to(at_zero, dtype=src.dtype)
+    other_zeros = F.gather(F.scatter_add(F.zero(input), index, zeros, dim=dim), index, dim=dim) - zeros
     factors = F.masked_fill(src, at_zero, 1.0)
-    rest = F.gather_along(F.scatter_multiply(input, index, factors, dim=dim), index, dim=dim)
-    return F.where(at_zero, F.masked_fill(rest, other_zeros > 0, 0.0), F.gather_along(out, index, dim=dim) / factors)
+    rest = F.gather(F.scatter_reduce_prod(input, index, factors, dim=dim), index, dim=dim)
+    return F.where(at_zero, F.masked_fill(rest, other_zeros > 0, 0.0), F.gather(out, index, dim=dim) / factors)
 
 
 @op(namespace=None, promotion="any", node_name="ScatterReduceBackward0",
     joint=lambda F, g, needs, input, index, src, out, dim: extreme_grads(F, g, input, index, src, out, dim),
     sample=lambda d: ([d.distinct((2, 3)) * 0.9, d.integers((2, 4), 0, 2), d.distinct((2, 4))],
                       dict(dim=1, name=d.choice(["maximum", "minimum"]))))
-def scatter_extreme(F, input, index: Other, src, *, dim, name):
+def scatter_reduce_extremum(F, input, index: Other, src, *, dim, name):
     """The extremes (`name`: "maximum" or "minimum") of `input` and the elements of `src` for the same place."""
     return accumulate(getattr(F.xp, name), F, input, index, src, dim)
 
 
 def extreme_grads(F, g, input, index, src, out, dim):
     """All that attain the extreme share its gradient."""
-    at_input = F.to_dtype(input == out, dtype=g.dtype)
-    at_src = F.to_dtype(src == F.gather_along(out, index, dim=dim), dtype=g.dtype)
-    part = g / F.scatter_add_along(at_input, index, at_src, dim=dim)
-    return at_input * part, None, at_src * F.gather_along(part, index, dim=dim)
+    at_input = F.to(input == out, dtype=g.dtype)
+    at_src = F.to(src == F.gather(out, index, dim=dim), dtype=g.dtype)
+    part = g / F.scatter_add(at_input, index, at_src, dim=dim)
+    return at_input * part, None, at_src * F.gather(part, index, dim=dim)
 
 
 def accumulate(ufunc, F, input, index, src, dim):
@@ -198,18 +198,18 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     if isinstance(src, Tensor):
         src = cropped("scatter", input, index, src)
     if reduce is None:
-        return scatter_along(input, index, src, dim)
+        return _scatter(input, index, src, dim)
     if reduce not in ("add", "multiply"):
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce}")
     if not isinstance(src, Tensor):
         src = wrap(input.backend.xp.full(index.array.shape, src, input.array.dtype), input.backend)
-    return (scatter_add_along if reduce == "add" else scatter_multiply)(input, index, src, dim)
+    return (_scatter_add if reduce == "add" else scatter_reduce_prod)(input, index, src, dim)
 
 
 @composite(inplace=True, out="exact")
 def scatter_add(input, dim, index, src):
     """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a place."""
-    return scatter_add_along(input, index, cropped("scatter_add", input, index, src), dim)
+    return _scatter_add(input, index, cropped("scatter_add", input, index, src), dim)
 
 
 @composite(inplace=True, out="exact")
@@ -229,18 +229,18 @@ def reduced(input, dim, index, src, reduce, include_self):
     d = input.array.dtype
     if reduce == "mean" and d.kind == "b":
         raise not_implemented("scatter_reduce_mean", d)
-    base = input if include_self else scatter_along(input, index, neutral(reduce, d), dim)
+    base = input if include_self else _scatter(input, index, neutral(reduce, d), dim)
     if reduce == "prod":
-        return scatter_multiply(base, index, src, dim)
+        return scatter_reduce_prod(base, index, src, dim)
     if reduce in ("amax", "amin"):
-        return scatter_extreme(base, index, src, dim, "maximum" if reduce == "amax" else "minimum")
-    total = scatter_add_along(base, index, src, dim)
+        return scatter_reduce_extremum(base, index, src, dim, "maximum" if reduce == "amax" else "minimum")
+    total = _scatter_add(base, index, src, dim)
     if reduce == "sum":
         return total
     xp = input.backend.xp
     ones = wrap(xp.ones(index.array.shape, d), input.backend)
     number = xp.ones(input.array.shape, d) if include_self else xp.zeros(input.array.shape, d)
-    number = scatter_add_along(wrap(number, input.backend), index, ones, dim)
+    number = _scatter_add(wrap(number, input.backend), index, ones, dim)
     number = number + (number == 0)
     return total / number if d.kind not in "iu" else total.div(number, rounding_mode="floor")
 
@@ -268,12 +268,12 @@ def take_along_dim(input, indices, dim=None):
                            f"got {n} dimensions for input, and {indices.array.ndim} dimensions for indices")
     d = axis(input.array, dim)
     if not n:
-        return gather_along(input, indices, 0)
+        return _gather(input, indices, 0)
     a, b, xp = list(input.shape), list(indices.shape), input.backend.xp
     if indices.array.size and indices.array.min() < 0:
         indices = wrap(xp.where(indices.array < 0, indices.array + a[d], indices.array), indices.backend)
     common = list(xp.broadcast_shapes((*a[:d], *a[d + 1:]), (*b[:d], *b[d + 1:])))
-    return gather_along(input.expand(*common[:d], a[d], *common[d:]),
+    return _gather(input.expand(*common[:d], a[d], *common[d:]),
                         indices.expand(*common[:d], b[d], *common[d:]), d)
 
 
@@ -298,10 +298,10 @@ def slices_sample(d, *more, repeated=True):
     return [d.array((2, 2)), index, *more], dict(dim=d.int(-2, 1))
 
 
-@op(namespace=None, node_name="IndexSelectBackward0",
-    input=lambda F, g, index, input_shape, dim: F.add_slices(g, index, shape=input_shape, dim=dim),
+@op(name="index_select", namespace=None,
+    input=lambda F, g, index, input_shape, dim: F.index_select_backward(g, index, shape=input_shape, dim=dim),
     sample=lambda d: slices_sample(d))
-def take_slices(F, input, index: Other, *, dim):
+def _index_select(F, input, index: Other, *, dim):
     """The slices along `dim` that the vector `index` names."""
     dim = axis(input, dim)
     check_vector("index_select", index)
@@ -314,10 +314,10 @@ def take_slices(F, input, index: Other, *, dim):
     return F.xp.take(input, index.reshape(-1), axis=dim)
 
 
-@op(namespace=None, promotion="any", input=lambda F, g, index, dim: F.take_slices(g, index, dim=dim),
+@op(namespace=None, promotion="any", input=lambda F, g, index, dim: F.index_select(g, index, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.integers((3,), 0, 3)], dict(shape=(4, 2), dim=0)))
-def add_slices(F, input, index: Other, *, shape, dim):
-    """Zeros of `shape` with slices added where `index` says along `dim`: the transpose of `take_slices`."""
+def index_select_backward(F, input, index: Other, *, shape, dim):
+    """Zeros of `shape` with slices added where `index` says along `dim`: the transpose of `index_select`."""
     out = F.xp.zeros(shape, input.dtype)
     F.xp.add.at(moved(out, dim), index.reshape(-1), moved(input, dim))
     return out
@@ -332,14 +332,14 @@ def index_select(input, dim, index):
     tensor([[3, 1],
             [6, 4]])
     """
-    return take_slices(input, index, dim)
+    return _index_select(input, index, dim)
 
 
-@op(namespace=None, promotion="any", node_name="IndexAddBackward0", shown="index_add",
+@op(name="index_add", namespace=None, promotion="any",
     input=lambda F, g: g,
-    source=lambda F, g, index, source_shape, dim: F.reshape(F.take_slices(g, index, dim=dim), shape=source_shape),
+    source=lambda F, g, index, source_shape, dim: F.reshape(F.index_select(g, index, dim=dim), shape=source_shape),
     sample=lambda d: ([d.array((2, 2)), d.integers((3,), 0, 1), d.array((2, 3))], dict(dim=1)))
-def index_add_along(F, input, index: Other, source, *, dim):
+def _index_add(F, input, index: Other, source, *, dim):
     """A copy of `input` with the slices of `source` added to those that `index` names."""
     check_slices("index_add", input, index, source, axis(input, dim))
     out = F.xp.array(input, order="C")
@@ -354,7 +354,7 @@ def index_add(input, dim, index, source, *, alpha=1):
         raise RuntimeError(f"index_add_(): self ({input.dtype}) and source ({source.dtype}) must have the same dtype")
     if alpha != 1:
         source = source * (int(alpha) if input.array.dtype.kind in "iub" else alpha)
-    return index_add_along(input, index, source, dim)
+    return _index_add(input, index, source, dim)
 
 
 def check_slices(name, input, index, source, dim, error=RuntimeError):
@@ -374,11 +374,11 @@ def check_slices(name, input, index, source, dim, error=RuntimeError):
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, error)
 
 
-@op(namespace=None, promotion="same", node_name="IndexCopyBackward0", shown="index_copy",
-    input=lambda F, g, index, dim: F.index_fill_along(g, index, 0.0, dim=dim),
-    source=lambda F, g, index, source_shape, dim: F.reshape(F.take_slices(g, index, dim=dim), shape=source_shape),
+@op(name="index_copy", namespace=None, promotion="same",
+    input=lambda F, g, index, dim: F.index_fill(g, index, 0.0, dim=dim),
+    source=lambda F, g, index, source_shape, dim: F.reshape(F.index_select(g, index, dim=dim), shape=source_shape),
     sample=lambda d: ([d.array((2, 2)), d.given([1]), d.array((2, 1))], dict(dim=1)))
-def index_copy_along(F, input, index: Other, source, *, dim):
+def _index_copy(F, input, index: Other, source, *, dim):
     """A copy of `input` with the slices that `index` names replaced by those of `source`."""
     check_vector("index_copy_", index, long_only=True)
     check_slices("index_copy", input, index, source, axis(input, dim), IndexError)
@@ -390,15 +390,15 @@ def index_copy_along(F, input, index: Other, source, *, dim):
 @composite(inplace=True, out="exact")
 def index_copy(input, dim, index, source):
     """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
-    return index_copy_along(input, index, source, dim)
+    return _index_copy(input, index, source, dim)
 
 
-@op(namespace=None, promotion="first", node_name="IndexFillBackward0", shown="index_fill",
-    input=lambda F, g, index, dim: F.index_fill_along(g, index, 0.0, dim=dim),
-    value=lambda F, g, index, input_shape, dim: F.sum(F.take_slices(
-        g, F.each_once(index, size=input_shape[dim] if input_shape else 1), dim=dim)),
+@op(name="index_fill", namespace=None, promotion="first",
+    input=lambda F, g, index, dim: F.index_fill(g, index, 0.0, dim=dim),
+    value=lambda F, g, index, input_shape, dim: F.sum(F.index_select(
+        g, F.unique_indices(index, size=input_shape[dim] if input_shape else 1), dim=dim)),
     sample=lambda d: slices_sample(d, d.array(()), repeated=False))
-def index_fill_along(F, input, index: Other, value: Number, *, dim):
+def _index_fill(F, input, index: Other, value: Number, *, dim):
     """A copy of `input` with the slices that `index` names filled with a number."""
     dim = axis(input, dim)
     check_vector("index_fill_", index, True, RuntimeError, IndexError)
@@ -411,7 +411,7 @@ def index_fill_along(F, input, index: Other, value: Number, *, dim):
 
 
 @op(namespace=None, sample=lambda d: ([d.integers((3,), -2, 1)], dict(size=2)))
-def each_once(F, input, *, size):
+def unique_indices(F, input, *, size):
     """Indices counted from the front, each once."""
     return F.xp.unique(input % size)
 
@@ -425,7 +425,7 @@ def check_number(name, value):
 @composite(inplace=True, out=True)
 def index_fill(input, dim, index, value):
     """A copy of `input` with the slices that `index` names along `dim` filled with a number or 0-d tensor."""
-    return index_fill_along(input, index, value, dim)
+    return _index_fill(input, index, value, dim)
 
 
 @composite(inplace=True, out=True)
@@ -463,7 +463,7 @@ def index_put(input, indices, values, accumulate=False):
         if part.array.dtype.kind not in "iub":
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         parts.append(part.array.astype(bool) if part.array.dtype == "uint8" else part.array)
-    return (index_accumulate if accumulate else index_set)(input, values, tuple(parts))
+    return (index_put_accumulate if accumulate else _index_put)(input, values, tuple(parts))
 
 
 def check_flat(name, index, n, kind="int64"):
@@ -476,7 +476,7 @@ def check_flat(name, index, n, kind="int64"):
 
 
 @op(overlap=False,
-    input=lambda F, g, index, input_shape: F.put_flat(F.zero_of(g, shape=input_shape), index, g, accumulate=True),
+    input=lambda F, g, index, input_shape: F.put(F.new_zeros(g, shape=input_shape), index, g, accumulate=True),
     sample=lambda d: ([d.array((2, 3)), d.integers((4,), -6, 5)], {}))
 def take(F, input, index: Other):
     """The elements of the flattened `input` that `index` names, in the shape of `index`; negative ones from the end."""
@@ -484,17 +484,17 @@ def take(F, input, index: Other):
     return input.reshape(-1)[index]
 
 
-@op(namespace=None, shown="zero", sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
-def zero_of(F, input, *, shape):
+@op(namespace=None, sample=lambda d: ([d.array((2,))], dict(shape=(2, 3))))
+def new_zeros(F, input, *, shape):
     """Zeros of `shape` in the dtype of `input`."""
     return F.xp.zeros(shape, input.dtype)
 
 
-@op(namespace=None, promotion="numbers", node_name="PutBackward0",
-    input=lambda F, g, index, accumulate: g if accumulate else F.put_flat(g, index, 0.0, accumulate=False),
+@op(name="put", namespace=None, promotion="numbers",
+    input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, 0.0, accumulate=False),
     source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.given([4, -1]), d.array((2,))], dict(accumulate=d.bool())))
-def put_flat(F, input, index: Other, source: Number, *, accumulate):
+def _put(F, input, index: Other, source: Number, *, accumulate):
     """A copy of `input` with the elements that `index` names in flattened order replaced, or added to."""
     check_flat("put_", index, input.size)
     out = F.xp.array(input, order="C")
@@ -515,7 +515,7 @@ def put(input, index, source, accumulate=False):
     if index.array.size != source.array.size:
         raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got "
                          f"source.numel() = {source.array.size}, index.numel() = {index.array.size}")
-    return put_flat(input, index, source, bool(accumulate))
+    return _put(input, index, source, bool(accumulate))
 
 
 @composite(method=False)

@@ -6,9 +6,9 @@ from ..shapes.view import dim_of
 
 
 # ---- places in an order ------------------------------------------------------------------------------------
-@op(namespace=None, promotion=None, sample=lambda d: (
+@op(name="searchsorted", namespace=None, promotion=None, sample=lambda d: (
     [d.array((2, 5)).cumsum(1), d.array((2, 3))], dict(right=d.bool(), out_int32=False)))
-def places_in(F, sorted_sequence: Other, input: Number, sorter: Other = None, *, right=False, out_int32=False):
+def _searchsorted(F, sorted_sequence: Other, input: Number, sorter: Other = None, *, right=False, out_int32=False):
     """How many elements of the innermost dimension of `sorted_sequence` are less than each of `input`.
 
     With `right` less or equal. By bisection, of all rows at once; one row by the array module's own search.
@@ -56,7 +56,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
                            "1")
     if sorter is not None:
         check_sorter(sorter, shape)
-    return places_in(sorted_sequence, input, sorter, right or side == "right", out_int32)
+    return _searchsorted(sorted_sequence, input, sorter, right or side == "right", out_int32)
 
 
 def check_sorter(sorter, shape):
@@ -88,9 +88,9 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 
 
 # ---- distinct elements -------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None, outputs=(False, False, False), sample=lambda d: (
+@op(name="unique", promotion="any", namespace=None, outputs=(False, False, False), sample=lambda d: (
     [d.integers((4, 3), 0, 2)], dict(dim=d.choice([None, 0, 1]), consecutive=d.bool(), full=True)))
-def unique_slices(F, input, *, dim, consecutive, full):
+def _unique(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the place of each slice among them, and their counts.
 
     Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, places
@@ -137,7 +137,7 @@ def distinct_parts(input, dim, consecutive, return_inverse, return_counts):
             raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: "
                                f"shape {list(shape)}, dim {dim}")
         dim = dim if shape else None
-    values, inverse, counts = unique_slices(input, dim, consecutive, return_inverse or return_counts)
+    values, inverse, counts = _unique(input, dim, consecutive, return_inverse or return_counts)
     if not return_inverse and not return_counts:
         return values
     return (values,) + (inverse,) * return_inverse + (counts,) * return_counts

@@ -9,7 +9,7 @@ from ...core.tensor import Tensor, wrap
 from ..reductions.extreme import check_not_empty, put_back
 from ..reductions.reduce import axes, size_along
 from ..shapes.view import dim_of
-from .scatter import gather_along
+from .scatter import _gather
 
 
 def along(ndim, dim, part):
@@ -111,16 +111,16 @@ def middle(xp, x, dim, skip_nan):
     return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
 
 
-@op(**by_index, refuses="b", namespace=None, shown="median", sample=rank_sample)
-def median_along(F, input, *, dim, keepdim):
+@op(name="median", node_name="MedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+def _median(F, input, *, dim, keepdim):
     """The lower median along `dim` and its index; NaN if an element is."""
     if not input.ndim:
         return return_types.median(input.copy(), F.xp.zeros((), "int64"))
     return picked(return_types.median, F.xp, input, middle(F.xp, input, dim, False), dim, keepdim)
 
 
-@op(**by_index, refuses="b", namespace=None, shown="nanmedian", sample=rank_sample)
-def nanmedian_along(F, input, *, dim, keepdim):
+@op(name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+def _nanmedian(F, input, *, dim, keepdim):
     """The lower median, without NaNs, along `dim`, and its index."""
     if not input.ndim:
         return return_types.nanmedian(input.copy(), F.xp.zeros((), "int64"))
@@ -129,14 +129,14 @@ def nanmedian_along(F, input, *, dim, keepdim):
 
 def evenly(F, g, input, out):
     """The gradient in equal parts to the elements that `out` is equal to; NaN is equal to NaN here."""
-    at = F.to_dtype(F.where(out == out, input == out, input != input), dtype=g.dtype)
+    at = F.to(F.where(out == out, input == out, input != input), dtype=g.dtype)
     return at * (g / F.sum(at))
 
 
-@op(promotion="any", refuses="b", namespace=None, kinks="ties",
+@op(node_name="MedianOfAllBackward0", promotion="any", refuses="b", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], dict(skip_nan=d.bool())),
     input=lambda F, g, input, out: evenly(F, g, input, out))
-def median_of_all(F, input, *, skip_nan):
+def median_all(F, input, *, skip_nan):
     """The lower median of all elements; NaN, or the least integer, of nothing."""
     x = input.reshape(-1)
     if not x.size:
@@ -151,18 +151,18 @@ def median(input, dim=None, keepdim=False):
     Of an even number of elements it is the lower of the two in the middle. NaN if an element is.
     """
     if dim is None:
-        return median_of_all(input, False)
+        return median_all(input, False)
     check_not_empty("median", input.array, axes(input.array, dim))
-    return median_along(input, dim, keepdim)
+    return _median(input, dim, keepdim)
 
 
 @composite(out=True)
 def nanmedian(input, dim=None, keepdim=False):
     """The median of what is not NaN: of all elements, or along `dim` with its index, as a named tuple."""
     if dim is None:
-        return median_of_all(input, True)
+        return median_all(input, True)
     check_not_empty("nanmedian", input.array, axes(input.array, dim))
-    return nanmedian_along(input, dim, keepdim)
+    return _nanmedian(input, dim, keepdim)
 
 
 @op(**by_index, sample=rank_sample)
@@ -220,10 +220,10 @@ def at_ranks(x, q, interpolation, skip_nan):
         ranks = (q * (n - 1)).masked_fill(is_nan.any(-1, True), n - 1)
     if interpolation in ("lower", "higher", "nearest"):
         rounded = {"lower": ranks.floor, "higher": ranks.ceil, "nearest": ranks.round}[interpolation]()
-        return gather_along(x, rounded.long(), -1)
+        return _gather(x, rounded.long(), -1)
     low = ranks.floor().detach()
     weight = 0.5 if interpolation == "midpoint" else ranks - low
-    below, above = (gather_along(x, r.long(), -1) for r in (low, ranks.ceil()))
+    below, above = (_gather(x, r.long(), -1) for r in (low, ranks.ceil()))
     return below.lerp(above, weight)
 
 

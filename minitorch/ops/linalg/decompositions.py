@@ -49,12 +49,12 @@ def t(F, x):
 def diag(F, x):
     """Diagonal matrices with the last dimension of `x` on the diagonal."""
     n = x.shape[-1]
-    return F.diagonal_put(x, shape=(*x.shape[:-1], n, n), offset=0, dim1=-2, dim2=-1)
+    return F.diagonal_backward(x, shape=(*x.shape[:-1], n, n), offset=0, dim1=-2, dim2=-1)
 
 
 def cut(F, x, rows=None, columns=None):
     """The first `rows` rows and `columns` columns."""
-    return F.slice_view(x, index=(Ellipsis, slice(rows), slice(columns)))
+    return F.slice(x, index=(Ellipsis, slice(rows), slice(columns)))
 
 
 def each(batch, function):
@@ -67,10 +67,10 @@ def each(batch, function):
 
 
 # ---- triangular systems ------------------------------------------------------------------------------------
-@op(namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
+@op(name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
     joint=lambda F, g, needs, A, out, upper, unitriangular: triangular_grads(F, g, A, out, upper, unitriangular),
     sample=lambda d: ([d.dominant_matrix(), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
-def solve_triangle(F, A, B, *, upper, unitriangular):
+def _solve_triangular(F, A, B, *, upper, unitriangular):
     """The X of ``A X = B`` for the upper or lower triangle of `A`, with ones on its diagonal if `unitriangular`."""
     xp = F.xp
     A = xp.triu(A) if upper else xp.tril(A)
@@ -83,7 +83,7 @@ def solve_triangle(F, A, B, *, upper, unitriangular):
 
 def triangular_grads(F, g, A, out, upper, unitriangular):
     """``B' = A.T^-1 g`` and the triangle of ``A' = -B' X.T``."""
-    b = F.solve_triangle(t(F, A), g, upper=not upper, unitriangular=unitriangular)
+    b = F.solve_triangular(t(F, A), g, upper=not upper, unitriangular=unitriangular)
     a = -F.matmul(b, t(F, out))
     return (F.triu(a, diagonal=int(unitriangular)) if upper else F.tril(a, diagonal=-int(unitriangular))), b
 
@@ -131,8 +131,8 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     if a.shape[-1] != b.shape[-2 if left else -1]:
         raise incompatible("linalg.solve_triangular", a, b, left)
     if left:
-        return solve_triangle(A, B, upper, unitriangular)
-    return solve_triangle(A.mT, B.mT, not upper, unitriangular).mT
+        return _solve_triangular(A, B, upper, unitriangular)
+    return _solve_triangular(A.mT, B.mT, not upper, unitriangular).mT
 
 
 @composite
@@ -150,10 +150,10 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
 
 
 # ---- Cholesky ----------------------------------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgCholeskyExBackward0",
+@op(name="cholesky", namespace=None, node_name="LinalgCholeskyExBackward0",
     input=lambda F, g, out: cholesky_slope(F, g, out),
     sample=lambda d: ([d.array((2, 1, 1), 0.5, 2.0)], dict(name="")))   # larger ones: tests/test_linalg.py
-def cholesky_factor(F, input, *, name):
+def _cholesky(F, input, *, name):
     """The lower triangular L with ``L @ L.T == A``; reads the lower triangle of A, which must be positive definite."""
     check(name, input, square=True)
     try:
@@ -169,8 +169,8 @@ def cholesky_slope(F, g, L):
     """``L^-T P L^-1`` with P the symmetric matrix that has the lower triangle of ``L.T g``, its diagonal halved."""
     p = F.tril(F.matmul(t(F, L), g), diagonal=0)
     p = (p + t(F, F.tril(p, diagonal=-1))) * 0.5
-    half = F.solve_triangle(t(F, L), p, upper=True, unitriangular=False)
-    return t(F, F.solve_triangle(t(F, L), t(F, half), upper=True, unitriangular=False))
+    half = F.solve_triangular(t(F, L), p, upper=True, unitriangular=False)
+    return t(F, F.solve_triangular(t(F, L), t(F, half), upper=True, unitriangular=False))
 
 
 def first_bad_minor(xp, a):
@@ -184,7 +184,7 @@ def first_bad_minor(xp, a):
 
 
 def factor(A, upper, name):
-    return cholesky_factor(A.mT, name).mT if upper else cholesky_factor(A, name)
+    return _cholesky(A.mT, name).mT if upper else _cholesky(A, name)
 
 
 @composite(namespace="linalg", out="exact")
@@ -256,10 +256,10 @@ def old_cholesky(input, upper=False):
 
 
 # ---- QR ----------------------------------------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgQrBackward0", outputs=(True, True),
+@op(name="qr", namespace=None, node_name="LinalgQrBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out, complete: (qr_slope(F, g, out, complete),),
     sample=lambda d: ([d.spread_matrix()[:, :d.int(2, 3)]], dict(complete=False)))
-def qr_pair(F, input, *, complete):
+def _qr(F, input, *, complete):
     """Q and R of matrices with at least as many rows as columns; Q square if `complete`."""
     return tuple(F.xp.linalg.qr(input, "complete" if complete else "reduced"))
 
@@ -276,7 +276,7 @@ def qr_slope(F, g, out, complete):
     m = F.triu(m, diagonal=0)
     right = F.matmul(q, m + t(F, F.triu(m, diagonal=1)))
     right = right if gq is None else right + gq
-    return t(F, F.solve_triangle(r, t(F, right), upper=True, unitriangular=False))
+    return t(F, F.solve_triangular(r, t(F, right), upper=True, unitriangular=False))
 
 
 def qr_of(A, mode, name):
@@ -292,8 +292,8 @@ def qr_of(A, mode, name):
         r = A.backend.xp.linalg.qr(A.array, "r")
         return wrap(A.backend.xp.empty(0, A.array.dtype), A.backend), wrap(r, A.backend)
     if m >= n:
-        return qr_pair(A, mode == "complete")
-    q, r = qr_pair(A[..., :m], False)                      # a wide one: the rest of R is Q.T times the rest of A
+        return _qr(A, mode == "complete")
+    q, r = _qr(A[..., :m], False)                          # a wide one: the rest of R is Q.T times the rest of A
     return q, cat([r, matmul(q.mT, A[..., m:])], -1)
 
 
@@ -314,10 +314,10 @@ def old_qr(input, some=True):
 
 
 # ---- singular values ---------------------------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
+@op(name="svd", namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
     joint=lambda F, g, needs, out: (svd_slope(F, g, out),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], dict(full=False)))
-def svd_triple(F, input, *, full):
+def _svd(F, input, *, full):
     """U, S and Vh."""
     if not input.size:
         return empty_svd(F.xp, input, full)
@@ -369,7 +369,7 @@ def svd(A, full_matrices=True, *, driver=None):
     does not depend on the signs of singular vectors. `driver` is accepted and has no effect.
     """
     check("linalg.svd", A.array)
-    return return_types.linalg_svd(*svd_triple(A, bool(full_matrices)))
+    return return_types.linalg_svd(*_svd(A, bool(full_matrices)))
 
 
 @composite(public_name="svd", out=True)
@@ -381,14 +381,14 @@ def old_svd(input, some=True, compute_uv=True):
         zeros = [wrap(input.backend.xp.zeros((*input.array.shape[:-2], i, i), input.array.dtype), input.backend)
                  for i in (m, n)]
         return return_types.svd(zeros[0], s, zeros[1])
-    u, s, vh = svd_triple(input, not some)
+    u, s, vh = _svd(input, not some)
     return return_types.svd(u, s, vh.mT)
 
 
-@op(namespace=None, node_name="LinalgSvdBackward0",
-    input=lambda F, g, input: svd_slope(F, (None, g, None), F.svd_triple(input, full=False)),
+@op(name="svdvals", namespace=None, node_name="LinalgSvdBackward0",
+    input=lambda F, g, input: svd_slope(F, (None, g, None), F.svd(input, full=False)),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], {}))
-def singular_values(F, input):
+def _svdvals(F, input):
     """S alone."""
     if not input.size:
         return empty_svd(F.xp, input, False)[1]
@@ -399,14 +399,14 @@ def singular_values(F, input):
 def svdvals(A, *, driver=None):
     """The singular values of matrices (..., m, n), descending: (..., k), k the smaller of m and n."""
     check("linalg.svd", A.array)
-    return singular_values(A)
+    return _svdvals(A)
 
 
 # ---- eigenvalues of symmetric matrices ---------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
+@op(name="eigh", namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out: (eigh_slope(F, g, out),),
     sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))   # larger ones: tests/test_linalg.py
-def eigh_pair(F, input, *, lower):
+def _eigh(F, input, *, lower):
     """Eigenvalues, ascending, and eigenvectors, as columns."""
     return tuple(F.xp.linalg.eigh(input, lower))
 
@@ -437,13 +437,13 @@ def eigh(A, UPLO="L"):
     Only the lower ("L") or upper ("U") triangle is read. Gradients through the eigenvectors need distinct eigenvalues.
     """
     check_symmetric("linalg.eigh", A.array, UPLO)
-    return return_types.linalg_eigh(*eigh_pair(A, UPLO.upper()))
+    return return_types.linalg_eigh(*_eigh(A, UPLO.upper()))
 
 
-@op(namespace=None, node_name="LinalgEighBackward0",
-    input=lambda F, g, input, lower: eigh_slope(F, (g, None), F.eigh_pair(input, lower=lower)),
+@op(name="eigvalsh", namespace=None, node_name="LinalgEighBackward0",
+    input=lambda F, g, input, lower: eigh_slope(F, (g, None), F.eigh(input, lower=lower)),
     sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))
-def symmetric_eigenvalues(F, input, *, lower):
+def _eigvalsh(F, input, *, lower):
     """The eigenvalues alone."""
     return F.xp.linalg.eigvalsh(input, lower)
 
@@ -452,7 +452,7 @@ def symmetric_eigenvalues(F, input, *, lower):
 def eigvalsh(A, UPLO="L"):
     """The eigenvalues, ascending, of symmetric matrices (..., n, n); one triangle is read. See `eigh`."""
     check_symmetric("linalg.eigvalsh", A.array, UPLO)
-    return symmetric_eigenvalues(A, UPLO.upper())
+    return _eigvalsh(A, UPLO.upper())
 
 
 # ---- eigenvalues of any matrix: complex, without gradients -------------------------------------------------

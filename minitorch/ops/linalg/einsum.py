@@ -1,7 +1,7 @@
 """`einsum`: sums of products described by a letter for each dimension.
 
 An equation such as "bij,bjk->bik" is parsed once (and remembered), diagonals are taken as views, and what remains is
-an op definition, `contract`: two operands at a time are brought into the form of one batched matrix product. Its
+an op definition, `einsum`: two operands at a time are brought into the form of one batched matrix product. Its
 gradient is again a contraction, with the letters of the result and of an operand exchanged.
 """
 
@@ -155,12 +155,12 @@ def next_pair(terms, shapes, output):
 
 
 # ---- the op definition -------------------------------------------------------------------------------------
-@op(namespace=None, promotion="same", refuses="b", node_name="EinsumBackward0", shown="einsum",
+@op(name="einsum", namespace=None, promotion="same", refuses="b",
     joint=lambda F, g, needs, operands, equation: contract_grads(F, g, needs, operands, equation),
     sample=lambda d: d.choice([([d.array((2, 3)), d.array((3, 2))], dict(equation="ab,bc->ca")),
                                ([d.array((2, 3)), d.array((2, 2)), d.array((2,))], dict(equation="ab,ca,a->cb")),
                                ([d.array((2, 1)), d.array((2, 3))], dict(equation="ab,ab->b"))]))
-def contract(F, *operands, equation):
+def _einsum(F, *operands, equation):
     """`einsum` of two or more operands without ellipses and repeated letters in one term."""
     return contract_all(F.gemm, operands, equation)
 
@@ -175,7 +175,7 @@ def contract_grads(F, g, needs, operands, equation):
             continue
         others = [output] + terms[:i] + terms[i + 1:]
         known = "".join(c for c in term if any(c in t for t in others))
-        h = F.contract(g, *operands[:i], *operands[i + 1:], equation=",".join(others) + "->" + known)
+        h = F.einsum(g, *operands[:i], *operands[i + 1:], equation=",".join(others) + "->" + known)
         sizes = dict(zip(known, h.shape))                  # a letter that nobody else has was summed: repeat
         h = F.reshape(h, shape=tuple([sizes.get(c, 1) for c in term]))
         wanted = tuple([n if m == 1 else m for m, n in zip(h.shape, x.shape)])
@@ -212,7 +212,7 @@ def einsum(*args):
         operands, terms = zip(*[diagonals(x, t, i) for i, (x, t) in enumerate(zip(operands, terms))])
     check_sizes(tuple([x.array.shape for x in operands]), terms)
     if len(operands) > 1:
-        return contract(operands, ",".join(terms) + "->" + output)
+        return _einsum(operands, ",".join(terms) + "->" + output)
     x, term = operands[0], terms[0]
     order = [term.index(c) for c in output] + [i for i, c in enumerate(term) if c not in output]
     x = permute(x, tuple(order))

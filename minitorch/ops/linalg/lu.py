@@ -10,7 +10,7 @@ from ...core.op import Other, composite, method, op
 from ...core.tensor import wrap
 from ..shapes.join import tril, triu
 from ..shapes.shape import count
-from .decompositions import LinAlgError, check, cut, incompatible, solve_triangle, substitute, t
+from .decompositions import LinAlgError, _solve_triangular, check, cut, incompatible, substitute, t
 
 
 # ---- elimination -------------------------------------------------------------------------------------------
@@ -62,10 +62,10 @@ def unit_lower(xp, a):
 
 
 # ---- the op definitions ----------------------------------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
+@op(name="lu_factor", namespace=None, node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
     joint=lambda F, g, needs, out: (lu_slope(F, g[0], out[0], out[1]),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(name="linalg.lu")))
-def lu_packed(F, input, *, name):
+def _lu_factor(F, input, *, name):
     """L below the diagonal and U, in one; the pivots (from 1, int32); and 0 or the first j with ``U[j, j] == 0``."""
     if input.ndim >= 2 and input.dtype.kind in "iub":
         raise worded(not_implemented(name, input.dtype))
@@ -94,20 +94,20 @@ def lu_slope(F, g, lu, pivots):
     gl, gu = F.tril(gs, diagonal=-1), F.triu(gs, diagonal=0)
     more = None
     if m > k:
-        low, glow = [F.slice_view(x, index=(Ellipsis, slice(k, None), slice(None))) for x in (lu, g)]
-        more = t(F, F.solve_triangle(u, t(F, glow), upper=True, unitriangular=False))
+        low, glow = [F.slice(x, index=(Ellipsis, slice(k, None), slice(None))) for x in (lu, g)]
+        more = t(F, F.solve_triangular(u, t(F, glow), upper=True, unitriangular=False))
         gu = gu - F.triu(F.matmul(t(F, low), more), diagonal=0)
     if n > k:
-        right, gright = [F.slice_view(x, index=(Ellipsis, slice(k, None))) for x in (lu, g)]
-        more = F.solve_triangle(t(F, square), gright, upper=True, unitriangular=True)
+        right, gright = [F.slice(x, index=(Ellipsis, slice(k, None))) for x in (lu, g)]
+        more = F.solve_triangular(t(F, square), gright, upper=True, unitriangular=True)
         gl = gl - F.tril(F.matmul(more, t(F, right)), diagonal=-1)
     lower = F.tril(F.matmul(lower_transposed(F, square), gl), diagonal=-1)
     inner = lower + F.triu(F.matmul(gu, t(F, u)), diagonal=0)
-    half = F.solve_triangle(t(F, square), inner, upper=True, unitriangular=True)
-    a = t(F, F.solve_triangle(u, t(F, half), upper=True, unitriangular=False))
+    half = F.solve_triangular(t(F, square), inner, upper=True, unitriangular=True)
+    a = t(F, F.solve_triangular(u, t(F, half), upper=True, unitriangular=False))
     if more is not None:
         axis = a.ndim - (2 if m > k else 1)
-        a = F.join(a, more, dim=axis)
+        a = F.cat(a, more, dim=axis)
     return F.swap_rows(a, pivots, back=True)
 
 
@@ -142,7 +142,7 @@ def swap_rows(F, input, pivots: Other, *, back):
 def factors(A, pivot, name):
     if not pivot:
         raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
-    return lu_packed(A, name)
+    return _lu_factor(A, name)
 
 
 @composite(namespace="linalg", out=True)
@@ -219,10 +219,10 @@ def solve_by_lu(LU, pivots, B, *, left=True, adjoint=False):
     if not left:
         return solve_by_lu(LU, pivots, B.mT, adjoint=not adjoint).mT
     if adjoint:
-        half = solve_triangle(LU.mT, B, False, False)
-        return swap_rows(solve_triangle(LU.mT, half, True, True), pivots, True)
-    half = solve_triangle(LU, swap_rows(B, pivots, False), False, True)
-    return solve_triangle(LU, half, True, False)
+        half = _solve_triangular(LU.mT, B, False, False)
+        return swap_rows(_solve_triangular(LU.mT, half, True, True), pivots, True)
+    half = _solve_triangular(LU, swap_rows(B, pivots, False), False, True)
+    return _solve_triangular(LU, half, True, False)
 
 
 @composite(out=True)

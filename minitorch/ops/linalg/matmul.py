@@ -355,7 +355,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise RuntimeError("cdist only supports non-negative p values")
     if p == 2:
         by_product = compute_mode == modes[1] or compute_mode == modes[0] and (a[-2] > 25 or b[-2] > 25)
-        return euclidean(x1, x2, by_product)
+        return euclidean_dist(x1, x2, by_product)
     return vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
 
 
@@ -364,7 +364,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     other=lambda F, g, input, other, out: distance_slope(
         F, F.transpose(weights(F, g, out), dim0=-1, dim1=-2), other, input),
     sample=lambda d: ([d.array((3, 2), 1, 2), d.array((4, 2), -2, 0)], dict(by_product=d.bool())))
-def euclidean(F, input, other, *, by_product):
+def euclidean_dist(F, input, other, *, by_product):
     """The Euclidean distances of rows; `by_product` from ``|x|^2 + |y|^2 - 2 x.y``. The gradient at 0 is 0."""
     xp = F.xp
     if not by_product:

@@ -17,7 +17,7 @@ from ..shapes.shape import count, reshape
 from ..shapes.view import diagonal as any_diagonal
 from ..shapes.view import dim_of, movedim
 from .decompositions import LinAlgError, check, each, incompatible, svdvals, t
-from .lu import lu_packed
+from .lu import _lu_factor
 from .matmul import matmul
 
 INF = float("inf")
@@ -25,10 +25,10 @@ eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52}
 
 
 # ---- inverses ----------------------------------------------------------------------------------------------
-@op(namespace=None, node_name="LinalgInvExBackward0", shown="inverse",
+@op(name="inv", namespace=None, node_name="LinalgInvExBackward0",
     input=lambda F, g, out: -F.matmul(F.matmul(t(F, out), g), t(F, out)),
     sample=lambda d: ([d.spread_matrix()], dict(strict=True)))
-def inverse_of(F, input, *, strict):
+def _inv(F, input, *, strict):
     """The inverses; for a singular matrix LinAlgError if `strict`, else inf."""
     check("linalg.inv", input, square=True)
     try:
@@ -42,7 +42,7 @@ def inverse_of(F, input, *, strict):
 
 
 def lu_info(F, a):
-    return F.lu_packed(a, name="")[2]
+    return F.lu_factor(a, name="")[2]
 
 
 def without_singular(F, a, function):
@@ -60,13 +60,13 @@ def inv(A):
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return inverse_of(A, True)
+    return _inv(A, True)
 
 
 @composite(out="exact")
 def inverse(input):
     """The inverses of square matrices. The same as `linalg.inv`."""
-    return inverse_of(input, True)
+    return _inv(input, True)
 
 
 @composite(namespace="linalg", out=True)
@@ -76,7 +76,7 @@ def inv_ex(A, *, check_errors=False):
     The inverse of a singular matrix is inf, or LinAlgError with `check_errors`.
     """
     check("linalg.inv_ex", A.array, square=True)
-    return return_types.linalg_inv_ex(*with_info(A, check_errors, lambda strict: inverse_of(A, strict)))
+    return return_types.linalg_inv_ex(*with_info(A, check_errors, lambda strict: _inv(A, strict)))
 
 
 def with_info(A, check_errors, function):
@@ -87,15 +87,15 @@ def with_info(A, check_errors, function):
     except LinAlgError:
         if check_errors:
             raise
-        out, info = function(False), lu_packed(A.detach(), "")[2]
+        out, info = function(False), _lu_factor(A.detach(), "")[2]
     return out, info
 
 
 # ---- systems of equations ----------------------------------------------------------------------------------
-@op(namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
+@op(name="solve", namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
     joint=lambda F, g, needs, A, out: solve_grads(F, g, A, out),
     sample=lambda d: ([d.spread_matrix(), d.array((3, 2))], dict(strict=True)))
-def solve_system(F, A, B, *, strict):
+def _solve(F, A, B, *, strict):
     """The X of ``A X = B``; for a singular matrix LinAlgError if `strict`, else NaN."""
     try:
         return F.xp.linalg.solve(A, B)
@@ -110,7 +110,7 @@ def solve_system(F, A, B, *, strict):
 
 def solve_grads(F, g, A, out):
     """``B' = A.T^-1 g`` and ``A' = -B' X.T``."""
-    b = F.solve_system(t(F, A), g, strict=False)
+    b = F.solve(t(F, A), g, strict=False)
     return -F.matmul(b, t(F, out)), b
 
 
@@ -128,7 +128,7 @@ def solved(name, A, B, left, strict):
             raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False")
     if a.shape[-1] != b.shape[-2 if left else -1]:
         raise incompatible(name, a, b, left)
-    out = solve_system(A, B, strict) if left else solve_system(A.mT, B.mT, strict).mT
+    out = _solve(A, B, strict) if left else _solve(A.mT, B.mT, strict).mT
     return out.squeeze(-1) if vector else out
 
 
@@ -187,15 +187,15 @@ def cofactors(F, input):
 
 def cofactor_slope(F, g, A, out):
     """With ``C = det(A) A^-T``: ``A^-T <g, C> - C g.T A^-T``."""
-    inverse = t(F, F.inverse_of(A, strict=False))
+    inverse = t(F, F.inv(A, strict=False))
     return inverse * F.sum(g * out, dim=(-2, -1), keepdim=True) - F.matmul(F.matmul(out, t(F, g)), inverse)
 
 
-@op(namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
+@op(name="slogdet", namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
     joint=lambda F, g, needs, input: (F.zero(input) if g[1] is None else F.unsqueeze(F.unsqueeze(
-        g[1], dim=-1), dim=-1) * t(F, F.inverse_of(input, strict=False)),),
+        g[1], dim=-1), dim=-1) * t(F, F.inv(input, strict=False)),),
     sample=lambda d: ([d.spread_matrix()], dict(name="")))
-def sign_and_log(F, input, *, name):
+def _slogdet(F, input, *, name):
     """The sign of the determinant and the logarithm of its size."""
     check(name, input, square=True)
     return tuple(F.xp.linalg.slogdet(input))
@@ -204,13 +204,13 @@ def sign_and_log(F, input, *, name):
 @composite(namespace="linalg", out=True)
 def slogdet(A):
     """The signs of the determinants and the logarithms of their sizes, as a named tuple; 0 and -inf if singular."""
-    return return_types.linalg_slogdet(*sign_and_log(A, "linalg.slogdet"))
+    return return_types.linalg_slogdet(*_slogdet(A, "linalg.slogdet"))
 
 
 @composite(public_name="slogdet", out=True)
 def old_slogdet(input):
     """The same as `linalg.slogdet`."""
-    return return_types.slogdet(*sign_and_log(input, "linalg.slogdet"))
+    return return_types.slogdet(*_slogdet(input, "linalg.slogdet"))
 
 
 @composite(public_name="det", out=True)
@@ -222,14 +222,15 @@ def old_det(input):
 @composite
 def logdet(input):
     """The logarithms of the determinants; -inf for a singular matrix, NaN where the determinant is negative."""
-    sign, log = sign_and_log(input, "logdet")
+    sign, log = _slogdet(input, "logdet")
     return log.masked_fill(sign < 0, float("nan"))
 
 
 # ---- pseudo-inverses, ranks, least squares -----------------------------------------------------------------
-@op(namespace=None, node_name="LinalgPinvBackward0", input=lambda F, g, input, out: pinv_slope(F, g, input, out),
+@op(name="pinv", namespace=None, node_name="LinalgPinvBackward0",
+    input=lambda F, g, input, out: pinv_slope(F, g, input, out),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(atol=None, rtol=None, hermitian=False)))
-def pseudo_inverse(F, input, *, atol, rtol, hermitian):
+def _pinv(F, input, *, atol, rtol, hermitian):
     """From the singular values (or eigenvalues, if `hermitian`) above ``max(atol, rtol * largest)``."""
     xp = F.xp
     if not input.size:
@@ -279,7 +280,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
         raise RuntimeError(f"linalg.pinv({A.dtype}{list(A.shape)}): expected a tensor with 2 or more dimensions of "
                            f"float, double, cfloat or cdouble types")
     check("linalg.pinv", A.array, square=hermitian)
-    return pseudo_inverse(A, tolerance(atol), tolerance(rcond if rtol is None else rtol), bool(hermitian))
+    return _pinv(A, tolerance(atol), tolerance(rcond if rtol is None else rtol), bool(hermitian))
 
 
 @composite
@@ -484,10 +485,10 @@ PADE = [64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796
 def exp_slope(F, g, A):
     """The derivative at A.T in direction g: the upper right block of the exponential of ``[[A.T, g], [0, A.T]]``."""
     n, a = A.shape[-1], t(F, A)
-    top = F.join(a, g, dim=A.ndim - 1)
-    bottom = F.join(g * 0.0, a, dim=A.ndim - 1)
-    whole = F.matrix_exp(F.join(top, bottom, dim=A.ndim - 2))
-    return F.slice_view(whole, index=(Ellipsis, slice(n), slice(n, None)))
+    top = F.cat(a, g, dim=A.ndim - 1)
+    bottom = F.cat(g * 0.0, a, dim=A.ndim - 1)
+    whole = F.matrix_exp(F.cat(top, bottom, dim=A.ndim - 2))
+    return F.slice(whole, index=(Ellipsis, slice(n), slice(n, None)))
 
 
 @composite(public_name="matrix_exp")
@@ -524,11 +525,11 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
-@op(namespace=None, promotion="same", node_name="LinalgCrossBackward0",
-    input=lambda F, g, other, dim: F.cross_product(other, g, dim=dim),
-    other=lambda F, g, input, dim: F.cross_product(g, input, dim=dim),
+@op(name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+    input=lambda F, g, other, dim: F.cross(other, g, dim=dim),
+    other=lambda F, g, input, dim: F.cross(g, input, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.array(d.choice([(3, 2), (3, 1)]))], dict(dim=0)))
-def cross_product(F, input, other, *, dim):
+def _cross(F, input, other, *, dim):
     """The vectors perpendicular to both, of length ``|a| |b| sin(angle)``."""
     (a, b, c), (x, y, z) = F.xp.moveaxis(input, dim, 0), F.xp.moveaxis(other, dim, 0)
     return F.xp.stack([b * z - c * y, c * x - a * z, a * y - b * x], dim)
@@ -543,7 +544,7 @@ def cross(input, other, *, dim=-1):
     d = dim_of(input, dim)
     if a[d:d + 1] != (3,) or b[d:d + 1] != (3,):
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {list(a)} and {list(b)}")
-    return cross_product(input, other, d - len(a))
+    return _cross(input, other, d - len(a))
 
 
 @composite(public_name="cross", out=True)

@@ -43,7 +43,7 @@ def some_keys(d):
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
                        d.choice([None, some_keys(d)])],
                       dict(scale=0.6, causal=d.bool())))
-def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0, causal=False):
+def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0, causal=False):
     """``softmax(scale * query @ key.T + bias)``: (..., L, E) and (..., S, E) give (..., L, S).
 
     Keys where `mask` is False, or, if `causal`, that come after the query, have weight 0; so has everything in a row
@@ -58,12 +58,13 @@ def attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0
     if causal:
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
     lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
-    return xp.where(lost, scores.dtype.type(0), F.softmax_along(scores, dim=-1))
+    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
 
 
 # ---- without keeping the weights ---------------------------------------------------------------------------
 def attention_grads(F, g, needs, query, key, value, mask, out, logs, scale, causal):
-    return (*F.attention_backward(g, query, key, value, mask, out, logs, scale=scale, causal=causal), None)
+    return (*F.scaled_dot_product_attention_backward(g, query, key, value, mask, out, logs, scale=scale, causal=causal),
+            None)
 
 
 def sample_attention(d):
@@ -76,10 +77,12 @@ def attention_flops(out, query, key, value, *rest):
     return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
 
 
-@op(promotion="floating", namespace=None, node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
+@op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
+    node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
-def attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=False):
-    """``attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one op.
+def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=False):
+    """``scaled_dot_product_attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one
+    op.
 
     For devices with a kernel that never writes the weights down. What it keeps, "logs", is that kernel's own business.
     """
@@ -87,9 +90,9 @@ def attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=Fal
 
 
 def weights_of(F, query, key, mask, scale, causal):
-    """`attention_weights` for one mask of either kind."""
+    """`scaled_dot_product_attention_weights` for one mask of either kind."""
     bias, mask = (None, mask) if mask is None or mask.dtype in BOOLS else (mask, None)
-    return F.attention_weights(query, key, bias, mask, scale=scale, causal=causal)
+    return F.scaled_dot_product_attention_weights(query, key, bias, mask, scale=scale, causal=causal)
 
 
 def attention_backward_grads(F, g, needs, grad, query, key, value, mask, scale, causal):
@@ -134,9 +137,11 @@ def sample_attention_backward(d):
 
 @op(promotion="floating", namespace=None, outputs=(True, True, True), joint=attention_backward_grads,
     sample=sample_attention_backward)
-def attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None, logs: Other = None, *,
+def scaled_dot_product_attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None,
+                                          logs: Other = None, *,
                        scale=1.0, causal=False):
-    """The gradients of `attention` in `query`, `key` and `value`, given its `result` and the logs that it kept."""
+    """The gradients of `scaled_dot_product_attention` in `query`, `key` and `value`, given its `result` and the logs
+    that it kept."""
     weights = weights_of(F, query, key, mask, scale, causal)
     scores = F.softmax_backward(F.matmul(grad, turned(F, value)), weights, dim=-1) * scale
     return F.matmul(scores, key), F.matmul(turned(F, scores), query), F.matmul(turned(F, weights), grad)
@@ -157,13 +162,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
-    if not dropout_p and "attention" in query.backend.kernels and query.dtype in HALVES and not (
+    if not dropout_p and "scaled_dot_product_attention" in query.backend.kernels and query.dtype in HALVES and not (
             attn_mask is not None and attn_mask.needs_grad):
-        out = attention(query, key, value, attn_mask, scale, is_causal)
+        out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
     if attn_mask is not None:
         mask, bias = (attn_mask, None) if attn_mask.array.dtype == bool else (None, attn_mask)
-    weights = attention_weights(query, key, bias, mask, scale, is_causal)
+    weights = scaled_dot_product_attention_weights(query, key, bias, mask, scale, is_causal)
     if dropout_p:
         noise = noise_for(weights, 1 - dropout_p, weights.array.shape)
         weights = weights * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, weights.backend)
@@ -255,7 +260,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     if not need_weights:
         out, shown = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None
     else:
-        shown = attention_weights(q, k, mask, None, 1 / math.sqrt(head))
+        shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
         if dropout_p:
             noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
             shown = shown * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, shown.backend)

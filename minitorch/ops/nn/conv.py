@@ -2,9 +2,9 @@
 
 Convolution is linear in the input and in the weight, so the three ops are each other's derivatives to any order:
 
-    y = convolution(x, w)    dx = convolution_input(dy, w)    dw = convolution_weight(x, dy)
+    y = convolution(x, w)    dx = convolution_backward_input(dy, w)    dw = convolution_backward_weight(x, dy)
 
-Shapes: x (N, C, *size), w (O, C / groups, *kernel), y (N, O, *out). `conv_transpose` is `convolution_input`.
+Shapes: x (N, C, *size), w (O, C / groups, *kernel), y (N, O, *out). `conv_transpose` is `convolution_backward_input`.
 
 Each reference is a sum over the places of the kernel: what a place sees of the input, as a matrix of channels by
 windows, is multiplied by the weight's matrix (outputs by channels) of that place.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...core.op import op
 from ..shapes.shape import count
-from .pad import constant_pad
+from .pad import constant_pad_nd
 from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
 
 
@@ -71,9 +71,9 @@ def transposed_flops(out, grad, weight, *rest):
 
 
 @op(promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
-    input=lambda F, g, weight, geometry, input_shape: F.convolution_input(
+    input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
-    weight=lambda F, g, input, geometry, weight_shape: F.convolution_weight(
+    weight=lambda F, g, input, geometry, weight_shape: F.convolution_backward_weight(
         input, g, geometry=geometry, size=tuple(weight_shape[2:])),
     bias=lambda F, g: over_places(F, g))
 def convolution(F, input, weight, bias=None, *, geometry=None):
@@ -108,14 +108,15 @@ def cut(F, y, shape):
     """`y` without the last places that `output_padding` made room for; mostly `y` itself."""
     if tuple(y.shape) == tuple(shape):
         return y
-    return F.slice_view(y, index=tuple([slice(0, n) for n in shape]))
+    return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(promotion="any", namespace=None, autocast="lower", flops=transposed_flops, sample=sample_input,
+@op(node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower", flops=transposed_flops,
+    sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
-    weight=lambda F, g, grad, geometry, weight_shape: F.convolution_weight(
+    weight=lambda F, g, grad, geometry, weight_shape: F.convolution_backward_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))
-def convolution_input(F, grad, weight, *, geometry, size):
+def convolution_backward_input(F, grad, weight, *, geometry, size):
     """The transpose of `convolution` in its input: `grad` (N, O, *out) added over an input of `size`."""
     frame = [n + 2 * p for n, p in zip(size, geometry.padding)]
     image = F.xp.zeros((grad.shape[0], weight.shape[1] * geometry.groups, *frame), grad.dtype)
@@ -125,11 +126,11 @@ def convolution_input(F, grad, weight, *, geometry, size):
     return pad_sides(F.xp, image, [(-p, -p) for p in geometry.padding])
 
 
-@op(promotion="any", namespace=None, sample=sample_weight,
-    input=lambda F, g, grad, geometry, input_shape: F.convolution_input(
+@op(node_name="ConvolutionWeightBackward0", promotion="any", namespace=None, sample=sample_weight,
+    input=lambda F, g, grad, geometry, input_shape: F.convolution_backward_input(
         grad, g, geometry=geometry, size=tuple(input_shape[2:])),
     grad=lambda F, g, input, geometry, grad_shape: cut(F, F.convolution(input, g, geometry=geometry), grad_shape))
-def convolution_weight(F, input, grad, *, geometry, size):
+def convolution_backward_weight(F, input, grad, *, geometry, size):
     """The transpose of `convolution` in its weight, for a kernel of `size`."""
     padded, places = pad_sides(F.xp, input, [(p, p) for p in geometry.padding]), []
     for offset in offsets(size, geometry.dilation):
@@ -189,7 +190,7 @@ def conv_transpose_nd(n):
         size = tuple([(m - 1) * s - 2 * p + reach(k, d) + e for m, k, s, p, d, e in
                       zip(input.shape[2:], weight.shape[2:], stride, padding, dilation, extra)])
         check_transpose(name, input, weight, bias, stride, padding, dilation, extra, size, groups)
-        out = convolution_input(input, weight, Geometry(stride, padding, dilation, groups), size)
+        out = convolution_backward_input(input, weight, Geometry(stride, padding, dilation, groups), size)
         if bias is not None:
             out = out + bias.reshape((-1,) + (1,) * n)
         return out[0] if single else out
@@ -207,7 +208,7 @@ def resolve_padding(name, n, input, weight, stride, padding, dilation):
     total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
     if any(t % 2 for t in total):
         sides = [side for t in reversed(total) for side in (0, t % 2)]
-        input = constant_pad(input, tuple(sides), 0)
+        input = constant_pad_nd(input, tuple(sides), 0)
     return input, tuple([t // 2 for t in total])
 
 

@@ -3,9 +3,9 @@
 from ...core.errors import worded
 from ...core.op import Other, composite, op
 from ...core.tensor import wrap
-from ..elementwise.activation import keep
+from ..elementwise.activation import masked
 from .loss import REDUCTIONS, reduction_of
-from .softmax import log_softmax_along, shifted
+from .softmax import _log_softmax, shifted
 
 
 # ---- shapes, targets, weights ------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def weights_of(F, weight, safe, valid):
     """The weight of each target, 0 where it does not count; None if all are 1."""
     if weight is None:
         return valid
-    return weight[safe] if valid is None else F.keep(weight[safe], valid)
+    return weight[safe] if valid is None else F.masked(weight[safe], valid)
 
 
 def reduce_classes(F, values, weight, safe, valid, reduction):
@@ -73,7 +73,7 @@ def reduce_classes(F, values, weight, safe, valid, reduction):
     if weight is not None:
         values = values * weight[safe]
     if valid is not None:
-        values = F.keep(values, valid)
+        values = F.masked(values, valid)
     if reduction == "none":
         return values
     out = F.xp.add.reduce(values, None)
@@ -94,7 +94,7 @@ def weight_sum(F, weight, safe, valid):
 
 # ---- negative log likelihood -------------------------------------------------------------------------------
 def class_sample(d, backward=False):
-    """Inputs for `nll` and `nll_backward`: at least one target counts."""
+    """Inputs for `nll_loss` and `nll_loss_backward`: at least one target counts."""
     n, c, rest = d.int(1, 3), d.int(2, 4), d.choice([(), (2,)])
     target = d.integers((n, *rest), 0, c - 1)
     target.reshape(-1)[0] = 1
@@ -105,10 +105,10 @@ def class_sample(d, backward=False):
     return [x, target, d.choice([None, d.array((c,), 0.5, 1.5)])], attrs
 
 
-@op(promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32", sample=class_sample,
-    input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_backward(
+@op(name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample,
+    input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_loss_backward(
         g, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input_shape))
-def nll(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
+def _nll_loss(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
     """``-weight[target] * input[target]`` for log-probabilities (N, C, *) and class indices (N, *)."""
     check_classes("nll_loss", input, target, weight)
     safe, valid = select_targets(F, target, ignore_index)
@@ -116,11 +116,11 @@ def nll(F, input, target: Other, weight: Other = None, *, ignore_index=-100, red
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: class_sample(d, backward=True),
-    grad=lambda F, g, target, weight, ignore_index, reduction: F.nll(
+    grad=lambda F, g, target, weight, ignore_index, reduction: F.nll_loss(
         g, target, weight, ignore_index=ignore_index, reduction=reduction))
-def nll_backward(F, grad, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean",
+def nll_loss_backward(F, grad, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean",
                  shape=()):
-    """The transpose of `nll`, which is linear: ``-weight[target] * grad`` at the target class, 0 elsewhere."""
+    """The transpose of `nll_loss`, which is linear: ``-weight[target] * grad`` at the target class, 0 elsewhere."""
     out = F.xp.zeros(shape, grad.dtype)
     add_at_targets(F, out, *target_scale(F, grad, target, weight, ignore_index, reduction))
     return out
@@ -155,7 +155,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     `input` are log-probabilities (N, C), (C,) or (N, C, d1, ...), `target` class indices (N,), () or (N, d1, ...).
     Targets equal to `ignore_index` do not count; the mean divides by the sum of the weights of those that do.
     """
-    return nll(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
+    return _nll_loss(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
 
 
 # ---- cross entropy -----------------------------------------------------------------------------------------
@@ -165,12 +165,12 @@ def cross_entropy_sample(d):
     return [grad, d.array(shape), target, weight, None, None], attrs
 
 
-@op(promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32", shown="cross_entropy",
+@op(name="cross_entropy", promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32",
     sample=class_sample, keeps=("powers", "totals"),
-    input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.class_entropy_backward(
+    input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.cross_entropy_backward(
         g, input, target, weight, powers, totals, ignore_index=ignore_index, reduction=reduction))
-def class_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
-    """`nll` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
+def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
+    """`nll_loss` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
     check_classes("cross_entropy", input, target, weight)
     safe, valid = select_targets(F, target, ignore_index)
     x = shifted(input, class_dim(input.shape))
@@ -181,16 +181,16 @@ def class_entropy(F, input, target: Other, weight: Other = None, *, ignore_index
 
 
 @op(promotion="floating", namespace=None, sample=cross_entropy_sample,
-    grad=lambda F, g, input, target, weight, ignore_index, reduction: F.nll(
+    grad=lambda F, g, input, target, weight, ignore_index, reduction: F.nll_loss(
         off_mean(F, g, input), target, weight, ignore_index=ignore_index, reduction=reduction),
     input=lambda F, g, grad, input, target, weight, ignore_index, reduction: entropy_curvature(
         F, g, grad, input, target, weight, ignore_index, reduction))
-def class_entropy_backward(F, grad, input, target: Other, weight: Other = None, powers: Other = None,
+def cross_entropy_backward(F, grad, input, target: Other, weight: Other = None, powers: Other = None,
                            totals: Other = None, *, ignore_index=-100, reduction="mean"):
     """``weight[target] * grad * (softmax(input) - [target])``."""
     dim = class_dim(input.shape)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
-    out = F.softmax_along(input, dim=dim) * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
+    out = F.softmax(input, dim=dim) * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
     add_at_targets(F, out, scale, safe)
     return out
 
@@ -198,14 +198,14 @@ def class_entropy_backward(F, grad, input, target: Other, weight: Other = None, 
 def off_mean(F, g, input):
     """`g` less its mean under the softmax of `input`: the derivative of log_softmax in the direction g."""
     dim = class_dim(input.shape)
-    return g - F.sum(g * F.softmax_along(input, dim=dim), dim=dim, keepdim=True)
+    return g - F.sum(g * F.softmax(input, dim=dim), dim=dim, keepdim=True)
 
 
 def entropy_curvature(F, g, grad, input, target, weight, ignore_index, reduction):
-    """The gradient of ``h - softmax * sum(h)``, h that of `nll`, by `input`; only the softmax depends on it."""
+    """The gradient of ``h - softmax * sum(h)``, h that of `nll_loss`, by `input`; only the softmax depends on it."""
     dim = class_dim(input.shape)
-    h = F.nll_backward(grad, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input.shape)
-    return F.softmax_backward(-g * F.sum(h, dim=dim, keepdim=True), F.softmax_along(input, dim=dim), dim=dim)
+    h = F.nll_loss_backward(grad, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input.shape)
+    return F.softmax_backward(-g * F.sum(h, dim=dim, keepdim=True), F.softmax(input, dim=dim), dim=dim)
 
 
 @composite(namespace="nn.functional")
@@ -226,7 +226,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if input.array.shape == target.array.shape and input.array.ndim:
         return soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     if not label_smoothing:
-        return class_entropy(input, target, weight, ignore_index, reduction)
+        return _cross_entropy(input, target, weight, ignore_index, reduction)
     return smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -250,7 +250,7 @@ def soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing
     dim = class_dim(input.shape)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
-    terms = log_softmax_along(input, dim) * target
+    terms = _log_softmax(input, dim) * target
     if weight is not None:
         terms = terms * along_classes(weight, input)
     losses = -terms.sum(dim)
@@ -261,13 +261,13 @@ def smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoot
     """Cross entropy with class indices, of whose weight a part goes to all classes evenly."""
     check_smoothing(label_smoothing)
     dim = class_dim(input.shape)
-    logs = log_softmax_along(input, dim)
-    hard = nll(logs, target, weight, ignore_index, reduction)
+    logs = _log_softmax(input, dim)
+    hard = _nll_loss(logs, target, weight, ignore_index, reduction)
     even = -(logs if weight is None else logs * along_classes(weight, input)).sum(dim)
     backend = input.backend
     safe, valid = select_targets(backend, target.array, ignore_index)
     if valid is not None:
-        even = keep(even, wrap(valid, backend))
+        even = masked(even, wrap(valid, backend))
     if reduction != "none":
         even = even.sum()
     if reduction == "mean":

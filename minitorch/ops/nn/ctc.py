@@ -2,7 +2,7 @@
 
 A. Graves et al., "Connectionist Temporal Classification: Labelling Unsegmented Sequence Data with Recurrent Neural
 Networks", 2006. The probability of a label sequence is the sum over all its alignments to T frames, found by a
-recursion over frames on the labels with blanks between them; `alignment_step` is one step of it, in logarithms.
+recursion over frames on the labels with blanks between them; `ctc_forward_step` is one step of it, in logarithms.
 """
 
 from itertools import accumulate
@@ -17,9 +17,10 @@ NEVER = -1e30                                              # the logarithm of pr
 
 
 # ---- one frame ---------------------------------------------------------------------------------------------
-@op(promotion="same", namespace=None, autocast="float32", input=lambda F, g, by: F.shift_states(g, by=-by, fill=0.0),
+@op(node_name="ShiftStatesBackward0", promotion="same", namespace=None, autocast="float32",
+    input=lambda F, g, by: F.ctc_shift(g, by=-by, fill=0.0),
     sample=lambda d: ([d.array((2, 4))], dict(by=d.choice([-2, -1, 1, 2]), fill=0.5)))
-def shift_states(F, input, *, by, fill):
+def ctc_shift(F, input, *, by, fill):
     """`input` moved by so many places along the last dimension, `fill` coming in."""
     out = F.xp.full_like(input, fill)
     if by > 0:
@@ -31,22 +32,22 @@ def shift_states(F, input, *, by, fill):
 
 def alignment_grad(F, g, alpha, emit, skip, out):
     """Each state's gradient is shared among the three it can be reached from, by their part in the sum."""
-    g = F.keep(g, out > NEVER / 2)                         # states that nothing reaches
+    g = F.masked(g, out > NEVER / 2)                       # states that nothing reaches
     z = out - emit
-    one, two = F.shift_states(alpha, by=1, fill=NEVER), F.shift_states(alpha, by=2, fill=NEVER)
-    stay, step, jump = g * F.exp(alpha - z), g * F.exp(one - z), F.keep(g * F.exp(two - z), skip)
-    return stay + F.shift_states(step, by=-1, fill=0.0) + F.shift_states(jump, by=-2, fill=0.0)
+    one, two = F.ctc_shift(alpha, by=1, fill=NEVER), F.ctc_shift(alpha, by=2, fill=NEVER)
+    stay, step, jump = g * F.exp(alpha - z), g * F.exp(one - z), F.masked(g * F.exp(two - z), skip)
+    return stay + F.ctc_shift(step, by=-1, fill=0.0) + F.ctc_shift(jump, by=-2, fill=0.0)
 
 
-@op(promotion="same", namespace=None, alpha=alignment_grad, emit=lambda F, g: g,
+@op(node_name="AlignmentStepBackward0", promotion="same", namespace=None, alpha=alignment_grad, emit=lambda F, g: g,
     sample=lambda d: ([d.array((2, 5)), d.array((2, 5)), d.mask((2, 5))], {}))
-def alignment_step(F, alpha, emit, skip: Other):
+def ctc_forward_step(F, alpha, emit, skip: Other):
     """``emit + log(exp(alpha[s]) + exp(alpha[s-1]) + exp(alpha[s-2]))``, the last only where `skip` allows.
 
     (N, S): the logarithms of the probabilities that the frames so far end in state s.
     """
     xp = F.xp
-    one, two = F.shift_states(alpha, by=1, fill=NEVER), F.shift_states(alpha, by=2, fill=NEVER)
+    one, two = F.ctc_shift(alpha, by=1, fill=NEVER), F.ctc_shift(alpha, by=2, fill=NEVER)
     two = xp.where(skip, two, alpha.dtype.type(NEVER))
     top = xp.maximum(xp.maximum(alpha, one), two)
     out = xp.log(xp.exp(alpha - top) + xp.exp(one - top) + xp.exp(two - top))
@@ -135,7 +136,7 @@ def log_likelihood(x, labels, times, sizes, blank):
     alpha, skip, rows = wrap(start, backend), wrap(skip, backend), wrap(rows, backend)
     same, ends = min(times, default=0) == len(x.array), xp.array(times, "int64")[:, None]
     for t, here in enumerate(emit.unbind(0)[:max(times, default=0)]):
-        new = alignment_step(alpha, here, skip)
+        new = ctc_forward_step(alpha, here, skip)
         alpha = new if same else R.where(wrap(t < ends, backend), new, alpha)
     last = xp.array([2 * size for size in sizes], "int64")
     end = alpha[rows, wrap(last, backend)]

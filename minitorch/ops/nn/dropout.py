@@ -33,7 +33,7 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     if p == 1:
         out = input * 0.0
     elif not alpha and shape == input.array.shape and isinstance(generator, PhiloxGenerator):
-        out = drop_elements(input, generator.take(), p)
+        out = _dropout(input, generator.take(), p)
     elif alpha:
         noise = noise_for(input, 1 - p, shape)
         a = 1 / math.sqrt((SATURATION * SATURATION * p + 1) * (1 - p))
@@ -46,10 +46,10 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     return overwrite(input, out, "dropout_") if inplace else out
 
 
-@op(promotion="any", namespace=None, node_name="NativeDropoutBackward0",
-    input=lambda F, g, place, p: F.drop_elements(g, place=place, p=p),
+@op(name="dropout", promotion="any", namespace=None, node_name="NativeDropoutBackward0",
+    input=lambda F, g, place, p: F.dropout(g, place=place, p=p),
     sample=lambda d: ([d.array((2, 9))], dict(place=Place(d.int(0, 1 << 40), 4 * d.int(0, 99)), p=0.3)))
-def drop_elements(F, input, *, place, p):
+def _dropout(F, input, *, place, p):
     """`input` with the elements 0 whose word of the draw at `place` is below ``2**32 p``, the others over ``1 - p``.
 
     For generators that compute any of their numbers at once (`random.philox`): the backward pass draws the same mask

@@ -6,12 +6,12 @@ from ...core.tensor import wrap
 from ..creation.create import zeros
 
 
-@op(promotion=None, namespace=None, node_name="EmbeddingBackward0", shown="embedding",
+@op(name="embedding", promotion=None, namespace=None,
     weight=lambda F, g, input, weight_shape, padding_idx, scale_grad_by_freq: F.embedding_backward(
         g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.integers((2, 3), 0, 3), d.array((4, 2))],
                       dict(padding_idx=-1, scale_grad_by_freq=False)))   # with others it is no derivative
-def take_rows(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
+def _embedding(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
     """``weight[input]``: indices (*) and a table (V, D) give (*, D)."""
     if input.dtype.kind not in "iu":
         raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the scalar types Long, "
@@ -28,7 +28,7 @@ def take_rows(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
 
 
 @op(promotion="any", namespace=None,
-    grad=lambda F, g, input, padding_idx, scale_grad_by_freq: F.embedding_gather(
+    grad=lambda F, g, input, padding_idx, scale_grad_by_freq: F.embedding_double_backward(
         g, input, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.array((2, 3, 2)), d.integers((2, 3), 0, 3)],
                       dict(rows=4, padding_idx=d.choice([-1, 1]), scale_grad_by_freq=d.bool())))
@@ -49,7 +49,7 @@ def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_b
         g, input, rows=weight_shape[0], padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq),
     sample=lambda d: ([d.array((4, 2)), d.integers((2, 3), 0, 3)],
                       dict(padding_idx=d.choice([-1, 1]), scale_grad_by_freq=d.bool())))
-def embedding_gather(F, weight, input: Other, *, padding_idx, scale_grad_by_freq):
+def embedding_double_backward(F, weight, input: Other, *, padding_idx, scale_grad_by_freq):
     """The transpose of `embedding_backward`: rows of `weight`, 0 for the padding, divided by their frequency."""
     out = F.xp.take(weight, input, axis=0)
     if scale_grad_by_freq:
@@ -95,14 +95,15 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= rows
     if max_norm is not None:
         renormalise(weight, input.array, max_norm, norm_type)
-    return take_rows(input, weight, padding_idx, scale_grad_by_freq)
+    return _embedding(input, weight, padding_idx, scale_grad_by_freq)
 
 
 # ---- bags --------------------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None, input=lambda F, g, bags: F.take_rows(bags, g, padding_idx=-1,
+@op(node_name="EmbeddingBagBackward0", promotion="any", namespace=None,
+    input=lambda F, g, bags: F.embedding(bags, g, padding_idx=-1,
                                                                        scale_grad_by_freq=False),
     sample=lambda d: ([d.array((5, 2)), d.integers((5,), 0, 1).cumsum()], dict(n=6)))
-def sum_bags(F, input, bags: Other, *, n):
+def segment_sum(F, input, bags: Other, *, n):
     """The sums of the rows of each of `n` bags; `bags` is the bag of each row."""
     return sum_rows(F.xp, bags, input, n)
 
@@ -142,12 +143,12 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         index, bags = index[kept], bags[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)[wrap(kept, backend)]
-    rows = take_rows(wrap(index, backend), weight, -1, scale_grad_by_freq)
+    rows = _embedding(wrap(index, backend), weight, -1, scale_grad_by_freq)
     if mode == "max":
         return max_bags(rows, bags, n)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
-    out = sum_bags(rows, wrap(bags, backend), n)
+    out = segment_sum(rows, wrap(bags, backend), n)
     if mode == "mean":
         sizes = xp.maximum(xp.bincount(bags, minlength=n), 1).astype(weight.array.dtype)
         out = out / wrap(sizes[:, None], backend)
@@ -202,4 +203,4 @@ def max_bags(rows, bags, n):
         return zeros(n, rows.array.shape[1], dtype=rows.dtype, device=rows.device)
     first = argmax_bags(rows.detach(), wrap(bags, backend), n)
     chosen = rows[first[used], wrap(xp.arange(rows.array.shape[1]), backend)]
-    return sum_bags(chosen, used, n)
+    return segment_sum(chosen, used, n)

@@ -27,9 +27,9 @@ def sample_fold(d):
 
 
 @op(promotion=None, namespace=None, node_name="Im2ColBackward0", sample=sample_unfold,
-    input=lambda F, g, kernel, geometry, input_shape: F.fold_columns(
+    input=lambda F, g, kernel, geometry, input_shape: F.col2im(
         g, size=tuple(input_shape[2:]), kernel=kernel, geometry=geometry))
-def unfold_columns(F, input, *, kernel, geometry):
+def im2col(F, input, *, kernel, geometry):
     """The windows of (N, C, *size) as columns (N, C * K, L)."""
     out = geometry.out_size(input.shape[2:], kernel)
     padded = pad_sides(F.xp, input, [(p, p) for p in geometry.padding])
@@ -38,9 +38,9 @@ def unfold_columns(F, input, *, kernel, geometry):
 
 
 @op(promotion="any", namespace=None, node_name="Col2ImBackward0", sample=sample_fold,
-    input=lambda F, g, kernel, geometry: F.unfold_columns(g, kernel=kernel, geometry=geometry))
-def fold_columns(F, input, *, size, kernel, geometry):
-    """Columns (N, C * K, L) added up to (N, C, *size), each where `unfold_columns` takes it from."""
+    input=lambda F, g, kernel, geometry: F.im2col(g, kernel=kernel, geometry=geometry))
+def col2im(F, input, *, size, kernel, geometry):
+    """Columns (N, C * K, L) added up to (N, C, *size), each where `im2col` takes it from."""
     xp = F.xp
     out = geometry.out_size(size, kernel)
     columns = input.reshape(len(input), input.shape[1] // prod(kernel), prod(kernel), *out)
@@ -79,8 +79,8 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
                            f"dilation={geometry.dilation}, padding={geometry.padding}, the array of sliding blocks "
                            f"would have shape {out}, but its components must be at least one")
     if input.ndim == 3:
-        return unfold_columns(input.unsqueeze(0), kernel, geometry)[0]
-    return unfold_columns(input, kernel, geometry)
+        return im2col(input.unsqueeze(0), kernel, geometry)[0]
+    return im2col(input, kernel, geometry)
 
 
 @composite(namespace="nn.functional")
@@ -103,5 +103,5 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
                            f"2 to match the calculated number of sliding blocks {out[0]} * {out[1]} = {prod(out)}, but "
                            f"got input.size(2)={input.shape[-1]}")
     if input.ndim == 2:
-        return fold_columns(input.unsqueeze(0), size, kernel, geometry)[0]
-    return fold_columns(input, size, kernel, geometry)
+        return col2im(input.unsqueeze(0), size, kernel, geometry)[0]
+    return col2im(input, size, kernel, geometry)

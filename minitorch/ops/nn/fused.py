@@ -66,7 +66,7 @@ def rope(F, input, cos, sin, *, interleaved=False):
 
 # ---- a residual sum and its norm ---------------------------------------------------------------------------
 def add_grads(F, g, needs, weight, out, y, r, eps, centred):
-    """The derivatives of `add_normalise`: those of the norm, plus the gradient that reaches the sum by itself."""
+    """The derivatives of `add_layer_norm`: those of the norm, plus the gradient that reaches the sum by itself."""
     by_out, by_sum = g
     if by_out is None:
         return by_sum, by_sum, None, None
@@ -76,14 +76,14 @@ def add_grads(F, g, needs, weight, out, y, r, eps, centred):
     return dx, dx, dw, db
 
 
-@op(promotion="float", namespace=None, autocast="float32 on cuda", shown="add_layer_norm",
-    outputs=(True, True), keeps=("y", "r"), joint=add_grads,
+@op(name="add_layer_norm", node_name="AddNormaliseBackward0", promotion="float", namespace=None,
+    autocast="float32 on cuda", outputs=(True, True), keeps=("y", "r"), joint=add_grads,
     sample=lambda d: ([d.array((2, 3)), d.array((2, 3)), d.choice([None, d.array((3,))]),
                        d.choice([None, d.array((3,))])], dict(eps=0.1, centred=d.bool())))
-def add_normalise(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
-    """The sum of two tensors of one shape, normalised over the last dimension as `layer_normalise` does it; the sum."""
+def _add_layer_norm(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
+    """The sum of two tensors of one shape, normalised over the last dimension as `layer_norm` does it; the sum."""
     total = input + residual
-    out, y, r = F.full_layer_normalise(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred)
+    out, y, r = F.full_layer_norm(total, weight, bias, dims=(total.ndim - 1,), eps=eps, centred=centred)
     return (out, total), y, r
 
 
@@ -92,7 +92,7 @@ def add_and_normalise(input, residual, weight, bias, eps, centred):
         raise RuntimeError(f"expected residual to have the size of input, {list(input.shape)}, but got "
                            f"{list(residual.shape)}: broadcast it by residual.expand_as(input)")
     last_dims(input, input.shape[-1:], weight, bias)
-    return add_normalise(input, residual, weight, bias, eps, centred)
+    return _add_layer_norm(input, residual, weight, bias, eps, centred)
 
 
 @composite(namespace="nn.functional")

@@ -73,11 +73,11 @@ def require_same_size(name, input, target):
 
 
 # ---- differences -------------------------------------------------------------------------------------------
-@op(promotion="common", namespace=None, node_name="MseLossBackward0", autocast="float32", shown="mse_loss",
+@op(name="mse_loss", promotion="common", namespace=None, autocast="float32",
     input=lambda F, g, input, target, reduction: squared_slope(g, input, target, reduction),
     target=lambda F, g, input, target, reduction: -squared_slope(g, input, target, reduction),
     sample=lambda d: ([d.array(s) for s in d.broadcastable(2)], dict(reduction=d.choice(REDUCTIONS))))
-def squared_error(F, input, target, *, reduction):
+def _mse_loss(F, input, target, *, reduction):
     """``(input - target) ** 2``."""
     difference = float_difference("mse_loss", input, target)
     if reduction == "none":
@@ -106,10 +106,10 @@ def bent_sample(d, **attrs):
     return [input, input + difference], dict(reduction=d.choice(REDUCTIONS), **attrs)
 
 
-@op(promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32", shown="l1_loss",
+@op(name="l1_loss", promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32",
     sample=bent_sample, input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
     target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction))
-def absolute_error(F, input, target, *, reduction):
+def _l1_loss(F, input, target, *, reduction):
     """``|input - target|``."""
     return reduced(F, F.xp.abs(float_difference("l1_loss", input, target)), reduction)
 
@@ -119,13 +119,13 @@ def absolute_slope(F, g, input, target, reduction):
     return spread(g, reduction, difference.shape) * F.sign(difference)
 
 
-@op(promotion="common", namespace=None, node_name="HuberLossBackward0", autocast="float32", shown="smooth_l1_loss",
+@op(name="smooth_l1_loss", promotion="common", namespace=None, node_name="HuberLossBackward0", autocast="float32",
     sample=lambda d: bent_sample(d, delta=1.0, scale=d.choice([1.0, 0.5])),
     input=lambda F, g, input, target, reduction, delta, scale: bent_slope(
         F, g, input, target, reduction, delta, scale),
     target=lambda F, g, input, target, reduction, delta, scale: -bent_slope(
         F, g, input, target, reduction, delta, scale))
-def bent_error(F, input, target, *, reduction, delta, scale):
+def _smooth_l1_loss(F, input, target, *, reduction, delta, scale):
     """``scale`` times: ``d^2 / 2`` where ``|d| <= delta``, elsewhere ``delta (|d| - delta / 2)``; d the difference."""
     size = F.xp.abs(float_difference("huber_loss", input, target))
     near = F.xp.minimum(size, delta)
@@ -161,13 +161,13 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     `input` and `target` have one shape. A target that merely broadcasts gives a warning, as in PyTorch. Shapes such
     as (N, 1) against (N,), which make every pair of elements, raise ValueError: deliberately stricter than PyTorch.
     """
-    return difference_loss("mse_loss", squared_error, input, target, size_average, reduce, reduction, weight)
+    return difference_loss("mse_loss", _mse_loss, input, target, size_average, reduce, reduction, weight)
 
 
 @composite(namespace="nn.functional")
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """``weight * |input - target|``, reduced; shapes and weights as in `mse_loss`."""
-    return difference_loss("l1_loss", absolute_error, input, target, size_average, reduce, reduction, weight)
+    return difference_loss("l1_loss", _l1_loss, input, target, size_average, reduce, reduction, weight)
 
 
 @composite(namespace="nn.functional")
@@ -179,8 +179,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta: got {beta}")
     if beta == 0:
-        return difference_loss("smooth_l1_loss", absolute_error, input, target, size_average, reduce, reduction)
-    return difference_loss("smooth_l1_loss", bent_error, input, target, size_average, reduce, reduction,
+        return difference_loss("smooth_l1_loss", _l1_loss, input, target, size_average, reduce, reduction)
+    return difference_loss("smooth_l1_loss", _smooth_l1_loss, input, target, size_average, reduce, reduction,
                            delta=beta, scale=1 / beta)
 
 
@@ -194,22 +194,24 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta: got {delta}")
     if weight is None:
-        return difference_loss("huber_loss", bent_error, input, target, None, None, reduction, delta=delta, scale=1.0)
-    values = difference_loss("huber_loss", bent_error, input, target, None, None, "none", weight, delta=delta,
+        return difference_loss("huber_loss", _smooth_l1_loss, input, target, None, None, reduction, delta=delta,
+                               scale=1.0)
+    values = difference_loss("huber_loss", _smooth_l1_loss, input, target, None, None, "none", weight, delta=delta,
                              scale=1.0)
     return reduce_tensor(values, reduction)
 
 
 # ---- binary classification ---------------------------------------------------------------------------------
-@op(promotion="common", namespace=None, node_name="BinaryCrossEntropyWithLogitsBackward0",
-    autocast="float32", shown="binary_cross_entropy_with_logits",
+@op(name="binary_cross_entropy_with_logits", promotion="common", namespace=None,
+    autocast="float32",
     input=lambda F, g, input, target, weight, pos_weight, reduction: logits_slope(
         F, g, input, target, weight, pos_weight, reduction),
     target=lambda F, g, input, target, weight, pos_weight, reduction: target_slope(
         F, g, input, target, weight, pos_weight, reduction),
     sample=lambda d: ([d.array((2, 3)), d.array((2, 3), 0, 1), d.choice([None, d.array((3,), 0.5, 2)]),
                        d.choice([None, d.array((3,), 0.5, 2)])], dict(reduction=d.choice(REDUCTIONS))))
-def logits_loss(F, input, target, weight: Other = None, pos_weight: Other = None, *, reduction="mean"):
+def _binary_cross_entropy_with_logits(F, input, target, weight: Other = None, pos_weight: Other = None, *,
+                                      reduction="mean"):
     """``-weight * (pos_weight * target * log(p) + (1 - target) * log(1 - p))``, p the sigmoid of `input`.
 
     Computed as ``(1 - target) input + softplus(-input)``, the latter times ``1 + (pos_weight - 1) target``.
@@ -246,17 +248,17 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     """
     reduction = reduction_of(size_average, reduce, reduction)
     require_same_size("binary_cross_entropy_with_logits", input, target)
-    return logits_loss(input, target, weight, pos_weight, reduction)
+    return _binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
-@op(promotion="common", namespace=None, node_name="BinaryCrossEntropyBackward0",
-    autocast="float32", shown="binary_cross_entropy",
+@op(name="binary_cross_entropy", promotion="common", namespace=None,
+    autocast="float32",
     input=lambda F, g, input, target, weight, reduction: probability_slope(F, g, input, target, weight, reduction),
     target=lambda F, g, input, weight, reduction: spread(
         g if weight is None else g * weight, reduction, input.shape) * (F.log(1 - input) - F.log(input)),
     sample=lambda d: ([d.array((2, 3), 0.1, 0.9), d.array((2, 3), 0, 1), d.choice([None, d.array((2, 3), 0.5, 2)])],
                       dict(reduction=d.choice(REDUCTIONS))))
-def probability_loss(F, input, target, weight: Other = None, *, reduction="mean"):
+def _binary_cross_entropy(F, input, target, weight: Other = None, *, reduction="mean"):
     """``-weight * (target * log(input) + (1 - target) * log(1 - input))``, each logarithm at least -100."""
     xp = F.xp
     if input.size and not (input.min() >= 0 and input.max() <= 1):
@@ -282,7 +284,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     require_same_size("binary_cross_entropy", input, target)
     if weight is not None and weight.array.shape != input.array.shape:
         weight = weight.expand(input.array.shape)
-    return probability_loss(input, target, weight, reduction)
+    return _binary_cross_entropy(input, target, weight, reduction)
 
 
 # ---- distributions -----------------------------------------------------------------------------------------
@@ -291,11 +293,11 @@ def reduce_tensor(values, reduction):
     return values if reduction == "none" else values.sum() if reduction == "sum" else values.mean()
 
 
-@op(promotion="common", namespace=None, node_name="KlDivBackward0", autocast="float32",
+@op(name="kl_div", promotion="common", namespace=None, autocast="float32",
     input=lambda F, g, target: -g * target,
     target=lambda F, g, input, target: g * (F.log(target) + 1 - input),
     sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.1, 1)], {}))
-def divergence(F, input, target):
+def _kl_div(F, input, target):
     """``target * (log(target) - input)``, 0 times log(0) being 0."""
     logs = F.xp.log(F.xp.where(target == 0, 1, target))
     return target * (logs - input)
@@ -320,7 +322,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 def kl_terms(input, target, log_target):
-    return R.exp(target) * (target - input) if log_target else divergence(input, target)
+    return R.exp(target) * (target - input) if log_target else _kl_div(input, target)
 
 
 @composite(namespace="nn.functional")

@@ -1,7 +1,7 @@
 """Op definitions, normalisation: mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
 
 layer_norm and rms_norm standardise each row, batch_norm each channel of a batch, group_norm groups of channels and
-instance_norm each channel of each sample. See `standardise` for the mathematics.
+instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
 from ...core.dtypes import finfo
@@ -32,26 +32,26 @@ def affine_grads(F, g, needs, input, weight, y, r, dims, eps, centred):
     g = g[0] if g.__class__ in (tuple, list) else g
     if not needs[1] and not needs[2] and not by_channel(g.ndim, dims):
         g = g if weight is None else g * broad(F, weight, g.ndim, dims)
-        return F.standardise_backward(g, input, y, r, **how), None, None
-    dx, dw, db = F.affine_backward(g, input, weight, y, r, **how)
+        return F.standardize_backward(g, input, y, r, **how), None, None
+    dx, dw, db = F.affine_norm_backward(g, input, weight, y, r, **how)
     return dx, dw if needs[1] else None, db
 
 
 def affine_curvature(F, g, needs, grad, input, weight, dims, eps, centred):
-    """The derivatives of `affine_backward`: with ``dx = J(w grad)``, ``dw = sum(y grad)``, ``db = sum(grad)``."""
+    """The derivatives of `affine_norm_backward`: with ``dx = J(w grad)``, ``dw = sum(y grad)``, ``db = sum(grad)``."""
     how = dict(dims=dims, eps=eps, centred=centred)
     a, b, c = g
     w = 1.0 if weight is None else broad(F, weight, grad.ndim, dims)
     b, c = (x if x is None else broad(F, x, grad.ndim, dims) for x in (b, c))
     by_grad = by_input = by_weight = None
     if a is not None:
-        ja = F.standardise_backward(a, input, None, None, **how)
+        ja = F.standardize_backward(a, input, None, None, **how)
         by_grad, by_input = ja * w, standardise_curvature(F, a, grad * w, input, how)
         by_weight = over_samples(F, grad * ja, dims) if needs[2] else None
     if b is not None:
-        y = F.standardise(input, None, None, **how)
+        y = F.standardize(input, None, None, **how)
         by_grad = total(by_grad, b * y)
-        by_input = total(by_input, F.standardise_backward(b * grad, input, None, None, **how))
+        by_input = total(by_input, F.standardize_backward(b * grad, input, None, None, **how))
     if c is not None:
         by_grad = total(by_grad, c + grad * 0.0)
     return by_grad, by_input, by_weight
@@ -78,8 +78,9 @@ def affine_sample(d, backward=False):
 
 @op(promotion="floating", namespace=None, outputs=(True, True, True), joint=affine_curvature,
     sample=lambda d: affine_sample(d, backward=True))
-def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
-    """The gradients of input, weight and bias of ``standardise(input) * weight + bias``."""
+def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other = None, *, dims=(), eps=0.0,
+                         centred=True):
+    """The gradients of input, weight and bias of ``standardize(input) * weight + bias``."""
     y, r = standardised(F, input, dims, eps, centred)
     scaled = grad if weight is None else grad * broad(F, weight, grad.ndim, dims)
     dx = projected(scaled, y, r, dims, centred)
@@ -87,12 +88,12 @@ def affine_backward(F, grad, input, weight=None, y: Other = None, r: Other = Non
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
-@op(promotion="floating", namespace=None, node_name="NativeLayerNormBackward0",
-    autocast="float32 on cuda", shown="layer_norm", keeps=("y", "r"), joint=affine_grads,
+@op(name="layer_norm", promotion="floating", namespace=None, node_name="NativeLayerNormBackward0",
+    autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
-def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
-    """``standardise(input) * weight + bias`` over the last dimensions."""
+def _layer_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    """``standardize(input) * weight + bias`` over the last dimensions."""
     y, r = standardised(F, input, dims, eps, centred)
     out = y * (1 if weight is None else weight)
     return out if bias is None else out + bias, y, r
@@ -106,7 +107,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     "Layer Normalization", 2016.
     """
     dims = last_dims(input, normalized_shape, weight, bias)
-    return layer_normalise(input, weight, bias, dims, eps)
+    return _layer_norm(input, weight, bias, dims, eps)
 
 
 @composite(namespace="nn.functional")
@@ -117,7 +118,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     Normalization", 2019.
     """
     dims = last_dims(input, normalized_shape, weight)
-    return layer_normalise(input, weight, None, dims, finfo(input.dtype).eps if eps is None else eps, False)
+    return _layer_norm(input, weight, None, dims, finfo(input.dtype).eps if eps is None else eps, False)
 
 
 def last_dims(input, normalized_shape, *parameters):
@@ -138,22 +139,22 @@ def last_dims(input, normalized_shape, *parameters):
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", shown="batch_norm",
+@op(name="batch_norm", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0",
     outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
-def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
-    """``standardise(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
+def _batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    """``standardize(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
 
     It keeps the mean (C,) in place of y, from which y can be computed again.
     """
     mean, var = [x.reshape(-1) for x in moments(input, dims)]
     r = 1 / F.xp.sqrt(var + eps)
-    return (F.fixed_normalise(input, weight, bias, mean, r), mean, var), mean, r
+    return (F.batch_norm_inference(input, weight, bias, mean, r), mean, var), mean, r
 
 
 def fixed_grads(F, g, needs, input, weight, mean, r):
-    """The derivatives of `fixed_normalise`."""
+    """The derivatives of `batch_norm_inference`."""
     dims = batch_dims(g.ndim)
     r = broad(F, r, g.ndim, dims)
     dx = dw = db = None
@@ -169,7 +170,7 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
 @op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
     sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
-def fixed_normalise(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):
+def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):
     """``(input - mean) r weight + bias`` by channel, with statistics that do not depend on the input."""
     scale = r if weight is None else r * weight
     shift = -mean * scale if bias is None else bias - mean * scale
@@ -205,7 +206,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         return with_running(input, running_mean, running_var, weight, bias, eps)
-    out, mean, var = batch_normalise(input, weight, bias, batch_dims(x.ndim), eps)
+    out, mean, var = _batch_norm(input, weight, bias, batch_dims(x.ndim), eps)
     n = x.size // x.shape[1]
     update_running(running_mean, mean.array, momentum, "batch_norm")
     update_running(running_var, var.array * (n / (n - 1)), momentum, "batch_norm")
@@ -217,7 +218,7 @@ def with_running(input, running_mean, running_var, weight, bias, eps):
         raise RuntimeError("Expected running_mean and running_var to be defined when not training: pass them, or "
                            "training=True")
     r = wrap(1 / input.backend.xp.sqrt(running_var.array + eps), input.backend)
-    return fixed_normalise(input, weight, bias, running_mean, r)
+    return batch_norm_inference(input, weight, bias, running_mean, r)
 
 
 def empty_affine(input, weight, bias):
@@ -238,26 +239,26 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
 
 # ---- by groups and by instances ----------------------------------------------------------------------------
 def group_grads(F, g, needs, input, weight, y, r, groups, eps):
-    """The derivatives of `group_normalise`: rows of groups are standardised, channels are scaled."""
+    """The derivatives of `group_norm`: rows of groups are standardised, channels are scaled."""
     dims, rows = batch_dims(g.ndim), (g.shape[0], groups, -1)
     dx = dw = db = None
     if needs[0]:
         scaled = g if weight is None else g * broad(F, weight, g.ndim, dims)
-        dx = F.reshape(F.standardise_backward(F.reshape(scaled, shape=rows), F.reshape(input, shape=rows), y, r,
+        dx = F.reshape(F.standardize_backward(F.reshape(scaled, shape=rows), F.reshape(input, shape=rows), y, r,
                                               dims=(2,), eps=eps, centred=True), shape=g.shape)
     if needs[1]:
-        found = F.standardise(F.reshape(input, shape=rows), y, r, dims=(2,), eps=eps, centred=True)
+        found = F.standardize(F.reshape(input, shape=rows), y, r, dims=(2,), eps=eps, centred=True)
         dw = F.dot_channels(g, F.reshape(found, shape=g.shape))
     if needs[2]:
         db = F.sum(g, dim=dims)
     return dx, dw, db
 
 
-@op(promotion="floating", namespace=None, node_name="NativeGroupNormBackward0", shown="group_norm",
+@op(name="group_norm", promotion="floating", namespace=None, node_name="NativeGroupNormBackward0",
     keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
-def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
+def _group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     """Each group of channels standardised, then each channel times its weight plus its bias."""
     y, r = standardised(F, input.reshape(input.shape[0], groups, -1), (2,), eps, True)
     out = y.reshape(input.shape) * (1 if weight is None else broad(F, weight, input.ndim, batch_dims(input.ndim)))
@@ -297,7 +298,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     check_channels("group_norm", input, None, None, weight, bias)
     if not input.array.size:
         return scale_channels(input.clone(), weight, bias)
-    return group_normalise(input, weight, bias, num_groups, eps)
+    return _group_norm(input, weight, bias, num_groups, eps)
 
 
 @composite(namespace="nn.functional")
@@ -321,7 +322,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
     if not input.array.size:
         return scale_channels(input.clone(), weight, bias)
-    return group_normalise(input, weight, bias, shape[1], eps)
+    return _group_norm(input, weight, bias, shape[1], eps)
 
 
 @composite(namespace="nn.functional")

@@ -14,10 +14,10 @@ def sides_of(pad):
     return [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
 
 
-@op(namespace=None, node_name="ConstantPadNdBackward0",
-    input=lambda F, g, pad: F.constant_pad(g, pad=tuple([-p for p in pad]), value=0),
+@op(namespace=None,
+    input=lambda F, g, pad: F.constant_pad_nd(g, pad=tuple([-p for p in pad]), value=0),
     sample=lambda d: ([d.array((2, 3, 4))], dict(pad=(d.int(-1, 2), 1, d.int(0, 2), d.int(-1, 1)), value=0.5)))
-def constant_pad(F, input, *, pad, value):
+def constant_pad_nd(F, input, *, pad, value):
     """`input` with places of `value` around its last dimensions."""
     out = pad_sides(F.xp, input, sides_of(pad), value)
     return input.copy() if out is input else out
@@ -71,25 +71,25 @@ def sample_add(d):
     return [d.array((2, 4, 2))], dict(places=(rows, Places("replicate", (4, -1, -1))), size=(2, 3, 4))
 
 
-@op(promotion=None, namespace=None, sample=sample_take,
-    input=lambda F, g, places, input_shape: F.add_places(g, places=places, size=tuple(input_shape)))
-def take_places(F, input, *, places):
+@op(node_name="TakePlacesBackward0", promotion=None, namespace=None, sample=sample_take,
+    input=lambda F, g, places, input_shape: F.outer_index_backward(g, places=places, size=tuple(input_shape)))
+def outer_index(F, input, *, places):
     """``input[..., p, q]`` for the `Places` p, q of the last dimensions, each by itself; None is all."""
     out = input.copy()
     for axis, there in enumerate(places, input.ndim - len(places)):
         if there is not None:
-            out = F.take_slices(out, there.array(F.xp), dim=axis)
+            out = F.index_select(out, there.array(F.xp), dim=axis)
     return out
 
 
 @op(promotion="any", namespace=None, sample=sample_add,
-    grad=lambda F, g, places: F.take_places(g, places=places))
-def add_places(F, grad, *, places, size):
-    """Zeros of shape `size` with `grad` added at `places`: the transpose of `take_places`."""
+    grad=lambda F, g, places: F.outer_index(g, places=places))
+def outer_index_backward(F, grad, *, places, size):
+    """Zeros of shape `size` with `grad` added at `places`: the transpose of `outer_index`."""
     for axis, there in enumerate(places, grad.ndim - len(places)):
         if there is not None:
             shape = (*grad.shape[:axis], size[axis], *grad.shape[axis + 1:])
-            grad = F.add_slices(grad, there.array(F.xp), shape=shape, dim=axis)
+            grad = F.index_select_backward(grad, there.array(F.xp), shape=shape, dim=axis)
     return grad.copy()
 
 
@@ -132,7 +132,7 @@ def pad(input, pad, mode="constant", value=None):
     n = len(pad) // 2
     if mode == "constant":
         check_sizes(input, pad, n)
-        return constant_pad(input, pad, 0 if value is None else value)
+        return constant_pad_nd(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in CHECKS or n not in (1, 2, 3) or input.ndim not in (n + 1, n + 2):
@@ -148,7 +148,7 @@ def pad(input, pad, mode="constant", value=None):
         if any(sides):
             CHECKS[mode](size, *sides)
         places.append(Places(mode, (size, *sides)) if any(sides) else None)
-    return take_places(input, tuple(places))
+    return outer_index(input, tuple(places))
 
 
 def check_sizes(input, pad, n):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...core.op import Other, op
 from ..elementwise.compare import where
-from .resize import Taps, adaptive_bounds, resample
+from .resize import Taps, _interpolate, adaptive_bounds
 from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread, window_view
 
 
@@ -366,7 +366,7 @@ def adaptive_avg_pool_nd(n):
         pooling = even(size, out)
         if pooling:
             return avg_pool(input, pooling, prod(pooling.kernel))
-        return resample(input, tuple([None if m == o else Taps("mean", m, o) for m, o in zip(size, out)]))
+        return _interpolate(input, tuple([None if m == o else Taps("mean", m, o) for m, o in zip(size, out)]))
     return adaptive_avg_pool_of_rank
 
 

@@ -50,7 +50,7 @@ STEPS = {"LSTM": lstm_step, "GRU": gru_step, "RNN_TANH": tanh_step, "RNN_RELU": 
 
 
 def step_by_step(input, h, w_ih, w_hh, b_ih, b_hh, c, mode, reverse):
-    """`recurrent` on tensors by a plain loop, which is recorded op by op."""
+    """`rnn_layer` on tensors by a plain loop, which is recorded op by op."""
     gates, state = linear(input, w_ih, b_ih), (h,) if c is None else (h, c)
     outputs = [None] * len(gates)
     for t in reversed(range(len(gates))) if reverse else range(len(gates)):
@@ -62,9 +62,9 @@ def step_by_step(input, h, w_ih, w_hh, b_ih, b_hh, c, mode, reverse):
 # ---- definitions --------------------------------------------------------------------------------------------
 def recurrent_grads(F, g, needs, input, hidden, w_ih, w_hh, b_ih, b_hh, cell, gates, h, c, extra, mode,
                     reverse):
-    """The derivatives of `recurrent`."""
+    """The derivatives of `rnn_layer`."""
     grad, grad_cell = g if mode == "LSTM" else (*g, None)
-    found = F.recurrent_backward(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell, gates, h, c, extra,
+    found = F.rnn_layer_backward(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell, gates, h, c, extra,
                                  mode=mode, reverse=reverse, needs=needs)
     return found if mode == "LSTM" else (*found, None)
 
@@ -91,9 +91,9 @@ def recurrent_flops(out, input, hidden, w_ih, w_hh, *rest):
     return 2 * input.shape[0] * input.shape[1] * (int(w_ih.size) + int(w_hh.size))
 
 
-@op(promotion="floating", namespace=None, flops=recurrent_flops,
+@op(node_name="RecurrentBackward0", promotion="floating", namespace=None, flops=recurrent_flops,
     outputs="list", keeps=("gates", "h", "c", "extra"), sample=sample, joint=recurrent_grads)
-def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
+def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     """One layer in one direction over a whole sequence: the states h (T, B, H); for an LSTM also the last cell state.
 
     `input` (T, B, I), `hidden` and `cell` (B, H), `w_ih` (G H, I), `w_hh` (G H, H), biases (G H). `mode` is "LSTM",
@@ -106,10 +106,10 @@ def recurrent(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
 
 
 @op(promotion=None, namespace=None, outputs="list", sample=sample_backward)
-def recurrent_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
+def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates: Other = None, h: Other = None, c: Other = None, extra: Other = None, *, mode="LSTM",
                        reverse=False, needs=()):
-    """The gradients of `recurrent`'s inputs from those of its outputs; kernels take what the forward pass kept."""
+    """The gradients of `rnn_layer`'s inputs from those of its outputs; kernels take what the forward pass kept."""
     arrays = input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell
     tensors = [x if x is None else wrap(x, F).requires_grad_(need) for x, need in zip(arrays, (*needs, False, False))]
     with enable_grad():
@@ -118,7 +118,7 @@ def recurrent_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
 
 
 def recorded_backward(*inputs, mode, reverse, needs):
-    """`recurrent_backward` on tensors, as the gradient of a plain loop, so that it can be differentiated again."""
+    """`rnn_layer_backward` on tensors, as the gradient of a plain loop, so that it can be differentiated again."""
     *inputs, grad, grad_cell = inputs[:9]
     needs = [need and x is not None for x, need in zip(inputs, needs)]
     again = [x.view_as(x) if need else x for x, need in zip(inputs, needs)]     # places of their own in the graph
@@ -129,4 +129,4 @@ def recorded_backward(*inputs, mode, reverse, needs):
     return tuple([next(found) if need else None for need in (needs if mode == "LSTM" else needs[:-1])])
 
 
-recorded.recurrent_backward = staticmethod(recorded_backward)    # type: ignore[attr-defined]
+recorded.rnn_layer_backward = staticmethod(recorded_backward)    # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from math import floor
 from typing import NamedTuple
 
 from ...core.op import composite, op
-from .pad import Places, take_places
+from .pad import Places, outer_index
 
 
 # ---- taps: functions of an array module, which compute in float64 ------------------------------------------
@@ -117,28 +117,28 @@ def sample_backward(d):
     return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
 
 
-@op(promotion="any", namespace=None, autocast="float32", sample=sample_forward,
-    input=lambda F, g, taps: F.resample_backward(g, taps=taps))
-def resample(F, input, *, taps):
+@op(name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None, autocast="float32",
+    sample=sample_forward, input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
+def _interpolate(F, input, *, taps):
     """Map each of the last dimensions by its `Taps`; None leaves it as it is. Bytes are computed in float32."""
     out = input.astype("float32" if input.dtype == "uint8" else input.dtype)
     for axis, tap in enumerate(taps, input.ndim - len(taps)):
         if tap is not None:
             x = out
-            out = sum(F.take_slices(x, place, dim=axis) * along(weight, x, axis) for place, weight in tap.each(F.xp))
+            out = sum(F.index_select(x, place, dim=axis) * along(weight, x, axis) for place, weight in tap.each(F.xp))
     return F.xp.clip(F.xp.rint(out), 0, 255).astype("uint8") if input.dtype == "uint8" else out
 
 
 @op(promotion="any", namespace=None, sample=sample_backward,
-    grad=lambda F, g, taps: F.resample(g, taps=taps))
-def resample_backward(F, grad, *, taps):
-    """The transpose of `resample`."""
+    grad=lambda F, g, taps: F.interpolate(g, taps=taps))
+def interpolate_backward(F, grad, *, taps):
+    """The transpose of `interpolate`."""
     out = grad.copy()
     for axis, tap in enumerate(taps, grad.ndim - len(taps)):
         if tap is not None:
             x = out
             shape = (*x.shape[:axis], tap.size, *x.shape[axis + 1:])
-            out = sum(F.add_slices(x * along(weight, x, axis), place, shape=shape, dim=axis)
+            out = sum(F.index_select_backward(x * along(weight, x, axis), place, shape=shape, dim=axis)
                       for place, weight in tap.each(F.xp))
     return out
 
@@ -184,12 +184,12 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(sizes)} and output "
                            f"{list(out)}")
     if mode.startswith("nearest"):
-        return take_places(input, tuple([Places("nearest", (m, o, s, mode == "nearest-exact"))
+        return outer_index(input, tuple([Places("nearest", (m, o, s, mode == "nearest-exact"))
                                          for m, o, s in zip(sizes, out, scales)]))
     if mode == "area":
-        return resample(input, tuple([Taps("mean", m, o) for m, o in zip(sizes, out)]))
+        return _interpolate(input, tuple([Taps("mean", m, o) for m, o in zip(sizes, out)]))
     filter = (SMOOTHED if antialias else TAPS)[mode]
-    return resample(input, tuple([None if m == o and s in (None, 1) else Taps(filter, m, o, s, bool(align_corners))
+    return _interpolate(input, tuple([None if m == o and s in (None, 1) else Taps(filter, m, o, s, bool(align_corners))
                                   for m, o, s in zip(sizes, out, scales)]))
 
 

@@ -13,9 +13,9 @@ def shifted(input, dim):
     return input - input.max(axes(input, dim), keepdims=True) if input.size else input
 
 
-@op(promotion="floating", namespace=None, node_name="SoftmaxBackward0", autocast="float32 on cuda", shown="softmax",
+@op(name="softmax", promotion="floating", namespace=None, autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
-def softmax_along(F, input, *, dim):
+def _softmax(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
     powers = F.xp.exp(shifted(input, dim))
     return powers / powers.sum(axes(input, dim), keepdims=True)
@@ -30,10 +30,10 @@ def softmax_backward(F, grad, out_, *, dim):
     return out_ * (grad - (grad * out_).sum(axes(grad, dim), keepdims=True))
 
 
-@op(promotion="floating", namespace=None, node_name="LogSoftmaxBackward0",
-    autocast="float32 on cuda", shown="log_softmax",
+@op(name="log_softmax", promotion="floating", namespace=None,
+    autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))
-def log_softmax_along(F, input, *, dim):
+def _log_softmax(F, input, *, dim):
     """``input - log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow."""
     x = shifted(input, dim)
     return x - F.xp.log(F.xp.exp(x).sum(axes(x, dim), keepdims=True))
@@ -61,13 +61,13 @@ def softmax(input, dim, dtype=None):
     >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    return softmax_along(input if dtype is None else input.to(dtype), dim)
+    return _softmax(input if dtype is None else input.to(dtype), dim)
 
 
 @composite
 def log_softmax(input, dim, dtype=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
-    return log_softmax_along(input if dtype is None else input.to(dtype), dim)
+    return _log_softmax(input if dtype is None else input.to(dtype), dim)
 
 
 def implicit_dim(name, input, dim):
@@ -83,14 +83,14 @@ def implicit_dim(name, input, dim):
 def functional_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first."""
     dim = implicit_dim("softmax", input, dim)
-    return softmax_along(input if dtype is None else input.to(dtype), dim)
+    return _softmax(input if dtype is None else input.to(dtype), dim)
 
 
 @composite(public_name="log_softmax", namespace="nn.functional")
 def functional_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     dim = implicit_dim("log_softmax", input, dim)
-    return log_softmax_along(input if dtype is None else input.to(dtype), dim)
+    return _log_softmax(input if dtype is None else input.to(dtype), dim)
 
 
 @composite(namespace="nn.functional")
@@ -109,7 +109,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     noise = empty_like(logits).exponential_()
-    soft = softmax_along((logits - R.log(noise)) / tau, dim)
+    soft = _softmax((logits - R.log(noise)) / tau, dim)
     if not hard:
         return soft
     largest = soft.detach().argmax(dim, True)

@@ -1,6 +1,6 @@
 """Op definitions, mean 0 and variance 1 over some dimensions: what all normalisations rest on.
 
-`standardise` is ``y = (x - mean) r`` with ``r = 1 / sqrt(var + eps)``, over n elements. Its Jacobian
+`standardize` is ``y = (x - mean) r`` with ``r = 1 / sqrt(var + eps)``, over n elements. Its Jacobian
 is symmetric, ``J a = r (a - mean(a) - y mean(a y))``. Not `centred` (as in RMSNorm), the mean is left out of both.
 """
 
@@ -54,20 +54,20 @@ def norm_sample(d, n):
     return [d.array((2, 3, 2)) for _ in range(n)], dict(dims=dims, eps=0.1, centred=d.bool())
 
 
-@op(promotion="floating", namespace=None, autocast="float32 on cuda", shown="batch_norm",
-    sample=lambda d: norm_sample(d, 1), input=lambda F, g, input, out, r, dims, eps, centred: F.standardise_backward(
+@op(node_name="StandardiseBackward0", promotion="floating", namespace=None, autocast="float32 on cuda",
+    sample=lambda d: norm_sample(d, 1), input=lambda F, g, input, out, r, dims, eps, centred: F.standardize_backward(
         g, input, out, r, dims=dims, eps=eps, centred=centred))
-def standardise(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
+def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
     """``(input - mean) r`` over `dims`; just `y`, if it is known."""
     return standardised(F, input, dims, eps, centred)[0] if y is None else y
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 2),
-    grad=lambda F, g, input, y, r, dims, eps, centred: F.standardise_backward(
+    grad=lambda F, g, input, y, r, dims, eps, centred: F.standardize_backward(
         g, input, y, r, dims=dims, eps=eps, centred=centred),
     input=lambda F, g, grad, input, dims, eps, centred: standardise_curvature(
         F, g, grad, input, dict(dims=dims, eps=eps, centred=centred)))
-def standardise_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
+def standardize_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
     """``J grad``; a kernel takes `y` and `r` from the forward pass where they are given."""
     y, r = standardised(F, input, dims, eps, centred)
     return projected(grad, y, r, dims, centred)
@@ -75,19 +75,19 @@ def standardise_backward(F, grad, input, y: Other = None, r: Other = None, *, di
 
 def standardise_curvature(F, a, b, input, how):
     """The gradient of ``a . J b`` by the input: ``-r / n (y (a . J b) + (b . y) J a + (a . y) J b)``."""
-    y = F.standardise(input, None, None, **how)
-    ja, jb = F.standardise_backward(a, input, None, None, **how), F.standardise_backward(b, input, None, None, **how)
+    y = F.standardize(input, None, None, **how)
+    ja, jb = F.standardize_backward(a, input, None, None, **how), F.standardize_backward(b, input, None, None, **how)
 
     def dot(u, v):
         return F.sum(u * v, dim=how["dims"], keepdim=True)
-    r = F.inverse_deviation(input, **how)
+    r = F.rstd(input, **how)
     return (y * dot(a, jb) + ja * dot(b, y) + jb * dot(a, y)) * r * (-1 / count_over(input.shape, how["dims"]))
 
 
-@op(promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
-    input=lambda F, g, input, out, dims, eps, centred: g * out * out * F.standardise(
+@op(node_name="InverseDeviationBackward0", promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
+    input=lambda F, g, input, out, dims, eps, centred: g * out * out * F.standardize(
         input, None, None, dims=dims, eps=eps, centred=centred) * (-1 / count_over(input.shape, dims)))
-def inverse_deviation(F, input, *, dims, eps, centred):
+def rstd(F, input, *, dims, eps, centred):
     """``r``: one over the standard deviation over `dims`, kept as size 1."""
     return standardised(F, input, dims, eps, centred)[1]
 

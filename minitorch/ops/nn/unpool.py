@@ -27,7 +27,7 @@ def max_unpool_nd(n):
             raise RuntimeError(f"{name}: Input to {name} should be a {n + 1}d or {n + 2}d Tensor, but got {input.ndim} "
                                f"dimensions")
         size = unpooled_size(name, n, input, kernel, stride, padding, output_size)
-        return put_last(input, indices, size)
+        return max_unpool(input, indices, size)
     return max_unpool_of_rank
 
 
@@ -45,10 +45,10 @@ def unpooled_size(name, n, input, kernel, stride, padding, output_size):
     return wanted
 
 
-@op(promotion=None, namespace=None,
+@op(node_name="PutLastBackward0", promotion=None, namespace=None,
     sample=lambda d: ([d.array((2, 3)), d.distinct((2, 5)).argsort(1)[:, :3]], dict(size=(5,))),
     input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
-def put_last(F, input, indices: Other, *, size):
+def max_unpool(F, input, indices: Other, *, size):
     """Zeros with `input` written at `indices`, places in the last dimensions of `size` laid out in one row."""
     xp, places = F.xp, prod(size)
     if indices.dtype != "int64":

@@ -9,7 +9,7 @@ from ...core.op import composite, op
 from ...core.tensor import Tensor
 from ..elementwise.arithmetic import sub
 from ..elementwise.compare import ne
-from ..indexing.index import slice_view
+from ..indexing.index import _slice
 from ..indexing.sort import along
 from ..shapes.join import cat
 from ..shapes.view import dim_of
@@ -27,7 +27,7 @@ def accumulate(ufunc, input, dim):
 
 def backwards(F, x, dim):
     """`x` with the order along `dim` reversed; a number as it is."""
-    return F.flip_dims(x, dims=(dim,)) if len(x.shape) else x
+    return F.flip(x, dims=(dim,)) if len(x.shape) else x
 
 
 @op(promotion="any", inplace=True, autocast="float32 on cuda",
@@ -63,7 +63,7 @@ def shift(F, input, *, by, dim, fill):
 def recur_backwards(F, g, factor, dim):
     """``y[i] = g[i] + factor[i + 1] * y[i + 1]`` along `dim`."""
     factor = F.shift(factor, by=-1, dim=dim, fill=0)
-    return backwards(F, F.recurrence(backwards(F, g, dim), backwards(F, factor, dim), dim=dim), dim)
+    return backwards(F, F.linear_recurrence(backwards(F, g, dim), backwards(F, factor, dim), dim=dim), dim)
 
 
 def recurrence_slopes(F, g, needs, factor, out, dim):
@@ -72,9 +72,9 @@ def recurrence_slopes(F, g, needs, factor, out, dim):
     return slope, slope * F.shift(out, by=1, dim=dim, fill=0) if needs[1] else None
 
 
-@op(promotion="same", namespace=None, joint=recurrence_slopes,
+@op(node_name="RecurrenceBackward0", promotion="same", namespace=None, joint=recurrence_slopes,
     sample=lambda d: ([d.array((5, 2)), d.array((5, 2))], dict(dim=0)))
-def recurrence(F, input, factor, *, dim):
+def linear_recurrence(F, input, factor, *, dim):
     """``y[i] = input[i] + factor[i] * y[i - 1]`` along `dim`, in log2(n) steps, each on the whole array.
 
     Hillis and Steele, Data parallel algorithms (1986): after the step of length s, ``y[i]`` holds the terms of the
@@ -106,7 +106,7 @@ def running_sample(d):
 
 def put_back(F, g, index, shape, dim):
     """The gradient at the places that were chosen, often several times."""
-    return F.gather_add(g, index, shape=shape, dim=dim)
+    return F.gather_backward(g, index, shape=shape, dim=dim)
 
 
 @op(promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
@@ -141,7 +141,7 @@ def logcumsumexp(F, input, *, dim):
 # ---- differences, sums under curves ------------------------------------------------------------------------
 def piece(x, dim, start, stop=None):
     """The view of `x` from `start` to `stop` along `dim`."""
-    return slice_view(x, along(x.array.ndim, dim, slice(start, stop)))
+    return _slice(x, along(x.array.ndim, dim, slice(start, stop)))
 
 
 @composite(out=True)

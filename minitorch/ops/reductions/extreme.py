@@ -27,7 +27,7 @@ def check_not_empty(name, x, dim):
 # ---- values: ties share the gradient -----------------------------------------------------------------------
 def shared(F, g, out, input, dim, keepdim, shape):
     """The gradient of an extreme, in equal parts to the elements that attain it."""
-    at = F.to_dtype(input == expanded(F, out, dim, keepdim, shape), dtype=g.dtype)
+    at = F.to(input == expanded(F, out, dim, keepdim, shape), dtype=g.dtype)
     n = F.sum(at, dim=all_dims(dim, shape), keepdim=True)
     return restore(F, g, dim, keepdim, shape) / n * at
 
@@ -77,11 +77,11 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(namespace=None, promotion="any", shown="extreme", outputs=(True, False), kinks="ties",
+@op(node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out, input_shape, dim, keepdim: (put_back(F, g[0], out[1], input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))
-def extreme_along(F, input, *, dim, keepdim, name):
+def extremum(F, input, *, dim, keepdim, name):
     """The extreme along one dimension, by the index that `name` ("argmax" or "argmin") gives, and that index."""
     if not input.ndim:
         return input.copy(), F.xp.zeros((), "int64")
@@ -97,23 +97,23 @@ def put_back(F, g, index, shape, dim, keepdim):
         return g
     if not keepdim:
         g, index = F.unsqueeze(g, dim=dim), F.unsqueeze(index, dim=dim)
-    return F.put_along(g, index, shape=shape, dim=dim)
+    return F.put_along_dim(g, index, shape=shape, dim=dim)
 
 
-@op(namespace=None, shown="put", input=lambda F, g, index, dim: F.take_along(g, index, dim=dim),
+@op(node_name="PutAlongBackward0", namespace=None, input=lambda F, g, index, dim: F.take_along_dim(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 1)), d.integers((2, 1), 0, 2)], dict(shape=(2, 3), dim=1)))
-def put_along(F, input, index: Other, *, shape, dim):
-    """Zeros of `shape` with `input` put where `index` says along `dim`; no place twice (else: `gather_add`)."""
+def put_along_dim(F, input, index: Other, *, shape, dim):
+    """Zeros of `shape` with `input` put where `index` says along `dim`; no place twice (else: `gather_backward`)."""
     out = F.xp.zeros(shape, input.dtype)
     F.xp.put_along_axis(out, index, input, dim)
     return out
 
 
-@op(namespace=None, shown="take",
-    input=lambda F, g, index, input_shape, dim: F.put_along(g, index, shape=input_shape, dim=dim),
+@op(node_name="TakeAlongBackward0", namespace=None,
+    input=lambda F, g, index, input_shape, dim: F.put_along_dim(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
-def take_along(F, input, index: Other, *, dim):
-    """The elements where `index` says along `dim`; no place twice (else: `gather_along`)."""
+def take_along_dim(F, input, index: Other, *, dim):
+    """The elements where `index` says along `dim`; no place twice (else: `gather`)."""
     return F.xp.take_along_axis(input, index, dim)
 
 
@@ -130,7 +130,7 @@ def extreme(name, pairwise, whole):
             check_not_empty(name, input.array, None)
             return whole(input)
         check_not_empty(name, input.array, axes(input.array, dim))
-        return returned(*extreme_along(input, dim, keepdim, "arg" + name))
+        return returned(*extremum(input, dim, keepdim, "arg" + name))
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (f"The {name}imum of all elements; with `dim` the {name}ima along it and their indices, as a named "
                     f"tuple; with a second tensor the elementwise `{name}imum`.")

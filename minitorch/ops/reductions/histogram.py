@@ -29,9 +29,9 @@ def bincount(F, input, weights: Other = None, *, minlength=0):
     return out if weights is None else out.astype("float32" if weights.dtype == "float32" else "float64")
 
 
-@op(namespace=None, promotion="any", sample=lambda d: (
+@op(name="histogramdd", namespace=None, promotion="any", sample=lambda d: (
     [d.array((6, 2))], dict(edges=tuple([d.array((4,)).cumsum() for _ in range(2)]))))
-def counts_between(F, input, weight: Other = None, *, edges=()):
+def _histogramdd(F, input, weight: Other = None, *, edges=()):
     """How many of the points `input`, (N, D), or how much `weight`, (N,), lies in each box between D rows of edges.
 
     The last bin of each dimension includes its upper edge; points outside and NaN count nowhere.
@@ -74,7 +74,7 @@ def histc(input, bins=100, min=0, max=0):
         raise errors.not_implemented("histogram_cpu", input.array.dtype)
     x = input.array.reshape(-1)
     edges = bin_edges("torch.histc", x, bins, None if min == max else (min, max), 1)
-    return counts_between(input.detach().reshape(-1, 1), None, (input.backend.from_host(edges),))
+    return _histogramdd(input.detach().reshape(-1, 1), None, (input.backend.from_host(edges),))
 
 
 @composite
@@ -116,7 +116,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     bounds = [None] * dims if range is None else list(zip(range[::2], range[1::2]))
     edges = [b if isinstance(b, Tensor) else wrap(bin_edges("torch.histogramdd", x, b, r, 0.5), input.backend)
              for b, x, r in zip(bins, points.array.T, bounds)]
-    hist = counts_between(points, weight, tuple([e.array for e in edges]))
+    hist = _histogramdd(points, weight, tuple([e.array for e in edges]))
     if density:
         hist = hist / hist.sum()
         for d, e in enumerate(edges):

@@ -108,8 +108,8 @@ def count_nonzero(F, input, *, dim=None):
 def products_of_others(F, x, dim):
     """For each element the product of all others along `dim`, without dividing: those before it times those after."""
     before = F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1)
-    x = F.flip_dims(x, dims=(dim,))
-    return before * F.flip_dims(F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1), dims=(dim,))
+    x = F.flip(x, dims=(dim,))
+    return before * F.flip(F.shift(F.cumprod(x, dim=dim), by=1, dim=dim, fill=1), dims=(dim,))
 
 
 def product_slope(F, g, input, dim, keepdim, shape):

@@ -11,7 +11,7 @@ from ...core.storage import channels_last, channels_last_3d, contiguous_format, 
 from ...core.tensor import Tensor, wrap
 from ..creation import create
 from ..creation.host_data import as_number
-from .shape import clone, copy_contiguous, to_dtype
+from .shape import _to, clone, copy_contiguous
 
 
 @method
@@ -68,7 +68,7 @@ def cast(x, found):
     """`x` in a NumPy dtype; a result that is no float has no gradient."""
     if found.kind not in "fV" or not x.needs_grad:
         return wrap(x.array.astype(found), x.backend)
-    return to_dtype(x, dtype=found)
+    return _to(x, dtype=found)
 
 
 class ToBackend(Function):

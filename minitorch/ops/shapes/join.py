@@ -8,7 +8,7 @@ from ...core.op import composite, method, op
 from ...core.tensor import Tensor
 from ..creation import host_data
 from .shape import expand, ints, reshape, unsqueeze
-from .view import diagonal, diagonal_put, dim_of, join, narrow, stack_pieces
+from .view import _cat, _stack, diagonal, diagonal_backward, dim_of, narrow
 
 
 # ---- joining -----------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def cat(tensors, dim=0):
     for t in real:
         if t.array.shape != first.array.shape:
             check_fits(first.array.shape, t.array.shape, d)
-    return join(of_one_dtype(real, tensors), d)
+    return _cat(of_one_dtype(real, tensors), d)
 
 
 def of_one_dtype(tensors, all_tensors):
@@ -68,7 +68,7 @@ def stack(tensors, dim=0):
         if t.array.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                                f"{list(t.array.shape)} at entry {i}")
-    return stack_pieces(of_one_dtype(tensors, tensors), dim_of(tensors[0], dim, extra=1))
+    return _stack(of_one_dtype(tensors, tensors), dim_of(tensors[0], dim, extra=1))
 
 
 @composite(method=False)
@@ -250,9 +250,9 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return input[(slice(None),) * d + (places,)]
 
 
-@op(input=lambda F, g, dims: F.flip_dims(g, dims=dims), namespace=None, node_name="FlipBackward0",
+@op(name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
     sample=lambda d: ([d.array((2, 3))], dict(dims=d.choice([(0,), (0, 1), (-1,)]))))
-def flip_dims(F, input, *, dims):
+def _flip(F, input, *, dims):
     """`input` with the order along `dims` reversed."""
     return F.xp.flip(input, dims).copy()
 
@@ -264,7 +264,7 @@ def flip(input, dims):
     found = tuple([dim_of(input, d) for d in dims])
     if len(set(found)) < len(found):
         raise RuntimeError(f"dim {found[-1]} appears multiple times in the list of dims")
-    return flip_dims(input, found) if input.array.ndim else input.clone()
+    return _flip(input, found) if input.array.ndim else input.clone()
 
 
 @method(name="flip")
@@ -307,10 +307,10 @@ def rot90(input, k=1, dims=(0, 1)):
     return flip(input, (b if k % 4 == 1 else a,)).transpose(a, b).clone()
 
 
-@op(namespace=None, node_name="RollBackward0", input=lambda F, g, shifts, dims: F.roll_dims(
+@op(name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
         g, shifts=tuple([-s for s in shifts]), dims=dims),
     sample=lambda d: ([d.array((2, 3))], dict(shifts=(1, -4), dims=(0, 1))))
-def roll_dims(F, input, *, shifts, dims):
+def _roll(F, input, *, shifts, dims):
     """`input` with its slices moved along `dims`, around the ends."""
     return F.xp.roll(input, shifts, dims)
 
@@ -324,13 +324,13 @@ def roll(input, shifts, dims=None):
     if dims is None or dims == () or dims == []:
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
-        return roll_dims(reshape(input, (-1,)), shifts, (0,)).reshape(input.array.shape)
+        return _roll(reshape(input, (-1,)), shifts, (0,)).reshape(input.array.shape)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not input.array.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return roll_dims(input, shifts, tuple([dim_of(input, d) for d in dims]))
+    return _roll(input, shifts, tuple([dim_of(input, d) for d in dims]))
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     shape = list(input.array.shape[:-1])
     for d in sorted((a, b)):
         shape.insert(d, size)
-    return diagonal_put(input, tuple(shape), offset, a, b)
+    return diagonal_backward(input, tuple(shape), offset, a, b)
 
 
 @composite(out=True)

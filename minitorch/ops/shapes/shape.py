@@ -154,10 +154,10 @@ def copy_contiguous(F, input):
     return input.copy("C")
 
 
-@op(namespace=None, input=lambda F, g, input_dtype: F.to_dtype(g, dtype=input_dtype), node_name="ToCopyBackward0",
-    shown="to", casts=False,
+@op(name="to", namespace=None, input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype), node_name="ToCopyBackward0",
+    casts=False,
     sample=lambda d: ([d.array()], dict(dtype=float64)))
-def to_dtype(F, input, *, dtype):
+def _to(F, input, *, dtype):
     """`input` cast to another dtype."""
     return input.astype(dtype)
 
@@ -170,7 +170,7 @@ def some_place(d):
 
 
 @op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
-    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_backward(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided(F, input, *, size, stride, storage_offset, layout):
     """A view of `input`'s memory by shape, strides and offset, in elements; `layout` is that of `input` itself."""
@@ -180,7 +180,7 @@ def as_strided(F, input, *, size, stride, storage_offset, layout):
 @op(namespace=None, sample=lambda d: ([d.array((2, 2))], some_place(d)),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_take(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
-def as_strided_add(F, input, *, size, stride, storage_offset, layout):
+def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
     """Zeros of `layout`'s shape with `input` added where `as_strided` would read: its transpose."""
     take = places(F.xp, size, stride, storage_offset, layout)
     flat = F.xp.bincount(take.ravel() + 1, weights=input.ravel(), minlength=count(layout[0]) + 1)[1:]
@@ -188,7 +188,7 @@ def as_strided_add(F, input, *, size, stride, storage_offset, layout):
 
 
 @op(namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
-    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_add(
+    input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_backward(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided_take(F, input, *, size, stride, storage_offset, layout):
     """The elements that `as_strided` reads from an `input` that would lie in memory by `layout`."""

@@ -7,7 +7,7 @@ from ...core.inplace import check_is_no_leaf, geometry
 from ...core.op import as_method, composite, method, op
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
-from ..indexing.index import slice_view
+from ..indexing.index import _slice
 from .shape import as_strided as any_view
 from .shape import count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
 
@@ -99,13 +99,13 @@ def squeeze(input, dim=None):
         drop = {dim_of(input, d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
         if isinstance(dim, (tuple, list)) and len(drop) != len(dim):
             raise RuntimeError(f"dim {dim[0]} appears multiple times in the list of dims")
-    return reshape_view(input, tuple([n for i, n in enumerate(shape) if n != 1 or i not in drop]))
+    return _squeeze(input, tuple([n for i, n in enumerate(shape) if n != 1 or i not in drop]))
 
 
-@op(view=True, namespace=None, node_name="SqueezeBackward0", shown="view",
+@op(name="squeeze", view=True, namespace=None,
     input=lambda F, g, input_shape: F.reshape(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 1, 3))], dict(shape=(2, 3))))
-def reshape_view(F, input, *, shape):
+def _squeeze(F, input, *, shape):
     """`input` without some dimensions of size 1: a view for any strides."""
     return input.reshape(shape)
 
@@ -183,7 +183,7 @@ def t(input):
     if input.array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.array.ndim}D: use "
                            f"transpose(-2, -1)")
-    return transpose(input, 0, 1) if input.array.ndim == 2 else slice_view(input, (Ellipsis,))
+    return transpose(input, 0, 1) if input.array.ndim == 2 else _slice(input, (Ellipsis,))
 
 
 @composite
@@ -191,7 +191,7 @@ def adjoint(input):
     """The last two dimensions swapped (of real tensors): a view."""
     if input.array.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(input, -2, -1) if input.array.ndim else slice_view(input, (Ellipsis,))
+    return transpose(input, -2, -1) if input.array.ndim else _slice(input, (Ellipsis,))
 
 
 def _T(self):
@@ -214,7 +214,7 @@ for _name, _transposed in (("T", _T), ("H", _T), ("mT", _mT), ("mH", _mT)):
 # ---- slices and chunks -------------------------------------------------------------------------------------
 def along(x, dim, index):
     """The view with `index` in dimension `dim`."""
-    return slice_view(x, (slice(None),) * dim + (index,))
+    return _slice(x, (slice(None),) * dim + (index,))
 
 
 @composite
@@ -246,7 +246,7 @@ def narrow(input, dim, start, length):
     return along(input, d, slice(start, start + length))
 
 
-@op(view=True, input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_put(
+@op(view=True, input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_backward(
         g, shape=input_shape, offset=offset, dim1=dim1, dim2=dim2),
     sample=lambda d: ([d.array((3, 4, 3))], dict(offset=d.int(-2, 3), dim1=d.choice([0, 1]), dim2=-1)))
 def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
@@ -266,26 +266,26 @@ def first_of(offset, dim1, dim2, ndim):
 
 @op(namespace=None, input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset=offset, dim1=dim1, dim2=dim2),
     sample=lambda d: ([d.array((4, 2))], dict(shape=(3, 4, 3), offset=1, dim1=0, dim2=2)))
-def diagonal_put(F, input, *, shape, offset, dim1, dim2):
+def diagonal_backward(F, input, *, shape, offset, dim1, dim2):
     """Zeros of `shape` with `input` on a diagonal: the transpose of `diagonal`."""
     out = F.xp.zeros(shape, input.dtype)
     F.diagonal(out, offset=offset, dim1=dim1, dim2=dim2)[...] = input
     return out
 
 
-@op(view=True, namespace=None, outputs="list", node_name="UnbindBackward0", shown="unbind",
-    joint=lambda F, g, needs, input_shape, dim: (F.stack_pieces(*fill_in(F, g, dim, input_shape), dim=dim),),
+@op(name="unbind", view=True, namespace=None, outputs="list",
+    joint=lambda F, g, needs, input_shape, dim: (F.stack(*fill_in(F, g, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((3, 2))], dict(dim=d.int(0, 1))))
-def unbind_views(F, input, *, dim):
+def _unbind(F, input, *, dim):
     """The slices along `dim`, as views."""
     at = (slice(None),) * dim
     return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
-@op(namespace=None, node_name="StackBackward0", shown="stack",
-    joint=lambda F, g, needs, dim: F.unbind_views(g, dim=dim),
+@op(name="stack", namespace=None,
+    joint=lambda F, g, needs, dim: F.unbind(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
-def stack_pieces(F, *pieces, dim):
+def _stack(F, *pieces, dim):
     """The pieces side by side along a new dimension."""
     return F.xp.stack(pieces, dim)
 
@@ -301,13 +301,13 @@ def unbind(input, dim=0):
     """The slices of `input` along `dim` as a tuple of views."""
     if not input.array.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return unbind_views(input, dim_of(input, dim))
+    return _unbind(input, dim_of(input, dim))
 
 
-@op(view=True, namespace=None, outputs="list", node_name="SplitBackward0", shown="split",
-    joint=lambda F, g, needs, input_shape, sizes, dim: (F.join(*fill_sizes(F, g, sizes, dim, input_shape), dim=dim),),
+@op(name="split", view=True, namespace=None, outputs="list",
+    joint=lambda F, g, needs, input_shape, sizes, dim: (F.cat(*fill_sizes(F, g, sizes, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((4, 2))], dict(sizes=(1, 3), dim=0)))
-def split_views(F, input, *, sizes, dim):
+def _split(F, input, *, sizes, dim):
     """Consecutive pieces of `sizes` along `dim`, as views."""
     out, start = [], 0
     for n in sizes:
@@ -323,16 +323,16 @@ def fill_sizes(F, g, sizes, dim, shape):
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
-@op(namespace=None, node_name="CatBackward0", shown="cat", joint=lambda F, g, needs, pieces_shape, dim: F.split_views(
+@op(name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
-def join(F, *pieces, dim):
+def _cat(F, *pieces, dim):
     """The pieces one after the other along `dim`, all of one dtype and number of dimensions."""
     return F.xp.concatenate(pieces, dim)
 
 
 def split_by(input, sizes, dim):
-    return split_views(input, tuple(sizes), dim)
+    return _split(input, tuple(sizes), dim)
 
 
 @composite
@@ -424,11 +424,11 @@ def split_along(name, dim, least):
 hsplit, vsplit, dsplit = split_along("hsplit", 1, 1), split_along("vsplit", 0, 2), split_along("dsplit", 2, 3)
 
 
-@op(view=True, namespace=None, node_name="UnfoldBackward0",
-    input=lambda F, g, input_shape, dimension, size, step: F.unfold_add(
+@op(name="unfold", view=True, namespace=None,
+    input=lambda F, g, input_shape, dimension, size, step: F.unfold_backward(
         g, shape=input_shape, dimension=dimension, size=size, step=step),
     sample=lambda d: ([d.array((2, 5))], dict(dimension=1, size=d.int(1, 3), step=d.int(1, 2))))
-def unfold_view(F, input, *, dimension, size, step):
+def _unfold(F, input, *, dimension, size, step):
     """Windows of `size`, `step` apart, along `dimension`, as a further last dimension: a view."""
     n = input.shape[dimension]
     shape, strides = list(input.shape), list(input.strides)
@@ -438,9 +438,9 @@ def unfold_view(F, input, *, dimension, size, step):
 
 
 @op(namespace=None,
-    input=lambda F, g, dimension, size, step: F.unfold_view(g, dimension=dimension, size=size, step=step),
+    input=lambda F, g, dimension, size, step: F.unfold(g, dimension=dimension, size=size, step=step),
     sample=lambda d: ([d.array((2, 2, 3))], dict(shape=(2, 5), dimension=1, size=3, step=2)))
-def unfold_add(F, input, *, shape, dimension, size, step):
+def unfold_backward(F, input, *, shape, dimension, size, step):
     """Zeros of `shape` with windows added where `unfold` took them: its transpose."""
     out = F.xp.zeros(shape, input.dtype)
     windows = input.shape[dimension]
@@ -461,7 +461,7 @@ def unfold(self, dimension, size, step):
         raise RuntimeError(f"step is {step} but must be > 0")
     if not self.array.ndim:
         return reshape(self, (1,))[:size]
-    return unfold_view(self, d, size, step)
+    return _unfold(self, d, size, step)
 
 
 @composite(method=False)

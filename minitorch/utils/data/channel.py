@@ -159,7 +159,7 @@ def _aligned(size: int) -> int:
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves the bytes of tensors and arrays out of the pickle and hands them to ``keep``."""
+    """Leaves the bytes of tensors and arrays out of the pickle and hands them to ``masked``."""
 
     def __init__(self, file, keep: Callable[[pickle.PickleBuffer], None]) -> None:
         super().__init__(file, protocol=5, buffer_callback=keep)

@@ -21,8 +21,8 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     return out
 
 
-@kernel("convolution_input")
-def convolution_input(F, grad, weight, *, geometry, size):
+@kernel("convolution_backward_input")
+def convolution_backward_input(F, grad, weight, *, geometry, size):
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
     out = F.xp.empty(shape, grad.dtype) if grad.size else F.xp.zeros(shape, grad.dtype)
     if grad.size and out.size:
@@ -30,8 +30,8 @@ def convolution_input(F, grad, weight, *, geometry, size):
     return out
 
 
-@kernel("convolution_weight")
-def convolution_weight(F, input, grad, *, geometry, size):
+@kernel("convolution_backward_weight")
+def convolution_backward_weight(F, input, grad, *, geometry, size):
     out = F.xp.zeros((grad.shape[1], input.shape[1] // geometry.groups, *size), grad.dtype)
     if grad.size and out.size:
         run_weight(F, input, grad, geometry, out)

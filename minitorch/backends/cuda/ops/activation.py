@@ -59,27 +59,27 @@ def threshold(F, input, *, threshold, value):
     return launch(F, "threshold", (input,), input.dtype, input.dtype, numbers=(threshold, value))
 
 
-@kernel("elu_of", when=float_input, halves=True)
-def elu_of(F, input, *, alpha, scale, input_scale):
+@kernel("elu", when=float_input, halves=True)
+def elu(F, input, *, alpha, scale, input_scale):
     """``scale * input`` where positive, elsewhere ``scale * alpha * (exp(input_scale * input) - 1)``."""
     return launch(F, "elu", (input, input_scale), input.dtype, input.dtype, numbers=(alpha * scale, scale))
 
 
-@kernel("prelu_of", when=floats, halves=True)
-def prelu_of(F, input, weight):
+@kernel("prelu", when=floats, halves=True)
+def prelu(F, input, weight):
     """`input` where positive, elsewhere ``weight * input``."""
     return launch(F, "prelu", (input, weight), input.dtype, input.dtype)
 
 
-@kernel("keep", when=lambda F, input, mask: kind_of(input.dtype) is not None and isinstance(mask, F.ndarray)
+@kernel("masked", when=lambda F, input, mask: kind_of(input.dtype) is not None and isinstance(mask, F.ndarray)
         and kind_of(mask.dtype) is not None, halves=True)
-def keep(F, input, mask):
+def masked(F, input, mask):
     """`input` where `mask` holds, 0 elsewhere."""
     return launch(F, "keep", (input, mask), input.dtype, input.dtype, mask.dtype)
 
 
-@kernel("keep_above", when=floats, halves=True)
-def keep_above(F, input, gate, *, level):
+@kernel("threshold_backward", when=floats, halves=True)
+def threshold_backward(F, input, gate, *, level):
     """`input` where `gate` is greater than `level`, 0 elsewhere."""
     return launch(F, "keep_above", (input, gate), input.dtype, input.dtype, gate.dtype, (level, 0))
 

@@ -66,8 +66,8 @@ def of_rank(mask):
     return mask if mask is None or mask.ndim >= 2 else mask.reshape((1,) * (2 - mask.ndim) + mask.shape)
 
 
-@kernel("attention", halves=True)
-def attention(F, query, key, value, mask=None, *, scale=1.0, causal=False):
+@kernel("scaled_dot_product_attention", halves=True)
+def scaled_dot_product_attention(F, query, key, value, mask=None, *, scale=1.0, causal=False):
     mask, found = of_rank(mask), None
     if attention_heads(query, key, value, mask) and capability(F.machine) >= 80:
         batch = np.broadcast_shapes(*[x.shape[:-2] for x in (query, key, value, mask) if x is not None])
@@ -75,7 +75,7 @@ def attention(F, query, key, value, mask=None, *, scale=1.0, causal=False):
         logs = F.empty((*batch, query.shape[-2]), np.dtype("f4"))
         found = describe(query, scale, key=key, value=value, mask=mask, out=out)
     if found is None:
-        return F.reference.attention(query, key, value, mask, scale=scale, causal=causal)
+        return F.reference.scaled_dot_product_attention(query, key, value, mask, scale=scale, causal=causal)
     record, count = found
     how = constants(query, mask, causal, query, key, value)
     grid = -(-query.shape[-2] // TILE) * count
@@ -84,8 +84,8 @@ def attention(F, query, key, value, mask=None, *, scale=1.0, causal=False):
     return out, logs
 
 
-@kernel("attention_backward", halves=True)
-def attention_backward(F, grad, query, key, value, mask=None, result=None, logs=None, *, scale=1.0,
+@kernel("scaled_dot_product_attention_backward", halves=True)
+def scaled_dot_product_attention_backward(F, grad, query, key, value, mask=None, result=None, logs=None, *, scale=1.0,
                        causal=False):
     mask, found = of_rank(mask), None
     if logs is not None and attention_heads(query, key, value, mask) and capability(F.machine) >= 80:
@@ -95,7 +95,7 @@ def attention_backward(F, grad, query, key, value, mask=None, result=None, logs=
                          key_grad=grads[1], value_grad=grads[2])
     if found is None:
         arrays = grad, query, key, value, mask, result, logs
-        return F.reference.attention_backward(*arrays, scale=scale, causal=causal)
+        return F.reference.scaled_dot_product_attention_backward(*arrays, scale=scale, causal=causal)
     record, count = found
     how = constants(query, mask, causal, grad, query, key, value)
     rows = count * query.shape[-2]

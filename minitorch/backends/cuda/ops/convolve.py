@@ -43,8 +43,8 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     return out
 
 
-@kernel("convolution_input", when=convolvable, halves=True)
-def convolution_input(F, grad, weight, *, geometry, size):
+@kernel("convolution_backward_input", when=convolvable, halves=True)
+def convolution_backward_input(F, grad, weight, *, geometry, size):
     shape = (grad.shape[0], weight.shape[1] * geometry.groups, *size)
     if not grad.size or not weight.size:
         return F.xp.zeros(shape, grad.dtype)
@@ -57,8 +57,8 @@ def convolution_input(F, grad, weight, *, geometry, size):
     return out
 
 
-@kernel("convolution_weight", when=convolvable, halves=True)
-def convolution_weight(F, input, grad, *, geometry, size):
+@kernel("convolution_backward_weight", when=convolvable, halves=True)
+def convolution_backward_weight(F, input, grad, *, geometry, size):
     shape = (grad.shape[1], input.shape[1] // geometry.groups, *size)
     if not grad.size or not input.size:
         return F.xp.zeros(shape, grad.dtype)

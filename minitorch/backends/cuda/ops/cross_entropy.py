@@ -41,8 +41,8 @@ SUMMED_AT_ONCE = 16384     # samples whose losses one block adds up
 MOST_PARTS = 256
 
 
-@kernel("class_entropy", when=class_targets, halves=True)
-def class_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
+@kernel("cross_entropy", when=class_targets, halves=True)
+def cross_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
     check_classes("cross_entropy", input, target, weight)
     sizes = checked_sizes(F, input, target, ignore_index)
     input, target, weight = (x if x is None else dense(F, x) for x in (input, target, weight))
@@ -58,11 +58,11 @@ def class_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction
     return out, total, normalisers
 
 
-@kernel("class_entropy_backward", when=lambda F, grad, *rest, **attrs: class_targets(F, *rest), halves=True)
-def class_entropy_backward(F, grad, input, target, weight=None, powers=None, totals=None, *, ignore_index=-100,
+@kernel("cross_entropy_backward", when=lambda F, grad, *rest, **attrs: class_targets(F, *rest), halves=True)
+def cross_entropy_backward(F, grad, input, target, weight=None, powers=None, totals=None, *, ignore_index=-100,
                            reduction="mean"):
     if powers is None or powers.shape:                     # the forward pass was another one
-        _, powers, totals = class_entropy(F, input, target, weight, ignore_index=ignore_index, reduction=reduction)
+        _, powers, totals = cross_entropy(F, input, target, weight, ignore_index=ignore_index, reduction=reduction)
     out = F.empty(input.shape, input.dtype)
     grad, input, target, weight = (x if x is None else dense(F, x) for x in (grad, input, target, weight))
     _, classes, inner = split_at(input.shape, class_dim(input.shape))
@@ -77,8 +77,8 @@ def class_entropy_backward(F, grad, input, target, weight=None, powers=None, tot
     return out
 
 
-@kernel("nll", when=class_targets, halves=True)
-def nll(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
+@kernel("nll_loss", when=class_targets, halves=True)
+def nll_loss(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
     check_classes("nll_loss", input, target, weight)
     _, classes, inner = checked_sizes(F, input, target, ignore_index)
     input, target, weight = (x if x is None else dense(F, x) for x in (input, target, weight))
@@ -88,9 +88,9 @@ def nll(F, input, target, weight=None, *, ignore_index=-100, reduction="mean"):
     return reduced(F, input.dtype, target.dtype, losses, counts, reduction)[0]
 
 
-@kernel("nll_backward", when=lambda F, grad, target, *rest, **attrs:
+@kernel("nll_loss_backward", when=lambda F, grad, target, *rest, **attrs:
         is_float(grad.dtype) and target.size > 0 and target.dtype.name in TARGETS, halves=True)
-def nll_backward(F, grad, target, weight=None, *, ignore_index=-100, reduction="mean", shape=()):
+def nll_loss_backward(F, grad, target, weight=None, *, ignore_index=-100, reduction="mean", shape=()):
     out, total = F.empty(shape, grad.dtype), None
     grad, target, weight = (x if x is None else dense(F, x) for x in (grad, target, weight))
     _, classes, inner = split_at(shape, class_dim(shape))

@@ -10,8 +10,8 @@ DROP = Kernel("random.cu", "drop", "T* out, const T* input, i64 n, u64 seed, u64
 BLOCK = 256
 
 
-@kernel("drop_elements", when=float_elements, halves=True)
-def drop_elements(F, input, *, place, p):
+@kernel("dropout", when=float_elements, halves=True)
+def dropout(F, input, *, place, p):
     input = dense(F, input)
     out = F.empty(input.shape, input.dtype)
     group = max(4, 16 // input.itemsize)

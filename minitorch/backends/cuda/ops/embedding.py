@@ -9,8 +9,8 @@ from .scatter import NOBODY, add_slices_to, taken
 from .supported import indexable, slices
 
 
-@kernel("take_rows", when=lambda F, input, weight, **attrs: weight.ndim == 2 and indexable(weight, input), halves=True)
-def take_rows(F, input, weight, *, padding_idx, scale_grad_by_freq):
+@kernel("embedding", when=lambda F, input, weight, **attrs: weight.ndim == 2 and indexable(weight, input), halves=True)
+def embedding(F, input, weight, *, padding_idx, scale_grad_by_freq):
     rows, width = weight.shape
     check_indices(F, input, rows, lambda wrong: IndexError(
         f"index out of range in self: indices go from 0 to {rows - 1}, got {wrong}"))
@@ -23,9 +23,9 @@ def embedding_backward(F, grad, input, *, rows, padding_idx, scale_grad_by_freq)
     return summed(F, input, grad, rows, padding_idx if padding_idx >= 0 else NOBODY)
 
 
-@kernel("sum_bags", when=lambda F, input, bags, *, n:
+@kernel("segment_sum", when=lambda F, input, bags, *, n:
         input.ndim == 2 and slices(input, bags, (1, n, input.shape[-1]), bags.size), halves=True)
-def sum_bags(F, input, bags, *, n):
+def segment_sum(F, input, bags, *, n):
     return summed(F, bags, input, n, NOBODY)
 
 

@@ -201,36 +201,36 @@ def channels_backward(F, grad, input, weight, means, deviations, centred):
 
 
 # ---- the ops -----------------------------------------------------------------------------------------------
-@kernel("layer_normalise", when=lambda F, input, *rest, dims=(), **attrs:
+@kernel("layer_norm", when=lambda F, input, *rest, dims=(), **attrs:
         float_elements(F, input) and are_rows(input, dims), halves=True)
-def layer_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def layer_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     rows, shape = prod(input.shape[:input.ndim - len(dims)]), kept_shape(input.shape, dims)
     out, means, deviations = normalised_rows(F, input, weight, bias, rows, eps, centred)
     deviations = deviations.reshape(shape)
     return out, deviations if means is None else means.reshape(shape), deviations
 
 
-@kernel("add_normalise", when=lambda F, input, residual, *rest, **attrs: float_elements(F, input)
+@kernel("add_layer_norm", when=lambda F, input, residual, *rest, **attrs: float_elements(F, input)
         and input.shape == residual.shape and are_rows(input, (input.ndim - 1,)), halves=True)
-def add_normalise(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
+def add_layer_norm(F, input, residual, weight=None, bias=None, *, eps=1e-5, centred=True):
     rows, shape, total = prod(input.shape[:-1]), (*input.shape[:-1], 1), F.empty(input.shape, input.dtype)
     out, means, deviations = normalised_rows(F, input, weight, bias, rows, eps, centred, residual=residual, total=total)
     deviations = deviations.reshape(shape)
     return (out, total), deviations if means is None else means.reshape(shape), deviations
 
 
-@kernel("batch_normalise", when=lambda F, input, *rest, dims=(), **attrs:
+@kernel("batch_norm", when=lambda F, input, *rest, dims=(), **attrs:
         float_elements(F, input) and are_channels(input, dims), halves=True)
-def batch_normalise(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     input = dense(F, input)
     means, variances, deviations = channel_moments(F, input, eps, centred)
     out = scaled_channels(F, input, weight, bias, means, deviations)
     return (out, means, variances), means, deviations
 
 
-@kernel("fixed_normalise", when=lambda F, input, *rest:
+@kernel("batch_norm_inference", when=lambda F, input, *rest:
         float_elements(F, input) and input.ndim >= 2 and input.size < 2**32, halves=True)
-def fixed_normalise(F, input, weight=None, bias=None, mean=None, r=None):
+def batch_norm_inference(F, input, weight=None, bias=None, mean=None, r=None):
     mean, r = (dense(F, x.astype(compute_dtype(input.dtype), copy=False)) for x in (mean, r))
     return scaled_channels(F, dense(F, input), *(x if x is None else dense(F, x) for x in (weight, bias)), mean, r)
 
@@ -241,8 +241,8 @@ def by_groups(F, input, *rest, groups=1, eps=1e-5):
     return float_elements(F, input) and channels * inner != groups and channels * inner // groups < 2**31
 
 
-@kernel("group_normalise", when=by_groups, halves=True)
-def group_normalise(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
+@kernel("group_norm", when=by_groups, halves=True)
+def group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     n, _, inner = sizes_of(input)
     out, means, deviations = normalised_rows(F, input, weight, bias, n * groups, eps, True, groups, inner)
     return out, means.reshape(n, groups, 1), deviations.reshape(n, groups, 1)
@@ -259,8 +259,9 @@ def statistics(F, input, y, r, dims, eps, centred):
     return means, deviations
 
 
-@kernel("affine_backward", when=lambda F, grad, *rest, **attrs: by_rows_or_channels(F, *rest, **attrs), halves=True)
-def affine_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+@kernel("affine_norm_backward", when=lambda F, grad, *rest, **attrs: by_rows_or_channels(F, *rest, **attrs),
+    halves=True)
+def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     channels = are_channels(input, dims)
     means, deviations = statistics(F, input, y, r, dims, eps, centred)
     shape = [input.shape[1]] if channels else [input.shape[d] for d in dims]
@@ -272,9 +273,9 @@ def affine_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps
     return result, *(x.astype(input.dtype, copy=False).reshape(shape) for x in (dw, db))
 
 
-@kernel("standardise", halves=True, when=lambda F, input, y=None, *rest, dims=(), **attrs:
+@kernel("standardize", halves=True, when=lambda F, input, y=None, *rest, dims=(), **attrs:
         y is not None and y.shape == input.shape or by_rows_or_channels(F, input, dims=dims))
-def standardise(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+def standardize(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     if y is not None and y.shape == input.shape:
         return y
     if are_rows(input, dims):
@@ -285,9 +286,9 @@ def standardise(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     return scaled_channels(F, input, None, None, means, deviations)
 
 
-@kernel("standardise_backward", when=lambda F, grad, *rest, **attrs: by_rows_or_channels(F, *rest, **attrs),
+@kernel("standardize_backward", when=lambda F, grad, *rest, **attrs: by_rows_or_channels(F, *rest, **attrs),
         halves=True)
-def standardise_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+def standardize_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     channels = are_channels(input, dims)
     means, deviations = statistics(F, input, y, r, dims, eps, centred)
     if channels:

@@ -87,14 +87,14 @@ def max_pool_backward(F, grad, input, result, *, pooling):
 
 @kernel("gather_last", halves=True)
 def gather_last(F, input, indices, *, dims):
-    return F.gather_along(rows(input, dims), rows(indices, dims), dim=-1).reshape(indices.shape)
+    return F.gather(rows(input, dims), rows(indices, dims), dim=-1).reshape(indices.shape)
 
 
 @kernel("scatter_last", halves=True)
 def scatter_last(F, grad, indices, *, size):
     lead = indices.shape[:indices.ndim - len(size)]
     grad, indices = rows(grad, len(size)), rows(indices, len(size))
-    return F.gather_add(grad, indices, shape=(*lead, prod(size)), dim=len(lead)).reshape(*lead, *size)
+    return F.gather_backward(grad, indices, shape=(*lead, prod(size)), dim=len(lead)).reshape(*lead, *size)
 
 
 # ---- means -------------------------------------------------------------------------------------------------

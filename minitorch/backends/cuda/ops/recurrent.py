@@ -1,7 +1,7 @@
 """Recurrent layers by the CPU's kernels, written for any array module: far fewer launches than the reference's."""
 
-from ...cpu.recurrent import recurrent, recurrent_backward
+from ...cpu.recurrent import rnn_layer, rnn_layer_backward
 from ..backend import kernel
 
-kernel("recurrent")(recurrent)
-kernel("recurrent_backward")(recurrent_backward)
+kernel("rnn_layer")(rnn_layer)
+kernel("rnn_layer_backward")(rnn_layer_backward)

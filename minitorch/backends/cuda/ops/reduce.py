@@ -88,9 +88,9 @@ kernel("amax", when=real_input, halves=True)(extreme_of("amax", "largest"))
 kernel("amin", when=real_input, halves=True)(extreme_of("amin", "smallest"))
 
 
-@kernel("extreme_along", when=lambda F, input, *, dim, keepdim, name: input.ndim > 0 and real_input(F, input),
+@kernel("extremum", when=lambda F, input, *, dim, keepdim, name: input.ndim > 0 and real_input(F, input),
         halves=True)
-def extreme_along(F, input, *, dim, keepdim, name):
+def extremum(F, input, *, dim, keepdim, name):
     value, place = ("largest", "place_of_largest") if name == "argmax" else ("smallest", "place_of_smallest")
     axes = axes_of(dim, input.ndim)
     shape = [1 if d in axes else n for d, n in enumerate(input.shape) if keepdim or d not in axes]

@@ -48,11 +48,11 @@ def countable(F, x, *, taps):
     return is_float(x.dtype) and x.size > 0 and largest < 2**31 and not any(0 in s for s in sizes)
 
 
-@kernel("resample", when=countable, halves=True)
-def resample(F, input, *, taps):
+@kernel("interpolate", when=countable, halves=True)
+def interpolate(F, input, *, taps):
     return map_dims(F, input, taps, False)
 
 
-@kernel("resample_backward", when=countable, halves=True)
-def resample_backward(F, grad, *, taps):
+@kernel("interpolate_backward", when=countable, halves=True)
+def interpolate_backward(F, grad, *, taps):
     return map_dims(F, grad, taps, True)

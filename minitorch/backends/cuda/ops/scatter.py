@@ -21,7 +21,7 @@ from .rows import check_indices, dense, longest_vector, split_at
 from .sort import sorted_places
 from .supported import INDICES, elements, indexable, slices
 
-__all__ = ["add_slices_to", "gather_add", "gather_along", "taken"]
+__all__ = ["add_slices_to", "gather_backward", "gather", "taken"]
 
 TAKE = Kernel("scatter.cu", "take_slices",
               "T* out, const T* input, const U* index, i64 size, i64 n, u32 packs, i64 total, bool from_end")
@@ -87,9 +87,9 @@ def check_slice_indices(F, index, size, dim):
         f"index {wrong} is out of bounds for dimension {dim} with size {size}"))
 
 
-@kernel("take_slices", when=lambda F, input, index, *, dim:
+@kernel("index_select", when=lambda F, input, index, *, dim:
         input.ndim > 0 and index.ndim <= 1 and indexable(input, index), halves=True)
-def take_slices(F, input, index, *, dim):
+def index_select(F, input, index, *, dim):
     dim = axis(input, dim)
     sizes = split_at(input.shape, dim)
     check_slice_indices(F, index, sizes[1], dim)
@@ -101,9 +101,9 @@ def slice_sizes(shape, dim):
     return split_at(shape, dim) if shape else (1, 1, 1)
 
 
-@kernel("add_slices", when=lambda F, input, index, *, shape, dim:
+@kernel("index_select_backward", when=lambda F, input, index, *, shape, dim:
         slices(input, index, slice_sizes(shape, dim), index.size), halves=True)
-def add_slices(F, input, index, *, shape, dim):
+def index_select_backward(F, input, index, *, shape, dim):
     out = F.xp.zeros(shape, input.dtype)
     add_slices_to(F, out, index, input, slice_sizes(shape, dim))
     return out
@@ -117,8 +117,8 @@ def slices_to_add(F, input, index, source, *, dim):
         and slices(source, index, slice_sizes(input.shape, dim), index.size)
 
 
-@kernel("index_add_along", when=slices_to_add, halves=True)
-def index_add_along(F, input, index, source, *, dim):
+@kernel("index_add", when=slices_to_add, halves=True)
+def index_add(F, input, index, source, *, dim):
     dim = axis(input, dim)
     sizes = slice_sizes(input.shape, dim)
     check_slice_indices(F, index, sizes[1], dim)
@@ -154,8 +154,8 @@ def element_keys(F, shape, index, dim):
     return keys
 
 
-@kernel("gather_along", when=lambda F, input, index, *, dim: elements(input, input.shape, index), halves=True)
-def gather_along(F, input, index, *, dim):
+@kernel("gather", when=lambda F, input, index, *, dim: elements(input, input.shape, index), halves=True)
+def gather(F, input, index, *, dim):
     dim = axis(input, dim)
     check_shapes("gather", input.shape, index, dim)
     check_slice_indices(F, index, input.shape[dim], dim)
@@ -165,9 +165,9 @@ def gather_along(F, input, index, *, dim):
     return out
 
 
-@kernel("gather_add", when=lambda F, input, index, *, shape, dim:
+@kernel("gather_backward", when=lambda F, input, index, *, shape, dim:
         elements(input, shape, index) and input.shape == index.shape, halves=True)
-def gather_add(F, input, index, *, shape, dim):
+def gather_backward(F, input, index, *, shape, dim):
     dim = dim % max(len(shape), 1)
     check_shapes("gather", shape, index, dim)
     out = F.xp.zeros(shape, input.dtype)
@@ -175,9 +175,9 @@ def gather_add(F, input, index, *, shape, dim):
     return out
 
 
-@kernel("scatter_add_along", when=lambda F, input, index, src, *, dim:
+@kernel("scatter_add", when=lambda F, input, index, src, *, dim:
         elements(src, input.shape, index) and src.shape == index.shape and src.dtype == input.dtype, halves=True)
-def scatter_add_along(F, input, index, src, *, dim):
+def scatter_add(F, input, index, src, *, dim):
     dim = axis(input, dim)
     check_shapes("scatter", input.shape, index, dim)
     out = F.xp.array(input, order="C")
@@ -190,9 +190,9 @@ def is_array(F, x):
     return isinstance(x, F.ndarray) and x.ndim > 0
 
 
-@kernel("scatter_along", when=lambda F, input, index, src, *, dim: elements(input, input.shape, index)
+@kernel("scatter", when=lambda F, input, index, src, *, dim: elements(input, input.shape, index)
         and (not is_array(F, src) or src.shape == index.shape and src.dtype == input.dtype), halves=True)
-def scatter_along(F, input, index, src, *, dim):
+def scatter(F, input, index, src, *, dim):
     dim, many = axis(input, dim), is_array(F, src)
     check_shapes("scatter", input.shape, index, dim)
     out = F.xp.array(input, order="C")
@@ -239,23 +239,23 @@ def index(F, input, *, index):
     return taken(F, input, flat, sizes, shape, from_end)
 
 
-@kernel("index_add_zeros", halves=True)
-def index_add_zeros(F, input, *, index, shape):
+@kernel("index_backward", halves=True)
+def index_backward(F, input, *, index, shape):
     found = as_slices(F, shape, index) if prod(shape) else None
     if found is None or not slices(input, found[0], found[2], found[0].size):
-        return F.reference.index_add_zeros(input, index=index, shape=shape)
+        return F.reference.index_backward(input, index=index, shape=shape)
     out = F.xp.zeros(shape, input.dtype)
     flat, from_end, sizes, _ = found
     add_slices_to(F, out, flat, input, sizes, from_end=from_end)
     return out
 
 
-@kernel("index_accumulate", halves=True)
-def index_accumulate(F, input, values, *, index):
+@kernel("index_put_accumulate", halves=True)
+def index_put_accumulate(F, input, values, *, index):
     found = as_slices(F, input.shape, index) if input.size else None
     if found is None or not slices(input, found[0], found[2], found[0].size) \
             or not isinstance(values, F.ndarray) or values.dtype != input.dtype:
-        return F.reference.index_accumulate(input, values, index=index)
+        return F.reference.index_put_accumulate(input, values, index=index)
     out = F.xp.array(input, order="C")
     flat, from_end, sizes, shape = found
     add_slices_to(F, out, flat, F.xp.broadcast_to(values, shape), sizes, from_end=from_end)

@@ -20,7 +20,7 @@ PLANES_BACK = Kernel("softmax.cu", "softmax_backward_planes",
 
 
 def forward(log):
-    """The kernel of `softmax_along`, or, with `log`, of its logarithm."""
+    """The kernel of `softmax`, or, with `log`, of its logarithm."""
     def call(F, input, *, dim):
         return run(F, (ROWS, LONG, PLANES), log, dim, input)
     return call
@@ -52,7 +52,7 @@ def run(F, kernels, log, dim, *inputs):
     return out
 
 
-kernel("softmax_along", when=float_dims, halves=True)(forward(0))
-kernel("log_softmax_along", when=float_dims, halves=True)(forward(1))
+kernel("softmax", when=float_dims, halves=True)(forward(0))
+kernel("log_softmax", when=float_dims, halves=True)(forward(1))
 kernel("softmax_backward", when=same_floats, halves=True)(backward(0))
 kernel("log_softmax_backward", when=same_floats, halves=True)(backward(1))
