@@ -11,8 +11,10 @@ import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
 from minitorch.compiler import Compiled
+from minitorch.core import graph
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor, wrap
+from minitorch.optim import stepping
 from minitorch.testing.strategies import Draw
 
 
@@ -105,6 +107,59 @@ def test_schedules_clipping_and_accumulation():
             return loss
         return step
     agree(make, [(torch.randn(4, 3),)], times=6)
+
+
+def test_a_schedule_made_of_schedules_is_one_step():
+    def make():
+        net = nn.Linear(3, 2)
+        opt = torch.optim.SGD(net.parameters(), 0.1)
+        lr = torch.optim.lr_scheduler
+        schedule = lr.SequentialLR(opt, [lr.StepLR(opt, 1, 0.5), lr.ConstantLR(opt, 0.1, 2)], [3])
+
+        def step(x):
+            opt.zero_grad()
+            loss = net(x).square().sum()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            return loss
+        return step
+    step = agree(make, [(torch.randn(4, 3),)], times=6)
+    assert step.source.count("schedule.step()") == 1
+
+
+def test_a_compiled_function_within_a_compiled_one():
+    def make():
+        net = nn.Linear(3, 2)
+        opt = torch.optim.Adam(net.parameters(), 0.1)
+
+        @torch.compile
+        def inner(x):
+            opt.zero_grad()
+            loss = net(x).square().sum()
+            loss.backward()
+            opt.step()
+            return loss
+        return lambda x: inner(x) * 2
+    agree(make, [(torch.randn(4, 3),)], times=4)
+
+
+def test_a_step_that_fails_leaves_everything_as_it_was():
+    net = nn.Linear(2, 1)
+
+    class Failing(torch.optim.SGD):
+        def step(self):
+            raise KeyError("no")
+    opt = Failing(net.parameters(), 0.1)
+
+    def step(x):
+        net(x).sum().backward()
+        opt.step()
+    with pytest.raises(KeyError):
+        torch.compile(step)(torch.ones(2))
+    assert net.weight.backend is torch.ones(1).backend is torch.backends.get("cpu")
+    assert type(net.weight.array) is np.ndarray
+    assert stepping.observer is None and graph.node_hooks is None and "step" not in vars(opt)
 
 
 def test_gradients_that_the_step_leaves():
@@ -357,3 +412,9 @@ def test_spellings_of_pytorch():
     with pytest.raises(TypeError, match="takes a function"):
         torch.compile(3)
     assert torch.compile(net).in_features == 2
+
+
+def test_lazy_modules_elsewhere_do_not_disturb():
+    """The tracer asks for all living tensors, and an uninitialized parameter has no array to be traced."""
+    lazy = nn.LazyLinear(2)
+    assert torch.compile(lambda x: x * 2)(torch.ones(2)).tolist() == [2, 2] and lazy.has_uninitialized_params()

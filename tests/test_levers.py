@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import minitorch
+from minitorch.backends.cpu.backend import cpu
+from minitorch.backends.cpu.tuning import tuning
+from minitorch.core import engine, layers
 from minitorch.testing.levers import LEVERS, without
 
 F = minitorch.nn.functional
@@ -61,9 +64,29 @@ def test_without_a_lever_the_results_are_the_same(lever, expected):
         np.testing.assert_allclose(a, b, rtol=2e-4, atol=1e-4)
 
 
-def test_levers_are_put_back():
-    before = {name: [getattr(x, a) for x, a, _ in changes] for name, changes in LEVERS.items()}
-    for name, changes in LEVERS.items():
+def state():
+    return dict(vars(tuning)), layers.stack, engine.ALONE
+
+
+def test_switches_are_put_back():
+    before = state()
+    for name in LEVERS:
         with without(name):
-            assert all(getattr(x, a) is value or getattr(x, a) == value for x, a, value in changes)
-    assert before == {name: [getattr(x, a) for x, a, _ in changes] for name, changes in LEVERS.items()}
+            assert state() != before
+        assert state() == before
+    with pytest.raises(KeyError), without("blocks"):
+        assert cpu.block is None
+        raise KeyError
+    assert state() == before and cpu.block == 1 << 15
+    with pytest.raises(TypeError, match="no tuning of .'colour'."), tuning.changed(colour=1):
+        pass
+
+
+def test_switches_that_are_layers():
+    x, kernels = draw(9, 8), []
+    with without("kernels"):
+        assert cpu.erf == cpu.find("erf", kernels={}) != cpu.find("erf")
+    with layers.observed(lambda name, *_: kernels.append(name), lambda *_: None), without("kernels"):
+        minitorch.erf(x)                                   # beneath the layers that were there before
+    assert kernels[0] == "erf"
+    assert cpu.erf == cpu.find("erf")

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import minitorch as mt
 from minitorch import optim
+from minitorch.backends.cpu.tuning import tuning
 from minitorch.optim.optimizer import required
-from minitorch.optim.pieces import BLOCK, SMALL
 
+BLOCK, SMALL = tuning.optimizer_block, tuning.small_parameter
 ELEMENTWISE = {"SGD": {"lr": 0.1, "momentum": 0.9}, "Adam": {}, "AdamW": {}, "NAdam": {}, "RAdam": {}, "Adamax": {},
                "Adagrad": {}, "Adadelta": {}, "RMSprop": {"momentum": 0.5, "centered": True}, "Rprop": {}, "ASGD": {}}
 ALL = {**ELEMENTWISE, "Adafactor": {}, "Muon": {}}

@@ -127,8 +127,7 @@ class GradScaler:
 def unscale(grads, factor):
     """Multiply the gradients by a number in place; whether one of them is then not finite."""
     backend = grads[0].backend if grads else None
-    at_once = backend and backend.kernels.get("scale_all")
-    found = at_once(backend, [g.array for g in grads], factor, check=True) if at_once else False
+    found = backend.scale_all([g.array for g in grads], factor, check=True) if grads else False
     if found is not False:
         written_all([owner(g.array) for g in grads], "GradScaler.unscale_", calling_line())
         return bool(found)

@@ -29,13 +29,32 @@ def is_anomaly_enabled():
     return _state["on"]
 
 
-def _note_call(node, result):
-    """Note a call's line, and its result if that is not finite."""
-    graph.lines[node] = graph.calling_line()
-    if _state["check_nan"]:
-        words = [w for t in (result if isinstance(result, tuple) else (result,)) for w in _not_finite(t)]
-        if words:
-            _bad[node] = next(_count), words[0]
+class _Detector(graph.NodeHook):
+    """Notes calls and looks at gradients."""
+
+    def recorded(self, node, result):
+        """Note a call's line, and its result if that is not finite."""
+        graph.lines[node] = graph.calling_line()
+        if _state["check_nan"]:
+            words = [w for t in (result if isinstance(result, tuple) else (result,)) for w in _not_finite(t)]
+            if words:
+                _bad[node] = next(_count), words[0]
+
+    def run(self, node, pull):
+        """Check the gradients that a node makes."""
+        gradients = pull()
+        _check(node, gradients)
+        return gradients
+
+
+_detector = _Detector()
+
+
+def _switch(on, check_nan):
+    _state.update(on=on, check_nan=check_nan)
+    graph.remove_node_hook(_detector)
+    if on:
+        graph.add_node_hook(_detector)
 
 
 def _not_finite(value):
@@ -91,16 +110,14 @@ class set_detect_anomaly:
     """Turn anomaly mode on or off: at once when called, until the end of the block with ``with``."""
 
     def __init__(self, mode, check_nan=True):
-        self.outer = dict(_state), graph.watch, graph.inspect
-        _state.update(on=bool(mode), check_nan=check_nan)
-        graph.watch, graph.inspect = (_note_call, _check) if mode else (None, None)
+        self.outer = dict(_state)
+        _switch(bool(mode), check_nan)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
-        state, graph.watch, graph.inspect = self.outer
-        _state.update(state)
+        _switch(**self.outer)
 
 
 class detect_anomaly(set_detect_anomaly):

@@ -201,8 +201,8 @@ def attach(cls, ctx, args, places, result):
         if isinstance(out, Tensor) and out.array.dtype.kind in "fV" and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
     ctx._saved = tuple(t if t is None else Saved(t, index_of(outputs, t)) for t in ctx._saved)
-    if graph.watch is not None:
-        graph.watch(node, tuple(outputs))
+    if graph.node_hooks is not None:
+        graph.tell_recorded(node, tuple(outputs))
     return tuple(outputs) if several else outputs[0]
 
 

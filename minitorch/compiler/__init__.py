@@ -20,10 +20,13 @@ besides tensors (printing, counting) happens in the traced call only; a function
 import functools
 import inspect
 
+from .. import backends
 from ..amp import autocast_mode as mixed_precision
+from ..core import layers
 from ..core.grad_mode import grad_mode
 from .guards import signature, watched_modules
 from .plan import Plan
+from .trace import Tracer
 
 __all__ = ["Compiled", "compile"]
 
@@ -80,13 +83,19 @@ class Compiled:
                 return self.function(*args, **kwargs)
             if plan.fits():
                 self._last = plan
-                return plan.run(tensors)
+                return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
         if len(plans) >= 8:                                # its surroundings change all the time
             return self.function(*args, **kwargs)
         return self.trace(args, kwargs, tensors, plans)
 
+    def layered(self, plan):
+        """A run of the program as one call, with the layers that are on the backends around it."""
+        return layers.around(f"compiled {getattr(self, '__name__', 'function')}", plan.run, plan.base)
+
     def trace(self, args, kwargs, tensors, plans):
         """Run eagerly once, and keep the program."""
+        if any(isinstance(t.backend, Tracer) for t in tensors) or isinstance(backends.get(), Tracer):
+            return self.function(*args, **kwargs)          # called by a function that is being traced: part of it
         plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, self.modules)
         if plan.reason is None:
             plans.append(plan)

@@ -18,13 +18,14 @@ import operator
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..core import engine
+from ..core import graph
 from ..core.arrays import owner
 from ..core.backend import Backend
-from ..core.device import MADE, default
+from ..core.device import replace
 from ..core.graph import calling_line
 from ..core.registry import OPS
 from ..core.tensor import Tensor
+from ..optim import stepping
 from .nests import mapped
 from .program import Instruction, Program, Value
 
@@ -325,11 +326,10 @@ class Tracer(Backend):
     def __getattr__(self, name):
         plain = name.removeprefix("full_")
         row = OPS.get(plain)
-        inline = row is None or row.xp_name or row.view or (
-            row.inline and (plain in self.kernels or plain not in self.base.kernels))
-        if inline or plain in self.__dict__:
+        if row is None:
             return super().__getattr__(name)
-        found = self.opaque(name, getattr(self.base, name))
+        inline = row.inline and (self.base.on_host or plain not in self.base.kernels)
+        found = self.find(name) if row.xp_name or row.view or inline else self.opaque(name, getattr(self.base, name))
         setattr(self, name, found)
         return found
 
@@ -357,38 +357,38 @@ class Tracer(Backend):
         return self.base.to_host(array.read("on the host") if isinstance(array, Traced) else array)
 
 
-class Tracing:
-    """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them."""
+class Tracing(graph.NodeHook):
+    """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them.
+
+    For that they hold `Traced` arrays meanwhile, and so do those made in the trace, until its end. Layers at the
+    backend interface do not suffice for a trace: derivative formulas, the engine's sums and some composites compute
+    with operators on arrays, past every layer, and arrays made there would pass for constants. And a layer sees arrays,
+    while a program has to find the tensor again whose array it read, since ``w.data = ...`` may give it another.
+    Nothing leads from an array or a backend to the tensors on it, as a list of all would cost every call something; so
+    the garbage collector is asked for them, at the beginning, at the end, and around steps of optimisers.
+    """
 
     def __init__(self, base):
-        from ..optim import lr_scheduler
-        from ..optim.optimizer import Optimizer
-        kinds = Optimizer, lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau
         self.base, self.recorder = base, Recorder(base.ndarray)
         self.tracer = Tracer(base, self.recorder)
-        found = [x for x in gc.get_objects() if issubclass(type(x), (Tensor, *kinds))]
-        self.tensors = [x for x in found if isinstance(x, Tensor) and getattr(x, "backend", None) is base]
-        self.steppers = [x for x in found if isinstance(x, kinds)]
+        self.tensors, self.steppers = tensors_of(base), {id(x): x for x in stepping.living}
 
     def __enter__(self):
-        self.steps = []
-        self.watch_steps()
+        self.outer = stepping.observe(self.step)
+        graph.add_node_hook(self)
         self.start(self.tensors)
         return self.recorder
 
     def __exit__(self, *exc):
         self.recorder.closed = True
         self.stop()
-        self.unwatch_steps()
+        graph.remove_node_hook(self)
+        stepping.observe(self.outer)
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
         held = dict(held)
-        self.outer = default.get(), dict(MADE), engine.run
-        MADE.update({key: self.tracer for key, backend in MADE.items() if backend is self.base})
-        if default.get() is self.base:
-            default.set(self.tracer)
-        engine.run = self.run_backward
+        replace(self.base, self.tracer)
         for t in tensors:
             traced = held.get(id(t))
             same = traced is not None and traced.array is t.array
@@ -397,9 +397,7 @@ class Tracing:
     def stop(self):
         """Put the backend back; returns the traced arrays that tensors had."""
         held = {}
-        before, backends, engine.run = self.outer
-        MADE.update(backends)
-        default.set(before)
+        replace(self.tracer, self.base)
         for t in tensors_of(self.tracer):
             if isinstance(t.array, Traced):
                 held[id(t)] = t.array
@@ -407,44 +405,34 @@ class Tracing:
             t.backend = self.base
         return held
 
-    def run_backward(self, *args, **kwargs):
+    def backward(self, run):
+        """A backward pass is a phase of its own."""
         recorder = self.recorder
         phase, recorder.phase, recorder.ran_backward = recorder.phase, "backward", True
         try:
-            return self.outer[2](*args, **kwargs)
+            run()
         finally:
             recorder.phase = phase
 
-    def step(self, x, original, *args, **kwargs):
+    def step(self, x, run, has_arguments):
         """The step of an optimiser or a schedule, as one instruction; inside, nothing is recorded."""
-        if args or kwargs:
+        if self.outer is not None:                         # the trace of a function that called this one
+            run = functools.partial(self.outer, x, run, has_arguments)
+        if id(x) not in self.steppers:                     # one that the function itself has made: arrays as others
+            return run()
+        if has_arguments:
             self.recorder.give_up(f"{type(x).__name__}.step is given arguments")
         params = [p for group in getattr(x, "param_groups", ()) for p in group["params"]]
         grads = [(p, self.recorder.value_of(p._grad.array)) for p in params
                  if p._grad is not None and isinstance(p._grad.array, Traced)]
         held = self.stop()
         try:
-            return self.recorder.effect("step", lambda: original(*args, **kwargs), (x, grads))
+            return self.recorder.effect("step", run, (x, grads))
         finally:
             self.start(tensors_of(self.base), held)
 
-    def watch_steps(self):
-        """Let each step of a living optimiser or schedule be recorded as one instruction."""
-        for x in self.steppers:
-            own, original = x.__dict__.get("step"), x.step
-            x.step = functools.partial(self.step, x, original)
-            x.step.__func__ = getattr(original, "__func__", original)    # schedules look whether it was replaced
-            self.steps.append((x, own))
-
-    def unwatch_steps(self):
-        for x, own in self.steps:
-            if own is None:
-                del x.step
-            else:
-                x.step = own
-
 
 def tensors_of(backend):
-    """All living tensors of a backend."""
-    return [x for x in gc.get_objects() if issubclass(type(x), Tensor) and getattr(x, "backend", None) is backend]
-
+    """All living tensors of a backend that have memory; uninitialized parameters have none."""
+    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)
+            and x.__dict__.get("backend") is backend and "array" in x.__dict__]

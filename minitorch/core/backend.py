@@ -10,6 +10,7 @@ from types import MethodType
 
 import numpy as np
 
+from . import layers
 from .arrays import is_half
 from .device import get
 from .registry import OPS
@@ -35,7 +36,7 @@ class Kernels:
     """
 
     def __init__(self, kind):
-        self.kind, self.found, self.extra = kind, {}, set()
+        self.kind, self.found = kind, {}
 
     def __call__(self, name, when=None, halves=False, lean=None, sample=None):
         def enter(function):
@@ -46,16 +47,6 @@ class Kernels:
             found.takes_halves = halves
             found.lean, found.sample = lean, sample
             self.found[name] = found
-            return function
-        return enter
-
-    def without_definition(self, name):
-        """A decorator that enters a function which stands for no op: it takes what its callers agree on."""
-        def enter(function):
-            if name in self.found:
-                raise TypeError(f"a {self.kind} kernel for {name!r}: there is one already")
-            self.found[name] = function
-            self.extra.add(name)
             return function
         return enter
 
@@ -111,15 +102,19 @@ class Backend:
     """One array library on one device.
 
     ``backend.mul`` is, in this order: a hand-written kernel for the op `mul`, the op's reference forward pass, or
-    the array module's own function. The choice is made once for each name and kept as an instance attribute.
+    the array module's own function. The choice is made once for each name and kept as an instance attribute, with the
+    `layers` around it that are on the stack at that time.
     """
 
     on_host = False            # whether Python can look at values without waiting for a device
     block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
+    fused_attention = False    # whether attention of 16-bit floats has a kernel that never holds all of its weights
 
     def __init__(self, device, xp, kernels=None):
         self.kernels = {} if kernels is None else kernels
         self.device, self.xp, self.ndarray = device, xp, xp.ndarray
+        self.ops = set()                                   # names of ops that are instance attributes
+        layers.backends.add(self)
 
     @property
     def backend(self):
@@ -135,22 +130,44 @@ class Backend:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        op_name = name.removeprefix("full_")               # full_x: x with what it keeps for the backward pass
         if name == "wide":                                 # this backend, computing on 16-bit floats in float32
             found = Wide(self)
         elif name == "reference":                          # the definitions' references, past the kernels
             found = Reference(self)
-        elif op_name in self.kernels:
-            found = MethodType(self.kernels[op_name], self)
-        elif op_name in OPS:
-            found = OPS[op_name].bind(self)
+        elif name.removeprefix("full_") in OPS:
+            return self.look_up(name)
         else:
             found = getattr(self.xp, name)
-        if name in OPS and OPS[name].keeps:
-            lean = getattr(self.kernels.get(name), "lean", None)
-            found = result_only(found) if lean is None else MethodType(lean, self)
         setattr(self, name, found)
         return found
+
+    def look_up(self, name):
+        """Find an op with the layers around it, and keep it."""
+        stack = layers.stack
+        found = layers.around(name, self.find(name), self)
+        setattr(self, name, found)
+        self.ops.add(name)
+        if layers.stack is not stack:                      # changed by another thread, which may have missed this op
+            self.forget()
+        return found
+
+    def find(self, name, kernels=None):
+        """The function of an op without layers; ``full_x`` is op `x` with what it keeps for the backward pass.
+
+        `kernels` are others than the backend's own: {} for the definitions' references.
+        """
+        kernels, op_name = self.kernels if kernels is None else kernels, name.removeprefix("full_")
+        found = MethodType(kernels[op_name], self) if op_name in kernels else OPS[op_name].bind(self)
+        if name in OPS and OPS[name].keeps:
+            lean = getattr(kernels.get(name), "lean", None)
+            found = result_only(found) if lean is None else MethodType(lean, self)
+        return found
+
+    def forget(self):
+        """Look all ops up again when they are next called."""
+        forget(self)
+        if "wide" in vars(self):
+            forget(self.wide)
 
     # -- what differs between array modules ------------------------------------------------------------------
     def strided(self, array, shape, strides):
@@ -197,6 +214,22 @@ class Backend:
             host = np.ndarray(array.shape, array.dtype, np.empty(reach, np.uint8), strides=array.strides)
             array[...] = self.from_host(sampler(generator, host, *args))
 
+    # -- what a backend may do to many arrays at once --------------------------------------------------------
+    def scale_all(self, arrays, factor, check=False):
+        """Multiply arrays in place by a number or a 0-d array, all at once; False if they must be taken one by one.
+
+        With `check`, an array of one element instead of True: whether a product is infinite or NaN.
+        """
+        return False
+
+    def step_at_once(self, rule, params, states):
+        """A function for steps of an optimiser's rule ("adam", "sgd") on all parameters; None if it goes by chunks.
+
+        `states` are lists of arrays, like `params`. The function is called as ``step(grads, c, shrink, decay, maximize,
+        of_rule=None)``, see `minitorch/optim/flat.py`.
+        """
+        return None
+
 
 def result_only(function):
     """The forward pass of an op without what it keeps for the backward pass."""
@@ -213,14 +246,27 @@ class Wide:
     """
 
     def __init__(self, backend):
-        self.backend = backend
+        self.backend, self.ops = backend, set()
 
     def __getattr__(self, name):
+        stack = layers.stack
         found = getattr(self.backend, name)
-        if name.removeprefix("full_") in OPS and not getattr(found, "takes_halves", False):
+        is_op = name.removeprefix("full_") in OPS
+        if is_op and not getattr(found, "takes_halves", False):
             found = widened(self.backend, found)
         setattr(self, name, found)
+        if is_op:
+            self.ops.add(name)
+        if layers.stack is not stack:                      # as in `Backend.look_up`
+            forget(self)
         return found
+
+
+def forget(namespace):
+    """Take away the ops that a backend, or a `Wide` one, has found."""
+    for name in list(namespace.ops):
+        namespace.ops.discard(name)
+        vars(namespace).pop(name, None)
 
 
 def widened(backend, function):

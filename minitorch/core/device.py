@@ -103,10 +103,14 @@ def get(where=None):
         key = where.type, named(current)()
     if key not in MADE:
         MADE[key] = named(maker)(key[1])
-        from ..backends.watched import watching  # until the layers come: a running profile
-        if watching.current is not None:
-            watching.current.watch(MADE[key])
     return MADE[key]
+
+
+def replace(backend, other):
+    """Let `other` stand where `backend` does: for its devices, and as the default. For the compiler's tracer."""
+    MADE.update({key: other for key, found in MADE.items() if found is backend})
+    if default.get() is backend:
+        default.set(other)
 
 
 def host():

@@ -6,18 +6,22 @@ Node or a leaf tensor.
 """
 
 import sys
+from contextlib import contextmanager
+from functools import partial
 
 from . import graph, registry
 from .graph import Selected
 
 __all__ = ["run"]
 
-def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
+def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told=False):
     """Pull the `seeds` (tensors) back from the `roots` (places).
 
     With `capture`, a dict whose keys are places, their gradients are put into it and nothing is accumulated into
-    leaves; otherwise the gradient of each leaf is added to its `grad`.
+    leaves; otherwise the gradient of each leaf is added to its `grad`. `told`: the node hooks know of the pass.
     """
+    if graph.node_hooks is not None and not told:
+        return graph.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
     uses, order = count_uses(roots)
     wanted = None if capture is None else upstream(order, capture)
     grads, owned = {}, set()           # what has arrived at a place; the places whose array was made here
@@ -39,9 +43,10 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None):
             continue
         pulled = None
         if g is not None and (wanted is None or place in wanted):
-            pulled = place.pull(g, create_graph)
-            if graph.inspect is not None:
-                graph.inspect(place, pulled)
+            if graph.node_hooks is None:
+                pulled = place.pull(g, create_graph)
+            else:
+                pulled = graph.run_with_hooks(place, g, create_graph)
             if place.hooks is not None and place.hooks.post:
                 pulled = after(place, pulled, g, create_graph)
             send(place, parents, pulled, g, grads, owned, uses, create_graph)
@@ -104,6 +109,17 @@ def count_alone():
 
 
 ALONE = count_alone()
+
+
+@contextmanager
+def adding_out_of_place():
+    """Within the block each sum of gradients is a new array: for tests that compare it with adding in place."""
+    global ALONE
+    before, ALONE = ALONE, -1
+    try:
+        yield
+    finally:
+        ALONE = before
 
 
 def count_uses(roots):

@@ -10,6 +10,7 @@ share one count, and a node can tell whether what it saved has changed since.
 
 import sys
 import weakref
+from functools import partial
 
 from . import registry
 from .arrays import owner
@@ -18,8 +19,7 @@ __all__ = ["Node", "written", "version", "owner"]
 
 clock = 0                  # the number of writes in place so far, anywhere
 writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
-watch = None               # called with each new node and its result: anomaly mode
-inspect = None             # called with each node and the gradients it has just made: anomaly mode
+node_hooks: tuple | None = None        # the NodeHooks that are told of all nodes; None if there are none
 # In anomaly mode: node -> (file, line) of the call that it stands for, and of the backward pass that went through it.
 lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 freed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -114,6 +114,59 @@ def rewrap(value, place, backend):
     return t
 
 
+# ------------------------------------------------------------------ hooks on all nodes
+class NodeHook:
+    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler. Subclasses override some.
+
+    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one ``is None``.
+    """
+
+    def recorded(self, node, result):
+        """Called with each new node and what its call returned: a tensor or a tuple of some."""
+
+    def run(self, node, pull):
+        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's parents."""
+        return pull()
+
+    def backward(self, run):
+        """Called for each backward pass as a whole; has to call ``run()``."""
+        run()
+
+
+def add_node_hook(hook):
+    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run around a step."""
+    global node_hooks
+    node_hooks = (*(node_hooks or ()), hook)
+
+
+def remove_node_hook(hook):
+    """Tell `hook` no more; nothing happens if it is not in the list."""
+    global node_hooks
+    node_hooks = tuple([h for h in node_hooks or () if h is not hook]) or None
+
+
+def tell_recorded(node, result):
+    """Tell all node hooks of a new node."""
+    for hook in node_hooks or ():
+        hook.recorded(node, result)
+
+
+def run_with_hooks(node, g, create_graph):
+    """``node.pull(g, create_graph)`` with all node hooks around it."""
+    pull = partial(node.pull, g, create_graph)
+    for hook in node_hooks or ():
+        pull = partial(hook.run, node, pull)
+    return pull()
+
+
+def tell_backward(run):
+    """``run()``, a whole backward pass, with all node hooks around it."""
+    for hook in node_hooks or ():
+        run = partial(hook.backward, run)
+    run()
+
+
+# ------------------------------------------------------------------ several outputs
 class Several(Node):
     """The node of an op with several outputs: its gradient is a tuple, None for outputs that were not used.
 

@@ -203,7 +203,7 @@ def make_node(op, parents, saved):
     else:
         which = op.outputs if isinstance(op.outputs, tuple) else "(True,) * len(result)"
         lines += [f"graph.attach_outputs(node, result, {which})"]
-    return lines + ["if graph.watch is not None:", "    graph.watch(node, result)"]
+    return lines + ["if graph.node_hooks is not None:", "    graph.tell_recorded(node, result)"]
 
 
 def saved_value(op, field, live):

@@ -6,7 +6,7 @@ from ..core.inplace import inplace
 from ..core.op import as_method, publish
 from ..core.registry import FUNCTIONS, METHODS
 from ..core.tensor import Tensor
-from . import fft, operators
+from . import fft, operators, optim
 from .creation import create, query, random
 from .elementwise import activation, arithmetic, compare, pointwise, rounding, special
 from .indexing import index, mask, scatter, search, sort

@@ -2,11 +2,11 @@
 
 An update rule is a dozen array operations. On one small array each costs more in calls than in arithmetic, and on
 one large array each goes through main memory again. So the elements of all parameters are dealt with in pieces of
-up to `BLOCK`: a large parameter is cut into slices, small ones are copied side by side into scratch memory and back
-after the update. Their states lie side by side for good: the state tensors in `Optimizer.state` are views of common
-buffers. Adam on 148 parameters of 1,000 elements takes an eighth of the time of PyTorch's default, on one of 10 million
-0.8 (one thread each, `benchmarks/optimizers.py`); PyTorch's ``fused=True``, one pass over memory instead of two dozen
-over the cache, is some two times faster than this on large parameters.
+up to `tuning.optimizer_block`: a large parameter is cut into slices, small ones are copied side by side into scratch
+memory and back after the update. Their states lie side by side for good: the state tensors in `Optimizer.state` are
+views of common buffers. Adam on 148 parameters of 1,000 elements takes an eighth of the time of PyTorch's default, on
+one of 10 million 0.8 (one thread each, `benchmarks/optimizers.py`); PyTorch's ``fused=True``, one pass over memory
+instead of two dozen over the cache, is some two times faster than this on large parameters.
 
 What the user may do between two steps (freeze or replace parameters, edit or load states, add groups) is found by
 comparing the arrays with those that the plan of the last step was made for; where they differ, a new plan is made.

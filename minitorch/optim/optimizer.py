@@ -17,6 +17,7 @@ from ..core.dtypes import float32, float64, from_np, get_default_dtype
 from ..core.grad_mode import enable_grad
 from ..core.graph import RemovableHandle, written
 from ..core.tensor import Tensor
+from . import stepping
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook", "required"]
 
@@ -64,6 +65,8 @@ def _with_hooks(step):
     def hooked(self, *args, **kwargs):
         if type(self).step is not hooked:
             return step(self, *args, **kwargs)
+        if stepping.observer is not None:
+            return stepping.tell(self, hooked, args, kwargs)
         if not (_global_pre_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
                 or _global_post_hooks):
             out = step(self, *args, **kwargs)
@@ -87,7 +90,7 @@ def _with_hooks(step):
     return hooked
 
 
-class Optimizer:
+class Optimizer(stepping.Stepping):
     """Base class of all optimisers.
 
     Args:

@@ -9,14 +9,12 @@ from operator import is_
 
 import numpy as np
 
+from ..backends.cpu.tuning import tuning
 from ..core.arrays import owner, pointer
-
-BLOCK = 32768          # elements of a piece: 128 KiB of float32, of which some six arrays fit in a level-2 cache
-SMALL = 8192           # parameters up to this size are gathered; beyond it the copies cost more than they save
 
 
 def is_small(array):
-    return array.size <= SMALL
+    return array.size <= tuning.small_parameter
 
 
 class Workspace:
@@ -30,7 +28,7 @@ class Workspace:
         key = xp, dtype, name
         found = self.arrays.get(key)
         if found is None or found.size < n:
-            found = self.arrays[key] = xp.empty(max(n, BLOCK), dtype)
+            found = self.arrays[key] = xp.empty(max(n, tuning.optimizer_block), dtype)
         return found[:n]
 
 
@@ -110,21 +108,20 @@ class Cohort:
         self.xp, self.dtype, self.members, self.params, self.slots = xp, dtype, members, params, slots
         self.machine = getattr(backend, "machine", None)
         self.sliced, self.pieces, self.numbers, self.made = [], [], None, []
-        make = backend.kernels.get(f"{rule.__name__}_step")
         own, *states = [[column[i] for i in members] for column in (params, *slots)]
-        self.at_once = make and make(backend, own, states)
+        self.at_once = backend.step_at_once(rule.__name__, own, states)
         if self.at_once:
             return
         self.work = lambda name, n: workspace.get(xp, dtype, name, n)
         self.scratch = scratch
-        run, size = [], 0
+        run, size, block = [], 0, tuning.optimizer_block
         for i in members:
             n = params[i].size
             flat = all(a[i].flags.c_contiguous for a in (params, *slots))
-            if n > SMALL and flat:
+            if n > tuning.small_parameter and flat:
                 self.cut(i)
                 continue
-            if run and size + n > BLOCK:
+            if run and size + n > block:
                 self.gather(run, size)
                 run, size = [], 0
             run.append(i)
@@ -152,9 +149,10 @@ class Cohort:
     def cut(self, i):
         """Pieces of one contiguous parameter, in its own memory where the dtype is that of the computation."""
         self.sliced.append(i)
+        block = tuning.optimizer_block
         memory = [a[i].reshape(-1) for a in (self.params, *self.slots)]
-        for start in range(0, memory[0].size, BLOCK):
-            part, moves = slice(start, start + BLOCK), []
+        for start in range(0, memory[0].size, block):
+            part, moves = slice(start, start + block), []
             p, *states = [self.held(k, a[part], moves) for k, a in enumerate(memory)]
             self.pieces.append(Piece(self, p, states, moves, i, part))
 

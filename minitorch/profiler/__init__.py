@@ -8,7 +8,7 @@
     prof.export_chrome_trace("trace.json")
     prof                                                   # in a notebook: a table and a picture over time
 
-While no profile runs, nothing is checked anywhere: see `minitorch/backends/watched.py`.
+While no profile runs, nothing is checked anywhere: see `minitorch/core/layers.py`.
 """
 
 from .averages import EventAverage, EventList

@@ -1,19 +1,17 @@
 """What a profile notes: an event for each op, each step of a backward pass, each step of an optimiser, each range.
 
-Events nest by time within their thread. Ops are seen by `watching` the backends; the backward steps of nodes and the
-steps of optimisers by functions around them that are there only while a recording runs.
+Events nest by time within their thread. A recording is a layer at the backend interface, which sees the ops, a node
+hook, which sees the steps of backward passes, and a hook on the steps of optimisers; all only while it runs.
 """
 
-import sys
 import threading
 import time
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..backends.watched import watching
+from ..core import graph, layers
 from ..core.arrays import owner
-from ..core.graph import Node, Selected
 
 __all__ = ["Event", "Recording"]
 
@@ -59,7 +57,7 @@ class Event:
     key = property(lambda self: self.name)
 
 
-class Recording:
+class Recording(graph.NodeHook):
     """Records events between `start` and `stop`; only one recording runs at a time."""
 
     running = None
@@ -71,17 +69,12 @@ class Recording:
 
     # -- on and off ----------------------------------------------------------------------------------------------
     def start(self):
-        self.watch = watching(self.begin_op, self.end_op).__enter__()
+        if Recording.running is not None:
+            raise RuntimeError("ops are being watched already: end the other profile first")
         Recording.running = self
+        self.layer = layers.observed(self.begin_op, self.end_op).__enter__()
         self.began = time.perf_counter_ns()
-        self.pulls = {cls: cls.pull for cls in kinds_of_nodes()}
-        for cls, pull in self.pulls.items():
-            cls.pull = self.timed_pull(pull)
-        compiler = sys.modules.get("minitorch.compiler")
-        self.compiled = compiler.Compiled if compiler is not None else None
-        if self.compiled is not None:
-            self.compiled_call = self.compiled.__call__
-            self.compiled.__call__ = self.timed_call(self.compiled_call)
+        graph.add_node_hook(self)
         from ..optim import optimizer
         self.handles = [optimizer.register_optimizer_step_pre_hook(self.begin_step),
                         optimizer.register_optimizer_step_post_hook(self.end_step)]
@@ -89,12 +82,9 @@ class Recording:
     def stop(self):
         for handle in self.handles:
             handle.remove()
-        for cls, pull in self.pulls.items():
-            cls.pull = pull
-        if self.compiled is not None:
-            self.compiled.__call__ = self.compiled_call
+        graph.remove_node_hook(self)
+        self.layer.__exit__(None, None, None)
         Recording.running = None
-        self.watch.__exit__(None, None, None)
 
     # -- events --------------------------------------------------------------------------------------------------
     def begin(self, name, kind, shapes=(), device="cpu"):
@@ -129,39 +119,21 @@ class Recording:
             minitorch.cuda.synchronize()
         self.end(event, new_bytes(result, event) if self.memory else 0)
 
-    def timed_pull(self, pull):
-        """`Node.pull` with an event around it."""
-        def timed(node, g, create_graph):
-            event = self.begin(node.name(), "backward")
-            try:
-                return pull(node, g, create_graph)
-            finally:
-                self.end(event)
-        return timed
-
-    def timed_call(self, call):
-        """The call of a compiled function with an event around it."""
-        def timed(compiled, *args, **kwargs):
-            event = self.begin(f"compiled {getattr(compiled, '__name__', 'function')}", "op")
-            try:
-                return call(compiled, *args, **kwargs)
-            finally:
-                self.end(event)
-        return timed
+    def run(self, node, pull):
+        """A step of a backward pass; one that only hands a gradient on is no event."""
+        if node.__class__ is graph.Selected:
+            return pull()
+        event = self.begin(node.name(), "backward")
+        try:
+            return pull()
+        finally:
+            self.end(event)
 
     def begin_step(self, optimizer, args, kwargs):
         self.open.step = self.begin(f"Optimizer.step#{type(optimizer).__name__}.step", "optimizer")
 
     def end_step(self, optimizer, args, kwargs):
         self.end(self.open.step)
-
-
-def kinds_of_nodes():
-    """The classes of nodes that pull gradients in a way of their own, but those that only hand them on."""
-    found = [Node]
-    for cls in found:                                      # grows while it is read
-        found += cls.__subclasses__()
-    return [cls for cls in found if "pull" in cls.__dict__ and cls is not Selected]
 
 
 def new_bytes(result, event):

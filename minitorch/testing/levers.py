@@ -1,69 +1,53 @@
-"""The levers that make the CPU fast, each with a way to do without: for benchmarks, and for tests that results agree.
+"""The optimisation switches of the CPU, each to be left out: for benchmarks, and for tests that results agree.
 
     with without("blocks"):
         ...
 
-What each does, and what it brings, is in docs/performance.md. `python -m benchmarks --levers` measures them.
+The gains are in docs/performance.md; `python -m benchmarks --levers` measures them. A switch is a context: a change of
+`tuning`, the settings that kernels read, or a layer at the backend interface (`minitorch/core/layers.py`).
 """
 
-import contextlib
+from functools import partial
 
-from ..backends.cpu import blocks, embedding, reduce, softmax, threads
 from ..backends.cpu.backend import cpu
-from ..core import engine
+from ..backends.cpu.tuning import tuning
+from ..core import engine, layers
+from ..core.backend import result_only
 from ..core.registry import OPS
-from ..optim import pieces
 
 __all__ = ["LEVERS", "without"]
 
 
-def add_at(xp, index, rows, n):
-    out = xp.zeros((n, rows.shape[1]), rows.dtype)
-    xp.add.at(out, index, rows)
-    return out
+def references(name, function, backend):
+    """A layer: on the CPU, op definitions' references in the place of kernels."""
+    if backend is not cpu or name.removeprefix("full_") not in cpu.kernels:
+        return function
+    return cpu.find(name, kernels={})
 
 
-def no_matrix(x):
-    return False
+def full_forward_passes(name, function, backend):
+    """A layer: on the CPU, forward passes that keep values for the backward pass even where nobody needs them."""
+    if backend is not cpu or name not in OPS or not OPS[name].keeps:
+        return function
+    return result_only(cpu.find("full_" + name))
 
 
-def plain_total(F, x, dim):
-    return F.xp.add.reduce(x, dim, keepdims=True)
-
-
-# name: [(object, attribute, what it is without the lever)]
+# The name of a switch -> a function that returns the context without it.
 LEVERS = {
-    "blocks": [(cpu, "block", None)],
-    "one thread": [(threads, "_wanted", 1)],
-    "rows without buffers": [(blocks, "BUFFERED", (0, 0))],
-    "lean forward passes": [(kernel, "lean", None) for kernel in cpu.kernels.values() if kernel.lean is not None],
-    "one shift for a block": [(softmax, "LEVEL", (0, 0))],
-    "sums as products": [(reduce, "is_matrix", no_matrix), (softmax, "total", plain_total)],
-    "gradients added in place": [(engine, "ALONE", -1)],
-    "rows added by rank": [(embedding, "sum_rows", add_at)],
-    "kernels": [(cpu, "kernels", {})],
-    "optimiser in blocks": [(pieces, "BLOCK", 1 << 24)],
-    "small parameters side by side": [(pieces, "SMALL", 0)],
+    "blocks": partial(tuning.changed, block=None),
+    "one thread": partial(tuning.changed, threads=1),
+    "rows without buffers": partial(tuning.changed, buffered_rows=(0, 0)),
+    "lean forward passes": partial(layers.pushed, full_forward_passes, first=True),
+    "one shift for a block": partial(tuning.changed, shared_shift=(0, 0)),
+    "sums as products": partial(tuning.changed, sums_as_products=False),
+    "gradients added in place": engine.adding_out_of_place,
+    "rows added by rank": partial(tuning.changed, rows_by_rank=False),
+    "kernels": partial(layers.pushed, references, first=True),
+    "optimiser in blocks": partial(tuning.changed, optimizer_block=1 << 24),
+    "small parameters side by side": partial(tuning.changed, small_parameter=0),
 }
 
 
-@contextlib.contextmanager
 def without(name):
-    """Inside, the lever of that name is not used. What a backend or an optimiser has already chosen is forgotten."""
-    before = [(where, attribute, getattr(where, attribute)) for where, attribute, _ in LEVERS[name]]
-    forget()
-    try:
-        for where, attribute, value in LEVERS[name]:
-            setattr(where, attribute, value)
-        yield
-    finally:
-        for where, attribute, value in before:
-            setattr(where, attribute, value)
-        forget()
-
-
-def forget():
-    """Let the CPU look up its functions anew."""
-    for name in [*vars(cpu)]:
-        if name.removeprefix("full_") in OPS or name == "wide":
-            delattr(cpu, name)
+    """A context in which the switch of that name is off. An optimiser keeps the chunks that it has chosen before."""
+    return LEVERS[name]()

@@ -9,6 +9,7 @@ import functools
 import numpy as np
 
 from .threads import share
+from .tuning import tuning
 
 
 def in_blocks(F, kernel, first, *rest, outputs=1):
@@ -41,9 +42,6 @@ def flattened(arrays):
     return arrays
 
 
-BUFFERED = 256, 8192       # the widths of rows (from, to) that NumPy would copy into buffers and had better not
-
-
 def in_row_blocks(F, n, width, body):
     """``body(part)`` for slices of `n` rows of `width` elements, some 65,536 elements each.
 
@@ -54,7 +52,8 @@ def in_row_blocks(F, n, width, body):
     if F.block is None or n * width <= F.block:
         return body(slice(0, n))
     step = max(1, 2 * F.block // max(width, 1))
-    small = F.xp is np and BUFFERED[0] <= width < BUFFERED[1]
+    least, most = tuning.buffered_rows
+    small = F.xp is np and least <= width < most
 
     def block(start):
         old = np.setbufsize(16) if small else None

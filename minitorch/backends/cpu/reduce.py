@@ -9,6 +9,7 @@ from ...ops.reductions.statistics import degrees_of_freedom
 from ...ops.shapes.shape import count as size_of
 from .backend import kernel
 from .blocks import column_sums, is_matrix, row_sums
+from .tuning import tuning
 
 
 def add_up(F, x, dim, keepdim):
@@ -18,7 +19,8 @@ def add_up(F, x, dim, keepdim):
     over more than 8,192, as NumPy adds long rows in pairs, which is more exact.
     """
     n = x.ndim
-    if dim.__class__ is int and n > 1 and x.size >= 2048 and F.block is not None and is_matrix(x):
+    many = dim.__class__ is int and n > 1 and x.size >= 2048
+    if many and F.block is not None and tuning.sums_as_products and is_matrix(x):
         if dim in (-1, n - 1) and x.shape[-1] <= 8192:
             out = row_sums(F.xp, x.reshape(-1, x.shape[-1]))
             return out.reshape(*x.shape[:-1], 1) if keepdim else out if n == 2 else out.reshape(x.shape[:-1])
@@ -61,7 +63,7 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 def sum_to(F, input, *, shape):
     """Over leading dimensions only, a product with ones."""
     lead = input.ndim - len(shape)
-    if lead and shape and input.shape[lead:] == shape and is_matrix(input):
+    if lead and shape and input.shape[lead:] == shape and tuning.sums_as_products and is_matrix(input):
         if len(shape) == 1:
             return column_sums(F.xp, input.reshape(-1, *shape))
         return column_sums(F.xp, input.reshape(-1, size_of(shape))).reshape(shape)

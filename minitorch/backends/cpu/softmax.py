@@ -2,11 +2,12 @@
 
 from .backend import kernel
 from .blocks import in_row_blocks, ones
+from .tuning import tuning
 
 
 def total(F, x, dim):
     """The sum over `dim`, kept as size 1; over the last one as a product with ones, which is several times faster."""
-    if dim in (-1, x.ndim - 1) and x.ndim and x.shape[-1] > 8 and x.flags.c_contiguous:
+    if tuning.sums_as_products and dim in (-1, x.ndim - 1) and x.ndim and x.shape[-1] > 8 and x.flags.c_contiguous:
         n = x.shape[-1]
         return F.xp.dot(x.reshape(-1, n), ones(F.xp, n, x.dtype)).reshape(*x.shape[:-1], 1)
     return F.xp.add.reduce(x, dim, keepdims=True)
@@ -17,9 +18,6 @@ def are_rows(F, dim, *arrays):
     n = arrays[0].ndim
     return (F.block is not None and n > 0 and dim in (-1, n - 1) and arrays[0].size > 1024
             and all([x.flags.c_contiguous for x in arrays]))
-
-
-LEVEL = 512, 2048          # widths up to which one shift for a block is tried: always, or if the first rows allow it
 
 
 def exponentials(F, x, dim, divide=False):
@@ -39,7 +37,8 @@ def exponentials(F, x, dim, divide=False):
     rows, e = x.reshape(-1, d), xp.empty(x.shape, x.dtype)
     sums, shift = (xp.empty((len(rows), 1), x.dtype) for _ in range(2))
     out = e.reshape(-1, d)
-    common = len(rows) > 16 and (d <= LEVEL[0] or d <= LEVEL[1] and are_level(xp, rows[:64]))
+    always, perhaps = tuning.shared_shift
+    common = len(rows) > 16 and (d <= always or d <= perhaps and are_level(xp, rows[:64]))
 
     def block(part):
         e = out[part]

@@ -5,24 +5,24 @@ Matrix products have threads of their own, OpenBLAS's; `set_num_threads` sets th
 
 import os
 
+from .tuning import tuning
+
 ENOUGH = 1 << 19           # elements from which on it pays to wake another thread
 
-_wanted: int | None = None             # what `set_num_threads` said
 _pool: tuple = (None, 0)               # the threads, and the process that they live in
 
 
 def set_number(n):
     """Share work among `n` threads."""
-    global _wanted
-    _wanted = n
+    tuning.threads = n
 
 
 def number():
     """How many threads work is shared among: what was set, else OMP_NUM_THREADS, else the processor's cores."""
-    if _wanted is None:
+    if tuning.threads is None:
         text = os.environ.get("OMP_NUM_THREADS", "")
         set_number(int(text) if text.isdigit() and int(text) else usable_cores())
-    return _wanted
+    return tuning.threads
 
 
 def usable_cores():

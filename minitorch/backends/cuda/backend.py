@@ -4,7 +4,7 @@ import numpy as np
 
 from ...core.arrays import check_of_memory, owner
 from ...core.backend import Backend, Kernels
-from .arrays import random
+from .arrays import foreach, random
 from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
@@ -18,6 +18,8 @@ kernel = Kernels("cuda")                                  # the decorator of the
 
 class CUDA(Backend):
     """CuPy arrays on one machine, computed on by our kernels."""
+
+    fused_attention = True
 
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
@@ -42,6 +44,12 @@ class CUDA(Backend):
         return out.transpose(np.argsort(order).tolist())
 
     # -- what differs between array modules --------------------------------------------------------------------
+    def scale_all(self, arrays, factor, check=False):
+        return foreach.scale_all(self, arrays, factor, check)
+
+    def step_at_once(self, rule, params, states):
+        return foreach.step_at_once(self, rule, params, states)
+
     def strided(self, array, shape, strides):
         found = array.view()
         found._set_shape_and_strides(tuple(shape), tuple(strides), True, True)

@@ -5,10 +5,11 @@ and changes nothing.
 """
 
 import minitorch
+from minitorch.ops.optim import total_norm
 
 from ...core.arrays import owner
 from ...core.graph import calling_line, written_all
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor
 
 
 def _listed(tensors):
@@ -28,10 +29,9 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     tensors, norm_type = _listed(tensors), float(norm_type)
     if not tensors:
         return minitorch.tensor(0.0)
-    at_once = tensors[0].backend.kernels.get("total_norm")
-    found = at_once and at_once(tensors[0].backend, [t.array for t in tensors], norm_type)
-    if found is not None:
-        total = wrap(found, tensors[0].backend)
+    backend, dtype = tensors[0].backend, tensors[0].array.dtype
+    if all([t.backend is backend and t.array.dtype == dtype for t in tensors]):
+        total = total_norm(tensors, norm_type)
     else:
         norms = [minitorch.linalg.vector_norm(t, norm_type) for t in tensors]
         device = norms[0].device
@@ -48,8 +48,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``max_norm / total_norm``, where that is below 1."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     grads = _grads(parameters)
-    at_once = grads and grads[0].backend.kernels.get("scale_all")
-    if at_once and scale.backend is grads[0].backend and at_once(scale.backend, [g.array for g in grads], scale.array):
+    here = grads and scale.backend is grads[0].backend
+    if here and scale.backend.scale_all([g.array for g in grads], scale.array):
         written_all([owner(g.array) for g in grads], "clip_grads_with_norm_", calling_line())
         return
     for grad in grads:

@@ -162,7 +162,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
-    if not dropout_p and "scaled_dot_product_attention" in query.backend.kernels and query.dtype in HALVES and not (
+    if not dropout_p and query.backend.fused_attention and query.dtype in HALVES and not (
             attn_mask is not None and attn_mask.needs_grad):
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out

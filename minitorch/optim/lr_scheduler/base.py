@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from ...core.tensor import Tensor
 from ..optimizer import Optimizer
+from ..stepping import Stepping, seen
 
 __all__ = ["LRScheduler"]
 
@@ -16,7 +17,7 @@ EPOCH_DEPRECATION_WARNING = (
     "form is used instead of the new chainable form, where available.")
 
 
-class LRScheduler:
+class LRScheduler(Stepping):
     """Base class of the schedules. Your own defines `get_lr`, the learning rates of epoch ``self.last_epoch``.
 
     Args:
@@ -73,6 +74,12 @@ class LRScheduler:
         """The learning rates of epoch `last_epoch`; called by `step`. To look at them call `get_last_lr`."""
         raise NotImplementedError(f"{type(self).__name__} must define get_lr()")
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = seen(cls.step)
+
+    @seen
     def step(self, epoch=None):
         """Go to the next epoch. To give its number is deprecated, as in PyTorch."""
         if self._step_count == 1:

@@ -1,0 +1,18 @@
+"""What optimisers and gradient clipping compute of many tensors at once. Internal ops without gradients.
+
+What writes in place is no op: see `Backend.scale_all` and `Backend.step_at_once`.
+"""
+
+from ..core.op import op
+
+
+def sample_total_norm(d):
+    return [d.array(shape) for shape in d.choice([[(2, 3)], [(2, 3), (4,)], [(), (1, 2), (3,)]])], dict(
+        norm_type=d.choice([2.0, 1.0, float("inf"), 3.0]))
+
+
+@op(promotion=None, namespace=None, sample=sample_total_norm)
+def total_norm(F, *tensors, norm_type):
+    """The norm of all elements of all tensors together: the norm of their norms, each in the tensors' dtype."""
+    norms = [F.wide.vector_norm(x, ord=norm_type) for x in tensors]
+    return F.wide.vector_norm(F.xp.stack(norms), ord=norm_type)
