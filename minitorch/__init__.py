@@ -19,10 +19,16 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 
 from .core import call, dtypes  # noqa: F401
 from .core.device import device
-from .core.dtypes import (can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type,
-                          set_default_dtype)
-from .core.grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
-                             set_grad_enabled)
+from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, result_type, set_default_dtype
+from .ops.creation.type_info import finfo, iinfo
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .core.registry import FUNCTIONS, late
 from .core.storage import (channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format,
                            strided)
@@ -51,9 +57,12 @@ late.places.update(
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     explain="minitorch.formula:explain",
+    explain_failure="minitorch.explain.failures:explain",
     formula="minitorch.formula:formula",
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
+    raise_freed="minitorch.explain.graphs:raise_freed",
+    raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",

@@ -58,7 +58,7 @@ def test_nothing_is_left_on_a_backend():
         assert "exp" in vars(cpu) and vars(cpu)["exp"] is not np.exp
         raise KeyError
     assert not layers.stack and not cpu.ops and "exp" not in vars(cpu)
-    assert not cpu.wide.ops and "sin" not in vars(cpu.wide)
+    assert not cpu.fp32.ops and "sin" not in vars(cpu.fp32)
     torch.ones(2).exp()
     assert vars(cpu)["exp"] is np.exp                      # the common call: NumPy's function itself
 
@@ -104,8 +104,8 @@ def test_kernels_that_take_halves_still_do_under_a_layer():
     backend = Backend(torch.device("cpu"), np, {"exp": half_exp})
     x = np.ones(2, np.float16)
     with Names() as seen:
-        assert backend.wide.exp(x) is x
-    assert backend.wide.exp(x) is x and seen.names == ["exp"]
+        assert backend.fp32.exp(x) is x
+    assert backend.fp32.exp(x) is x and seen.names == ["exp"]
 
 
 def test_a_function_that_somebody_kept():

@@ -16,6 +16,7 @@ import weakref
 import numpy as np
 
 from ..core import graph
+from ..explain.graphs import freed, lines
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 
@@ -34,7 +35,7 @@ class _Detector(graph.NodeHook):
 
     def recorded(self, node, result):
         """Note a call's line, and its result if that is not finite."""
-        graph.lines[node] = graph.calling_line()
+        lines[node] = graph.calling_line()
         if _state["check_nan"]:
             words = [w for t in (result if isinstance(result, tuple) else (result,)) for w in _not_finite(t)]
             if words:
@@ -69,7 +70,7 @@ def _not_finite(value):
 
 def _check(node, gradients):
     """Raise if a gradient that `node` made has a NaN; note the line of the backward pass."""
-    graph.freed[node] = graph.calling_line()
+    freed[node] = graph.calling_line()
     if not _state["check_nan"]:
         return
     for i, g in enumerate(gradients):
@@ -80,7 +81,7 @@ def _check(node, gradients):
 
 
 def _at(node, words):
-    where = graph.lines.get(node)
+    where = lines.get(node)
     return f"{words}{where[0]}:{where[1]}" if isinstance(where, tuple) else ""
 
 

@@ -226,15 +226,20 @@ def write(target, array, writer):
     written(target, writer)
 
 
+def explain(op, error, inputs, attrs):
+    """The error to raise instead of `error`, which `op` raised on these arguments."""
+    return late.explain_failure(op, error, inputs, attrs)
+
+
 def unsupported(op, error, inputs, attrs):
     """What an operator that failed returns: NotImplemented if an operand is neither tensor nor number, so that Python
     asks that operand or says that the types do not go together. Other errors are raised."""
     if all(isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) for x in inputs):
-        raise errors.explain(op, error, inputs, attrs) from None
+        raise explain(op, error, inputs, attrs) from None
     return NotImplemented
 
 
-finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=errors.explain, mark_view=mark_view,
+finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view,
        unsupported=unsupported, as_np=dtypes.as_np)
 registry.write_out = write_out
 __all__ = ["general", "write_out", "write", "OPS", "wrap"]

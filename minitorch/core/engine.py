@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from . import graph, registry
-from .graph import Selected
+from .graph import OutputNode
 
 __all__ = ["run"]
 
@@ -61,7 +61,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
 
 def send(place, parents, pulled, g, grads, owned, uses, create_graph):
     """Add the gradients `pulled`, which `place` made of `g`, to what has arrived at its `parents`."""
-    if place.__class__ is Selected:                        # one output of an op with several
+    if place.__class__ is OutputNode:                        # one output of an op with several
         parent, k, gp = parents[0], place.op, pulled[0]
         slots = grads.setdefault(parent, [None] * len(parent.shape))
         slots[k] = gp if slots[k] is None else slots[k] + gp

@@ -14,15 +14,13 @@ from functools import partial
 
 from . import registry
 from .arrays import owner
+from .registry import late
 
 __all__ = ["Node", "written", "version", "owner"]
 
 clock = 0                  # the number of writes in place so far, anywhere
 writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
 node_hooks: tuple | None = None        # the NodeHooks that are told of all nodes; None if there are none
-# In anomaly mode: node -> (file, line) of the call that it stands for, and of the backward pass that went through it.
-lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-freed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class Node:
@@ -53,7 +51,7 @@ class Node:
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
         saved = self.saved
         if saved is None:
-            raise_freed(self)
+            late.raise_freed(self)
         if self.time != clock:
             self.check_unwritten()
         if create_graph:
@@ -77,7 +75,7 @@ class Node:
                 if isinstance(x, self.backend.ndarray):
                     found = writes.get(id(owner(x)))
                     if found is not None and found.time > self.time:
-                        raise_written(self, x, found)
+                        late.raise_written(self, x, found)
 
     # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
     def register_hook(self, hook):
@@ -101,7 +99,7 @@ def rewrap(value, place, backend):
     """A saved value for a recorded backward pass: arrays become tensors at their `place` in the graph."""
     Tensor, wrap = registry.Tensor, registry.wrap
     if isinstance(value, tuple) and place is not None:     # several inputs, or several outputs
-        places = place if type(place) is tuple else [Selected(place, i) for i in range(len(value))]
+        places = place if type(place) is tuple else [OutputNode(place, i) for i in range(len(value))]
         return tuple(rewrap(v, p, backend) for v, p in zip(value, places))
     if not isinstance(value, backend.ndarray):
         return value                                       # a number, an attribute, or not saved
@@ -167,17 +165,17 @@ def tell_backward(run):
 
 
 # ------------------------------------------------------------------ several outputs
-class Several(Node):
+class MultiOutputNode(Node):
     """The node of an op with several outputs: its gradient is a tuple, None for outputs that were not used.
 
-    `shape` is the tuple of the outputs' shapes. Each output has a `Selected` of its own in front of this node, so
+    `shape` is the tuple of the outputs' shapes. Each output has a `OutputNode` of its own in front of this node, so
     that the common case of one output pays nothing for this one.
     """
 
     __slots__ = ()
 
 
-def make_several(arrays, backend, Tensor):
+def wrap_outputs(arrays, backend, Tensor):
     """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
     made = []
     for y in arrays:
@@ -192,11 +190,11 @@ def attach_outputs(node, outputs, differentiable):
     """Put `node` behind the outputs that have a gradient."""
     for i, (t, on) in enumerate(zip(outputs, differentiable)):
         if on:
-            t.node, t.needs_grad = Selected(node, i), True
+            t.node, t.needs_grad = OutputNode(node, i), True
 
 
-class Selected(Node):
-    """Output `op` (an int here) of a `Several` node."""
+class OutputNode(Node):
+    """Output `op` (an int here) of a `MultiOutputNode` node."""
 
     __slots__ = ()
 
@@ -329,34 +327,3 @@ def calling_line():
             break
         frame = frame.f_back
     return "an unknown line" if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def raise_written(node, array, write):
-    saver = getattr(node.op, "name", None) or node.name()
-    where = write.line if isinstance(write.line, str) else f"{write.line[0]}:{write.line[1]}"
-    kind = f"{array.dtype} tensor of shape {list(array.shape)}"
-    raise RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {kind}, "
-        f"saved by {saver}() ({node.name()}{noted(lines, node, ' at ')}), was written by {write.writer} at {where}. "
-        f"Hint: write to a copy (`x = x.clone()` before the write, or the op without the trailing underscore)."
-        f"{ask_for_lines(node)}")
-
-
-def raise_freed(node):
-    raise RuntimeError(
-        f"Trying to backward through the graph a second time: {node.name()}{noted(lines, node, ' (called at ', ')')} "
-        f"has no saved values any more{noted(freed, node, ': the backward pass at ', ' has freed them')}. Saved "
-        f"intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-        f"retain_graph=True if you need to backward through the graph a second time.{ask_for_lines(node)}")
-
-
-def noted(places, node, before, after=""):
-    """The line that anomaly mode has noted of a node, with words around it; nothing if it was off."""
-    where = places.get(node)
-    return f"{before}{where[0]}:{where[1]}{after}" if isinstance(where, tuple) else ""
-
-
-def ask_for_lines(node):
-    return "" if node in lines else (" To see the line of the forward call too, run it inside `with "
-                                     "torch.autograd.detect_anomaly():`.")
-

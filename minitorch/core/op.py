@@ -38,7 +38,7 @@ import numpy as np
 
 from . import graph, registry
 from .grad_mode import grad_mode
-from .graph import Node, Selected, Several
+from .graph import MultiOutputNode, Node, OutputNode
 from .registry import FUNCTIONS, METHODS, NAMES, OPS, late
 from .template import takes_out, write_call, write_pull
 
@@ -383,26 +383,6 @@ def public_signature(row):
     return inspect.Signature(parameters, __validate_parameters__=False)
 
 
-def as_method(call):
-    """A public function as a method: the same code, its first parameter called ``self``, as `inspect` then shows."""
-    row = getattr(call, "op", None)
-    if row is not None:
-        twin = deferred(row.name, f"<minitorch method {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-        twin.__doc__, twin.op, twin.source = call.__doc__, row, call.source
-        twin.formula, twin.explain = call.formula, call.explain
-    else:
-        twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
-        twin.__kwdefaults__, twin.__doc__ = call.__kwdefaults__, call.__doc__
-    twin.__qualname__ = "Tensor." + call.__name__
-    code = call.__code__
-    if hasattr(call, "__signature__") or not code.co_argcount or code.co_varnames[0] in code.co_cellvars:
-        first, *rest = inspect.signature(call).parameters.values()
-        twin.__signature__ = inspect.Signature([first.replace(name="self"), *rest], __validate_parameters__=False)
-    else:                                                  # cheaper than a Signature, and there are hundreds
-        twin.__code__ = code.replace(co_varnames=("self", *code.co_varnames[1:]))
-    return twin
-
-
 class Source:
     """The text of a generated call: ``print(minitorch.mul.source)``."""
 
@@ -468,9 +448,9 @@ def deferred(name, filename, write, scope):
 
 
 # What generated code may name. `graph` is the module, because its clock moves.
-NAMES.update({"graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
-         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "asarray": np.asarray,
-         "required": inspect.Parameter.empty})
+NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
+             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, asarray=np.asarray,
+             required=inspect.Parameter.empty)
 
 
 def finish(**names):

@@ -181,7 +181,7 @@ def uniform_arguments(array, low=0.0, high=1.0):
 
 @cache
 def largest_number(dtype):
-    return dtypes.finfo(dtypes.from_np(dtype)).max
+    return float(dtypes.limits(dtypes.from_np(dtype)).max)
 
 
 def from_to(name, values, named, defaults):
@@ -351,14 +351,14 @@ def digits_of(dtype):
 
 def limits(dtype):
     """The least and the largest number of an integer dtype."""
-    found = dtypes.iinfo(dtype)
+    found = dtypes.limits(dtype)
     return found.min, found.max
 
 
 def largest_integer(dtype):
     if dtype.is_floating_point:
         return 1 << digits_of(dtype)
-    return 1 if dtype is dtypes.bool else dtypes.iinfo(dtype).max
+    return 1 if dtype is dtypes.bool else dtypes.limits(dtype).max
 
 
 def within(dtype, low, high):

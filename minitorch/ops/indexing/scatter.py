@@ -250,7 +250,7 @@ def neutral(reduce, d):
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
     if d.kind in "iu":
-        limits = dtypes.iinfo(dtypes.from_np(d))
+        limits = dtypes.limits(dtypes.from_np(d))
         return int(limits.min if reduce == "amax" else limits.max)
     return (reduce == "amin") if d.kind == "b" else float("-inf" if reduce == "amax" else "inf")
 
