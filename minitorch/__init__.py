@@ -52,7 +52,10 @@ globals().update({name: public.call for (namespace, name), public in FUNCTIONS.i
 # What tensors and functions hand over to packages that lie above them: all that the core knows of these.
 late.places.update(
     accelerator="minitorch.backends:accelerator",
+    accumulate_grad="minitorch.autograd.hooks:AccumulateGrad",
+    after_node="minitorch.autograd.hooks:after_node",
     backward="minitorch.autograd.api:backward",
+    before_node="minitorch.autograd.hooks:before_node",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
@@ -61,9 +64,12 @@ late.places.update(
     formula="minitorch.formula:formula",
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
+    hooks_of="minitorch.autograd.hooks:hooks_of",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
+    tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
 )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core import graph
 from ..explain.graphs import freed, lines
+from .hooks import NodeHook, add_node_hook, remove_node_hook
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 
@@ -30,7 +31,7 @@ def is_anomaly_enabled():
     return _state["on"]
 
 
-class _Detector(graph.NodeHook):
+class _Detector(NodeHook):
     """Notes calls and looks at gradients."""
 
     def recorded(self, node, result):
@@ -53,9 +54,9 @@ _detector = _Detector()
 
 def _switch(on, check_nan):
     _state.update(on=on, check_nan=check_nan)
-    graph.remove_node_hook(_detector)
+    remove_node_hook(_detector)
     if on:
-        graph.add_node_hook(_detector)
+        add_node_hook(_detector)
 
 
 def _not_finite(value):

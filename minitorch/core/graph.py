@@ -10,7 +10,6 @@ share one count, and a node can tell whether what it saved has changed since.
 
 import sys
 import weakref
-from functools import partial
 
 from . import registry
 from .arrays import owner
@@ -20,7 +19,7 @@ __all__ = ["Node", "written", "version", "owner"]
 
 clock = 0                  # the number of writes in place so far, anywhere
 writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
-node_hooks: tuple | None = None        # the NodeHooks that are told of all nodes; None if there are none
+node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 
 class Node:
@@ -80,15 +79,15 @@ class Node:
     # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
     def register_hook(self, hook):
         """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
-        return Hooks.of(self).add("post", hook)
+        return late.hooks_of(self).add("post", hook)
 
     def register_prehook(self, hook):
         """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
-        return Hooks.of(self).add("pre", lambda g: _only(hook((g,))))
+        return late.hooks_of(self).add("pre", lambda g: _only(hook((g,))))
 
     @property
     def metadata(self):
-        return Hooks.of(self).metadata
+        return late.hooks_of(self).metadata
 
 
 def _only(result):
@@ -112,56 +111,16 @@ def rewrap(value, place, backend):
     return t
 
 
-# ------------------------------------------------------------------ hooks on all nodes
-class NodeHook:
-    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler. Subclasses override some.
-
-    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one ``is None``.
-    """
-
-    def recorded(self, node, result):
-        """Called with each new node and what its call returned: a tensor or a tuple of some."""
-
-    def run(self, node, pull):
-        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's parents."""
-        return pull()
-
-    def backward(self, run):
-        """Called for each backward pass as a whole; has to call ``run()``."""
-        run()
-
-
-def add_node_hook(hook):
-    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run around a step."""
+def set_node_hooks(hooks):
+    """Replace the list of node hooks, which is one for all threads; none cost a call one ``is None``."""
     global node_hooks
-    node_hooks = (*(node_hooks or ()), hook)
-
-
-def remove_node_hook(hook):
-    """Tell `hook` no more; nothing happens if it is not in the list."""
-    global node_hooks
-    node_hooks = tuple([h for h in node_hooks or () if h is not hook]) or None
+    node_hooks = tuple(hooks) or None
 
 
 def tell_recorded(node, result):
     """Tell all node hooks of a new node."""
     for hook in node_hooks or ():
         hook.recorded(node, result)
-
-
-def run_with_hooks(node, g, create_graph):
-    """``node.pull(g, create_graph)`` with all node hooks around it."""
-    pull = partial(node.pull, g, create_graph)
-    for hook in node_hooks or ():
-        pull = partial(hook.run, node, pull)
-    return pull()
-
-
-def tell_backward(run):
-    """``run()``, a whole backward pass, with all node hooks around it."""
-    for hook in node_hooks or ():
-        run = partial(hook.backward, run)
-    run()
 
 
 # ------------------------------------------------------------------ several outputs
@@ -215,74 +174,6 @@ class OutputNode(Node):
 
     def release(self):
         pass
-
-
-class AccumulateGrad:
-    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
-
-    next_functions = ()
-
-    def __init__(self, variable):
-        self.variable = variable
-
-    def name(self):
-        return "torch::autograd::AccumulateGrad"
-
-    def __repr__(self):
-        return "<AccumulateGrad>"
-
-    def __eq__(self, other):
-        return isinstance(other, AccumulateGrad) and self.variable is other.variable
-
-    def __hash__(self):
-        return id(self.variable)
-
-
-class RemovableHandle:
-    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager."""
-
-    next_id = 0
-
-    def __init__(self, hooks):
-        RemovableHandle.next_id += 1
-        self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks)
-
-    def remove(self):
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
-
-class HookDict(dict):
-    """A dict that a handle can refer to weakly."""
-
-    __slots__ = ("__weakref__",)
-
-
-class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept."""
-
-    def __init__(self):
-        self.pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict()
-        self.retain, self.metadata = [], {}
-
-    @staticmethod
-    def of(place):
-        if place.hooks is None:
-            place.hooks = Hooks()
-        return place.hooks
-
-    def add(self, when, hook):
-        hooks = getattr(self, when)
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
 
 
 # ------------------------------------------------------------------ writes in place

@@ -301,7 +301,7 @@ class Tensor:
         if not self.needs_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.node is not None and not self.retains_grad:
-            graph.Hooks.of(self.node).retain.append(weakref.ref(self))
+            late.hooks_of(self.node).retain.append(weakref.ref(self))
 
     @property
     def retains_grad(self):
@@ -313,7 +313,7 @@ class Tensor:
         """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
         if not self.needs_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return graph.Hooks.of(self.node or self).add("pre", hook)
+        return late.hooks_of(self.node or self).add("pre", hook)
 
     def register_post_accumulate_grad_hook(self, hook):
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
@@ -321,7 +321,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.node is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return graph.Hooks.of(self).add("accumulated", hook)
+        return late.hooks_of(self).add("accumulated", hook)
 
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
@@ -329,7 +329,7 @@ class Tensor:
 
     def edge(self):
         """What `next_functions` shows of a leaf."""
-        return graph.AccumulateGrad(self), 0
+        return late.accumulate_grad(self), 0
 
     # -- text ----------------------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents=None):

@@ -6,7 +6,7 @@ from ..core.inplace import inplace
 from ..core.op import publish
 from ..core.registry import FUNCTIONS, METHODS
 from ..core.tensor import Tensor
-from . import fft, operators, optim
+from . import fft, operators, optim, out, promotion
 from .creation import create, interop, query, random, type_info
 from .elementwise import activation, arithmetic, compare, pointwise, rounding, special
 from .indexing import index, mask, scatter, search, sort

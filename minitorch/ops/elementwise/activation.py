@@ -6,7 +6,6 @@ Shapes stay. Those that PyTorch gives an argument `inplace` are published by `ac
 import inspect
 import math
 
-from ...core.call import require_floating
 from ...core.errors import worded
 from ...core.inplace import inplace as inplace_twin
 from ...core.op import Other, composite, deferred, op, publish
@@ -16,6 +15,7 @@ from ...core.tensor import wrap
 from ...random.generator import default_of
 from ...random.sampling import uniform
 from ..creation.random import draw
+from ..promotion import require_floating
 
 
 def activation(call, name=None, doc=None, twin=False):
