@@ -3,11 +3,11 @@
 from types import FunctionType
 
 from ..core.inplace import inplace
-from ..core.op import publish
 from ..core.registry import FUNCTIONS, METHODS
 from ..core.tensor import Tensor
 from . import fft, operators, optim, out, promotion
 from .creation import create, interop, query, random, type_info
+from .define import publish
 from .elementwise import activation, arithmetic, compare, pointwise, rounding, special
 from .indexing import index, mask, scatter, search, sort
 from .linalg import decompositions, einsum, linear, lu, matmul

@@ -3,7 +3,7 @@
 What writes in place is no op: see `Backend.scale_all` and `Backend.step_at_once`.
 """
 
-from ..core.op import op
+from .define import op
 
 
 def sample_total_norm(d):

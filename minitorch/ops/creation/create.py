@@ -10,9 +10,9 @@ from ...core import dtypes
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.grad_mode import grad_mode
-from ...core.op import composite, method, op
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
+from ..define import composite, method, op
 from ..out import resize_to, write
 from ..shapes.shape import ints
 from . import host_data

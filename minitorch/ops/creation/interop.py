@@ -3,8 +3,8 @@
 import numpy as np
 
 from ...core.device import host
-from ...core.op import method
 from ...core.tensor import wrap
+from ..define import method
 
 
 @method

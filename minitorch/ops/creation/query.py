@@ -4,9 +4,9 @@ import math
 
 from ...core import dtypes
 from ...core.device import is_pinned as array_is_pinned
-from ...core.op import composite, method
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ..define import composite, method
 from .create import empty, tensor
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}

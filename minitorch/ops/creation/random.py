@@ -16,11 +16,12 @@ from ...core.arrays import require_no_overlap
 from ...core.grad_mode import grad_mode
 from ...core.graph import written
 from ...core.inplace import adopt, check_is_no_leaf
-from ...core.op import composite, method, recorded
+from ...core.op import recorded
 from ...core.storage import contiguous_format
 from ...core.tensor import Tensor, wrap
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
+from ..define import composite, method
 from ..out import resize_to
 from ..shapes.shape import ints
 from ..shapes.view import broadcast_shapes

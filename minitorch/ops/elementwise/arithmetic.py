@@ -8,8 +8,9 @@ import math
 
 from ...core import dtypes
 from ...core.inplace import inplace
-from ...core.op import Number, composite, method, op, ufunc
+from ...core.op import Number
 from ...core.tensor import Tensor
+from ..define import composite, method, op, ufunc
 
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
 

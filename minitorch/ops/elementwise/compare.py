@@ -7,8 +7,9 @@ Comparisons and logic give bools and have no gradient.
 import math
 
 from ...core import dtypes, errors
-from ...core.op import Number, Other, composite, method, op, ufunc
+from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
+from ..define import composite, method, op, ufunc
 
 
 def no_gradient(name, doc, xp_name=None, inputs=("input", "other"), **options):

@@ -4,9 +4,10 @@ Integers round to themselves; their gradient and that of every sign is 0.
 """
 
 from ...core import dtypes, errors
-from ...core.op import Number, composite, op, ufunc
+from ...core.op import Number
 from ...core.tensor import Tensor
 from ...return_types import frexp as Frexp
+from ..define import composite, op, ufunc
 from .arithmetic import mul, pow
 from .compare import without_ties
 

@@ -7,10 +7,11 @@ an element that was taken several times is summed.
 from ...core.grad_mode import grad_mode
 from ...core.graph import written
 from ...core.inplace import check_is_no_leaf, overwrite
-from ...core.op import Number, method, op
+from ...core.op import Number
 from ...core.tensor import Tensor
 from ...explain.failures import wrong_index
 from ..creation.host_data import as_number
+from ..define import method, op
 from .indices import is_array, parse
 
 

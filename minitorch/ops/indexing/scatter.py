@@ -7,8 +7,9 @@ functions here are a line that calls one.
 
 from ...core import dtypes
 from ...core.errors import checked_dim, not_implemented, worded
-from ...core.op import Number, Other, composite, op
+from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
+from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major
 from .index import _index_put, index_put_accumulate

@@ -1,7 +1,7 @@
 """Distances and similarities of vectors, and one-hot vectors: plain functions of other ops."""
 
-from ...core.op import composite, publish
 from ...core.tensor import wrap
+from ..define import composite, publish
 from ..out import write_out
 
 

@@ -4,8 +4,8 @@ PyTorch has no functions for these: there they are written out, or come from lib
 """
 
 from ...core.dtypes import promote_types
-from ...core.op import composite, op
 from ..creation.type_info import finfo
+from ..define import composite, op
 from .norm import affine_grads, last_dims
 
 

@@ -7,9 +7,10 @@ Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, 
 """
 
 from ...core.grad_mode import recording
-from ...core.op import Other, op, recorded
+from ...core.op import Other, recorded
 from ...core.registry import late
 from ...core.tensor import wrap
+from ..define import op
 from ..linalg.linear import linear
 from ..shapes.join import stack
 

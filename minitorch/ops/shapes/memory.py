@@ -3,8 +3,8 @@
 import numpy as np
 
 from ...core.arrays import owner, pointer
-from ...core.op import method
 from ...core.storage import TypedStorage, UntypedStorage, channels_last, channels_last_3d
+from ..define import method
 
 
 @method
