@@ -19,7 +19,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 
 from .core import call, dtypes  # noqa: F401
 from .core.device import device
-from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, result_type, set_default_dtype
+from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
+from .ops.creation.type_info import result_type
 from .ops.creation.type_info import finfo, iinfo
 from .autograd.grad_mode import (
     enable_grad,
@@ -44,6 +45,9 @@ from .utils import einops_backend
 
 __version__ = "0.1.0"
 
+for public in (Tensor, Size, device, dtype):               # where they are pickled and shown, wherever they are defined
+    public.__module__ = "minitorch"
+
 einops_backend.watch()
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
@@ -65,6 +69,7 @@ late.places.update(
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
     hooks_of="minitorch.autograd.hooks:hooks_of",
+    is_pinned="minitorch.backends:is_pinned",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",

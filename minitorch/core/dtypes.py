@@ -12,8 +12,7 @@ from math import inf
 
 import numpy as np
 
-__all__ = ["dtype", "get_default_dtype", "set_default_dtype", "promote_types", "result_type",
-           "can_cast"]
+__all__ = ["can_cast", "dtype", "get_default_dtype", "promote_types", "set_default_dtype"]
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
@@ -204,11 +203,6 @@ def common_dtype(operands):
         place = 2 if is_number else x.ndim == 0
         groups[place] = d if groups[place] is None else promote_types(groups[place], d)
     return _result_category(*groups)
-
-
-def result_type(tensor1, tensor2):
-    """The type of the result of an arithmetic op on two operands, each a tensor or a Python number."""
-    return common_dtype([getattr(x, "array", x) for x in (tensor1, tensor2)])
 
 
 def can_cast(from_, to):

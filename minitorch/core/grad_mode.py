@@ -2,8 +2,6 @@
 
 import threading
 
-__all__ = ["grad_mode", "recording"]
-
 
 class GradMode(threading.local):
     """The mode of the current thread."""

@@ -15,8 +15,6 @@ from . import registry
 from .arrays import owner
 from .registry import late
 
-__all__ = ["Node", "written", "version", "owner"]
-
 clock = 0                  # the number of writes in place so far, anywhere
 writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
 node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none

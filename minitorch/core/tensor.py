@@ -181,16 +181,6 @@ class Tensor:
             raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous: use any() or all()")
         return bool(self.item())
 
-    def __contains__(self, element):
-        if isinstance(element, (Tensor, int, float, bool, complex)):
-            return bool((element == self).any().item())
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-
-    def __format__(self, spec):
-        if self.array.ndim == 0 and type(self) is Tensor:
-            return format(self.item(), spec)
-        return object.__format__(self, spec)
-
     # -- Python and NumPy ----------------------------------------------------------------------------------
     def item(self):
         """The one element as a Python number; RuntimeError if there is not exactly one."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...core.device import host
-from ...core.tensor import wrap
+from ...core.tensor import Tensor, wrap
 from ..define import method
 
 
@@ -74,3 +74,17 @@ def __dlpack__(self, **options):
 @method
 def __dlpack_device__(self):
     return self.array.__dlpack_device__()
+
+
+@method
+def __contains__(self, element):
+    if isinstance(element, (Tensor, int, float, bool, complex)):
+        return bool((element == self).any().item())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+
+@method
+def __format__(self, spec):
+    if self.array.ndim == 0 and type(self) is Tensor:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)

@@ -1,10 +1,10 @@
-"""`finfo` and `iinfo`: the limits of numeric types."""
+"""Questions about numeric types: their limits, `finfo` and `iinfo`, and the type of a result."""
 
 import numpy as np
 
-from ...core.dtypes import FLOATING, INTEGER, bfloat16, dtype, get_default_dtype
+from ...core.dtypes import FLOATING, INTEGER, bfloat16, common_dtype, dtype, get_default_dtype
 
-__all__ = ["finfo", "iinfo"]
+__all__ = ["finfo", "iinfo", "result_type"]
 
 
 class finfo:
@@ -44,3 +44,8 @@ class iinfo:
 
     def __repr__(self):
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+def result_type(tensor1, tensor2):
+    """The type of the result of an arithmetic op on two operands, each a tensor or a Python number."""
+    return common_dtype([getattr(x, "array", x) for x in (tensor1, tensor2)])
