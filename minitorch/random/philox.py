@@ -126,11 +126,11 @@ class PhiloxGenerator(Generator):
 
     # ------------------------------------------------------------------ captured graphs
     def begin_capture(self, state):
-        """From here draws find seed and offset in `state`, an array of the device of two uint64."""
+        """From here on draws read seed and offset from `state`, an array of the device of two uint64."""
         self._state, self._captured_from = state, self._offset
 
     def end_capture(self):
-        """Back to seed and offset of the host; how far one run of what was captured moves the stream."""
+        """Back to seed and offset of the host; how far one run of the captured graph moves the stream."""
         self._state, moved, self._offset = None, self._offset - self._captured_from, self._captured_from
         return moved
 

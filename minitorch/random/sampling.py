@@ -1,6 +1,6 @@
 """Distributions: a generator's words turned into numbers, by PyTorch's formulas for the CPU.
 
-Each function fills a NumPy array in place and returns it. What the formulas are was read from PyTorch's headers
+Each function fills a NumPy array in place and returns it. The formulas were read from PyTorch's headers
 (``ATen/core/DistributionsHelper.h``, ``ATen/native/cpu/DistributionTemplates.h``) and checked against its results;
 docs/randomness.md says how far they agree. Two things matter beyond the formulas:
 
@@ -170,7 +170,7 @@ def many_pairs(u):
 
 @filler
 def normal_blocks(gen, n, dtype, mean, std):
-    """16 or more by blocks of 16. If these do not come out even, the last 16 are drawn anew."""
+    """16 or more by blocks of 16. If these do not come out even, the last 16 are drawn again."""
     per = 2 if dtype == f64 else 1
     transform = scaled_box_muller64 if dtype == f64 else scaled_box_muller
     rest = n % 16

@@ -136,7 +136,7 @@ def gelu_block(xp, out, kept, x, gate):
 
 
 def erf_gate(xp, out, gate, x):
-    """``gate = 2 Phi(x) - 1``; `out` is room to work."""
+    """``gate = 2 Phi(x) - 1``; `out` is scratch memory."""
     if x.itemsize == 8:
         gate[...] = erf(xp, x * SQRT_HALF)
         return

@@ -1,11 +1,11 @@
-"""Op definitions for searches and sets: places in an order, membership, distinct elements."""
+"""Op definitions: searches and sets, positions in an order, membership, distinct elements."""
 
 from ...core.op import Number, Other, composite, op
 from ...core.tensor import Tensor
 from ..shapes.view import dim_of
 
 
-# ---- places in an order ------------------------------------------------------------------------------------
+# ---- positions in an order ---------------------------------------------------------------------------------
 @op(name="searchsorted", namespace=None, promotion=None, sample=lambda d: (
     [d.array((2, 5)).cumsum(1), d.array((2, 3))], dict(right=d.bool(), out_int32=False)))
 def _searchsorted(F, sorted_sequence: Other, input: Number, sorter: Other = None, *, right=False, out_int32=False):
@@ -93,7 +93,7 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 def _unique(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the place of each slice among them, and their counts.
 
-    Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, places
+    Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, positions
     and counts are empty. No NaN is equal to another.
     """
     xp = F.xp

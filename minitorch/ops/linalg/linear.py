@@ -1,4 +1,4 @@
-"""Affine maps: ``input @ weight.T + bias`` and the bilinear form."""
+"""Op definitions: affine maps, ``input @ weight.T + bias`` and the bilinear form."""
 
 from ...core.op import composite, op, publish
 from ...core.op import recorded as R

@@ -1,4 +1,4 @@
-"""Op definitions, losses over classes: the negative log likelihood and the cross entropy."""
+"""Op definitions: losses over classes, the negative log likelihood and the cross entropy."""
 
 from ...core.errors import worded
 from ...core.op import Other, composite, op
@@ -86,7 +86,7 @@ def divide(F, x, n):
 
 
 def weight_sum(F, weight, safe, valid):
-    """What a mean divides by: the weights of the targets that count, or their number."""
+    """The divisor of a mean: the weights of the targets that count, or their number."""
     if weight is None:
         return safe.size if valid is None else int(F.xp.count_nonzero(valid))
     return F.xp.add.reduce(weights_of(F, weight, safe, valid), None)

@@ -1,4 +1,4 @@
-"""Op definitions, softmax and its logarithm, over one dimension."""
+"""Op definitions: softmax and its logarithm, over one dimension."""
 
 import warnings
 

@@ -1,4 +1,7 @@
-"""Op definitions, norms of vectors: over some dimensions or all, and functions built on them."""
+"""Op definitions: norms of vectors over some dimensions or all, and functions built on them.
+
+Norms of matrices are in `linalg/matrices.py`.
+"""
 
 from ...core.op import composite, op
 from ...core.registry import FUNCTIONS

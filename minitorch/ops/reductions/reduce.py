@@ -1,4 +1,4 @@
-"""Reductions over dimensions: sums, means, products, counts.
+"""Op definitions: reductions over dimensions (sums, means, products, counts).
 
 `dim` is an int, a tuple of ints, or None for all dimensions; with `keepdim` the reduced dimensions stay, as size 1.
 Extremes are in `extreme.py`, norms in `norms.py`, medians and quantiles in `sort.py`, running sums in `cumulative.py`.
@@ -10,7 +10,7 @@ from ...core.op import composite, op
 
 # ---- dimensions --------------------------------------------------------------------------------------------
 def axes(x, dim):
-    """`dim` as NumPy takes it: a list as a tuple, no dims as all of them, dimension 0 of a number as none."""
+    """`dim` as NumPy takes it: a list as a tuple, an empty one as all, dimension 0 of a number as none."""
     if dim is None or (dim.__class__ is int and x.ndim):
         return dim
     dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)

@@ -1,4 +1,4 @@
-"""Statistics: variance, standard deviation, covariance."""
+"""Op definitions: variance, standard deviation, covariance, correlation."""
 
 import warnings
 

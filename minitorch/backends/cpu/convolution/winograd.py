@@ -105,7 +105,7 @@ def tiles_of(F, matrix, frame, rows, across):
 
 # ---- the two tasks ------------------------------------------------------------------------------------------
 def applies(kernel, geometry, dtype):
-    """Whether the method can do it: 3x3, stride 1, no dilation, no groups, floats."""
+    """True if the method applies: 3x3, stride 1, no dilation, no groups, floats."""
     return (tuple(kernel) == (3, 3) and set(geometry.stride) == set(geometry.dilation) == {1} and geometry.groups == 1
             and dtype.kind == "f")
 

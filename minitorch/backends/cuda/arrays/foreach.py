@@ -47,7 +47,7 @@ def launches(F, lists):
 
 
 def alike(F, arrays):
-    """Whether these are arrays of this device and of one floating dtype."""
+    """True if these are arrays of this device and of one floating dtype."""
     return all([a.__class__ is F.ndarray and a.dtype == arrays[0].dtype for a in arrays]) and is_float(arrays[0].dtype)
 
 

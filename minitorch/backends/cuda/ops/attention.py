@@ -52,7 +52,7 @@ def describe(query, scale, **arrays):
 
 
 def constants(query, mask, causal, *rows):
-    """What the kernels are compiled for; `rows` are the arrays that are copied row by row."""
+    """The constants that the kernels are compiled with; `rows` are the arrays that are copied row by row."""
     head = next(n for n in (32, 64, LARGEST_HEAD) if query.shape[-1] <= n)
     aligned = all(x.strides[-1] == x.itemsize and x.data.ptr % 16 == 0 and
                   all(s % 16 == 0 for s, n in zip(x.strides[:-1], x.shape) if n > 1) for x in rows)
