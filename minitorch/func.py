@@ -8,7 +8,7 @@ import functools
 
 from .autograd import api
 from .autograd import functional as _functional
-from .core.grad_mode import enable_grad
+from .autograd.grad_mode import enable_grad
 from .core.tensor import Tensor
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import minitorch as torch
-from minitorch.core.op import OPTIONS, Op
+from minitorch.core.op import Op
 from minitorch.core.registry import OPS
+from minitorch.ops.define import OPTIONS
 
 PACKAGE = Path(torch.__file__).parent
 

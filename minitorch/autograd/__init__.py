@@ -1,6 +1,11 @@
 """Automatic differentiation: the tape (`graph`), the backward pass (`engine`), the modes, user-defined functions."""
 
-from ..core.grad_mode import (
+from ..core.tensor import Tensor
+from . import anomaly, functional, graph
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .api import backward, grad
+from .function import Function
+from .grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -8,11 +13,6 @@ from ..core.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from ..core.tensor import Tensor
-from . import anomaly, functional, graph
-from .anomaly import detect_anomaly, set_detect_anomaly
-from .api import backward, grad
-from .function import Function
 
 Variable = Tensor                                          # its name when variables and tensors were two things
 

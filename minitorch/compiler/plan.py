@@ -14,8 +14,9 @@ from typing import Any
 from ..autograd import api
 from ..core import engine, graph
 from ..core.device import get
-from ..core.graph import Selected, Several
+from ..core.graph import MultiOutputNode, OutputNode
 from ..core.tensor import Tensor, wrap
+from ..explain.graphs import raise_freed
 from .emit import Source, set_gradients
 from .guards import Leaf, flatten, rebuild
 from .nests import mapped
@@ -212,7 +213,7 @@ class Backward:
         node.shape = tuple(leaves[i].array.shape for i in self.live)
         node.backend, node.time = plan.base, graph.clock
         for k, i in enumerate(self.live):
-            leaves[i].node, leaves[i].needs_grad = Selected(node, k), True
+            leaves[i].node, leaves[i].needs_grad = OutputNode(node, k), True
 
 
 class Description:
@@ -222,7 +223,7 @@ class Description:
     saves_arrays = True
 
 
-class CompiledNode(Several):
+class CompiledNode(MultiOutputNode):
     """One run of a plan, waiting for its gradients."""
 
     __slots__ = ("plan",)
@@ -232,7 +233,7 @@ class CompiledNode(Several):
             raise RuntimeError("a compiled function can be differentiated once: for create_graph=True call the "
                                "function that was compiled")
         if self.saved is None:
-            graph.raise_freed(self)
+            raise_freed(self)
         if self.time != graph.clock:
             self.check_unwritten()
         backward = self.plan.backward

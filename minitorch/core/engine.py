@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from . import graph, registry
-from .graph import Selected
+from .graph import OutputNode
+from .registry import late
 
 __all__ = ["run"]
 
@@ -21,7 +22,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
     leaves; otherwise the gradient of each leaf is added to its `grad`. `told`: the node hooks know of the pass.
     """
     if graph.node_hooks is not None and not told:
-        return graph.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
+        return late.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
     uses, order = count_uses(roots)
     wanted = None if capture is None else upstream(order, capture)
     grads, owned = {}, set()           # what has arrived at a place; the places whose array was made here
@@ -33,7 +34,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
         place = ready.pop()
         g = grads.pop(place, None)
         if place.hooks is not None and g is not None:
-            g = before(place, g, create_graph)
+            g = late.before_node(place, g, create_graph)
         if capture is not None and place in capture:
             capture[place] = g
         parents = place.parents
@@ -46,9 +47,9 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
             if graph.node_hooks is None:
                 pulled = place.pull(g, create_graph)
             else:
-                pulled = graph.run_with_hooks(place, g, create_graph)
+                pulled = late.run_with_hooks(place, g, create_graph)
             if place.hooks is not None and place.hooks.post:
-                pulled = after(place, pulled, g, create_graph)
+                pulled = late.after_node(place, pulled, g, create_graph)
             send(place, parents, pulled, g, grads, owned, uses, create_graph)
         if not retain_graph:
             place.release()
@@ -61,7 +62,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
 
 def send(place, parents, pulled, g, grads, owned, uses, create_graph):
     """Add the gradients `pulled`, which `place` made of `g`, to what has arrived at its `parents`."""
-    if place.__class__ is Selected:                        # one output of an op with several
+    if place.__class__ is OutputNode:                        # one output of an op with several
         parent, k, gp = parents[0], place.op, pulled[0]
         slots = grads.setdefault(parent, [None] * len(parent.shape))
         slots[k] = gp if slots[k] is None else slots[k] + gp
@@ -153,37 +154,6 @@ def upstream(order, capture):
                 wanted.add(user)
                 found.append(user)
     return wanted
-
-
-def before(place, g, create_graph):
-    """Run the hooks that see a gradient before it is used, then keep it for `retain_grad`."""
-    hooks = place.hooks
-    if type(g) is list:
-        return g
-    for hook in list(hooks.pre.values()):
-        result = hook(g if create_graph else registry.wrap(g, place.backend.backend))
-        if result is not None:
-            g = result if create_graph else result.array
-    for ref in hooks.retain:
-        tensor = ref()
-        if tensor is not None:
-            tensor._grad = g if create_graph else registry.wrap(g.copy(), place.backend.backend)
-    return g
-
-
-def after(place, pulled, g, create_graph):
-    """Run the hooks that see a node's input and output gradients together."""
-
-    def show(x):
-        return x if x is None or create_graph else registry.wrap(x, place.backend.backend)
-
-    for hook in list(place.hooks.post.values()):
-        shown = tuple(map(show, g)) if type(g) is list else (show(g),)
-        result = hook(tuple(map(show, pulled)), shown)
-        if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            pulled = tuple(r if r is None or create_graph else r.array for r in result)
-    return pulled
 
 
 def accumulate(leaf, g, create_graph, is_owned):

@@ -10,19 +10,14 @@ share one count, and a node can tell whether what it saved has changed since.
 
 import sys
 import weakref
-from functools import partial
 
 from . import registry
 from .arrays import owner
-
-__all__ = ["Node", "written", "version", "owner"]
+from .registry import late
 
 clock = 0                  # the number of writes in place so far, anywhere
 writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
-node_hooks: tuple | None = None        # the NodeHooks that are told of all nodes; None if there are none
-# In anomaly mode: node -> (file, line) of the call that it stands for, and of the backward pass that went through it.
-lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-freed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 
 class Node:
@@ -53,7 +48,7 @@ class Node:
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
         saved = self.saved
         if saved is None:
-            raise_freed(self)
+            late.raise_freed(self)
         if self.time != clock:
             self.check_unwritten()
         if create_graph:
@@ -77,20 +72,20 @@ class Node:
                 if isinstance(x, self.backend.ndarray):
                     found = writes.get(id(owner(x)))
                     if found is not None and found.time > self.time:
-                        raise_written(self, x, found)
+                        late.raise_written(self, x, found)
 
     # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
     def register_hook(self, hook):
         """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
-        return Hooks.of(self).add("post", hook)
+        return late.hooks_of(self).add("post", hook)
 
     def register_prehook(self, hook):
         """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
-        return Hooks.of(self).add("pre", lambda g: _only(hook((g,))))
+        return late.hooks_of(self).add("pre", lambda g: _only(hook((g,))))
 
     @property
     def metadata(self):
-        return Hooks.of(self).metadata
+        return late.hooks_of(self).metadata
 
 
 def _only(result):
@@ -101,7 +96,7 @@ def rewrap(value, place, backend):
     """A saved value for a recorded backward pass: arrays become tensors at their `place` in the graph."""
     Tensor, wrap = registry.Tensor, registry.wrap
     if isinstance(value, tuple) and place is not None:     # several inputs, or several outputs
-        places = place if type(place) is tuple else [Selected(place, i) for i in range(len(value))]
+        places = place if type(place) is tuple else [OutputNode(place, i) for i in range(len(value))]
         return tuple(rewrap(v, p, backend) for v, p in zip(value, places))
     if not isinstance(value, backend.ndarray):
         return value                                       # a number, an attribute, or not saved
@@ -114,35 +109,10 @@ def rewrap(value, place, backend):
     return t
 
 
-# ------------------------------------------------------------------ hooks on all nodes
-class NodeHook:
-    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler. Subclasses override some.
-
-    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one ``is None``.
-    """
-
-    def recorded(self, node, result):
-        """Called with each new node and what its call returned: a tensor or a tuple of some."""
-
-    def run(self, node, pull):
-        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's parents."""
-        return pull()
-
-    def backward(self, run):
-        """Called for each backward pass as a whole; has to call ``run()``."""
-        run()
-
-
-def add_node_hook(hook):
-    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run around a step."""
+def set_node_hooks(hooks):
+    """Replace the list of node hooks, which is one for all threads; none cost a call one ``is None``."""
     global node_hooks
-    node_hooks = (*(node_hooks or ()), hook)
-
-
-def remove_node_hook(hook):
-    """Tell `hook` no more; nothing happens if it is not in the list."""
-    global node_hooks
-    node_hooks = tuple([h for h in node_hooks or () if h is not hook]) or None
+    node_hooks = tuple(hooks) or None
 
 
 def tell_recorded(node, result):
@@ -151,33 +121,18 @@ def tell_recorded(node, result):
         hook.recorded(node, result)
 
 
-def run_with_hooks(node, g, create_graph):
-    """``node.pull(g, create_graph)`` with all node hooks around it."""
-    pull = partial(node.pull, g, create_graph)
-    for hook in node_hooks or ():
-        pull = partial(hook.run, node, pull)
-    return pull()
-
-
-def tell_backward(run):
-    """``run()``, a whole backward pass, with all node hooks around it."""
-    for hook in node_hooks or ():
-        run = partial(hook.backward, run)
-    run()
-
-
 # ------------------------------------------------------------------ several outputs
-class Several(Node):
+class MultiOutputNode(Node):
     """The node of an op with several outputs: its gradient is a tuple, None for outputs that were not used.
 
-    `shape` is the tuple of the outputs' shapes. Each output has a `Selected` of its own in front of this node, so
+    `shape` is the tuple of the outputs' shapes. Each output has a `OutputNode` of its own in front of this node, so
     that the common case of one output pays nothing for this one.
     """
 
     __slots__ = ()
 
 
-def make_several(arrays, backend, Tensor):
+def wrap_outputs(arrays, backend, Tensor):
     """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
     made = []
     for y in arrays:
@@ -192,11 +147,11 @@ def attach_outputs(node, outputs, differentiable):
     """Put `node` behind the outputs that have a gradient."""
     for i, (t, on) in enumerate(zip(outputs, differentiable)):
         if on:
-            t.node, t.needs_grad = Selected(node, i), True
+            t.node, t.needs_grad = OutputNode(node, i), True
 
 
-class Selected(Node):
-    """Output `op` (an int here) of a `Several` node."""
+class OutputNode(Node):
+    """Output `op` (an int here) of a `MultiOutputNode` node."""
 
     __slots__ = ()
 
@@ -217,74 +172,6 @@ class Selected(Node):
 
     def release(self):
         pass
-
-
-class AccumulateGrad:
-    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
-
-    next_functions = ()
-
-    def __init__(self, variable):
-        self.variable = variable
-
-    def name(self):
-        return "torch::autograd::AccumulateGrad"
-
-    def __repr__(self):
-        return "<AccumulateGrad>"
-
-    def __eq__(self, other):
-        return isinstance(other, AccumulateGrad) and self.variable is other.variable
-
-    def __hash__(self):
-        return id(self.variable)
-
-
-class RemovableHandle:
-    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager."""
-
-    next_id = 0
-
-    def __init__(self, hooks):
-        RemovableHandle.next_id += 1
-        self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks)
-
-    def remove(self):
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
-
-class HookDict(dict):
-    """A dict that a handle can refer to weakly."""
-
-    __slots__ = ("__weakref__",)
-
-
-class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept."""
-
-    def __init__(self):
-        self.pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict()
-        self.retain, self.metadata = [], {}
-
-    @staticmethod
-    def of(place):
-        if place.hooks is None:
-            place.hooks = Hooks()
-        return place.hooks
-
-    def add(self, when, hook):
-        hooks = getattr(self, when)
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
 
 
 # ------------------------------------------------------------------ writes in place
@@ -329,34 +216,3 @@ def calling_line():
             break
         frame = frame.f_back
     return "an unknown line" if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def raise_written(node, array, write):
-    saver = getattr(node.op, "name", None) or node.name()
-    where = write.line if isinstance(write.line, str) else f"{write.line[0]}:{write.line[1]}"
-    kind = f"{array.dtype} tensor of shape {list(array.shape)}"
-    raise RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {kind}, "
-        f"saved by {saver}() ({node.name()}{noted(lines, node, ' at ')}), was written by {write.writer} at {where}. "
-        f"Hint: write to a copy (`x = x.clone()` before the write, or the op without the trailing underscore)."
-        f"{ask_for_lines(node)}")
-
-
-def raise_freed(node):
-    raise RuntimeError(
-        f"Trying to backward through the graph a second time: {node.name()}{noted(lines, node, ' (called at ', ')')} "
-        f"has no saved values any more{noted(freed, node, ': the backward pass at ', ' has freed them')}. Saved "
-        f"intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-        f"retain_graph=True if you need to backward through the graph a second time.{ask_for_lines(node)}")
-
-
-def noted(places, node, before, after=""):
-    """The line that anomaly mode has noted of a node, with words around it; nothing if it was off."""
-    where = places.get(node)
-    return f"{before}{where[0]}:{where[1]}{after}" if isinstance(where, tuple) else ""
-
-
-def ask_for_lines(node):
-    return "" if node in lines else (" To see the line of the forward call too, run it inside `with "
-                                     "torch.autograd.detect_anomaly():`.")
-

@@ -5,15 +5,13 @@ and gives the tensor the result's place in the graph. If the tensor is a view, i
 new place is "the old base with this piece replaced", and all views of the base stand behind that.
 """
 
-import warnings
-
 import numpy as np
 
 from . import dtypes, graph
 from .arrays import fits_into, is_dense, owner, pointer, require_no_overlap
 from .grad_mode import grad_mode
 from .graph import Node, written
-from .registry import OPS
+from .registry import OPS, late
 from .tensor import wrap
 
 __all__ = ["inplace", "overwrite"]
@@ -128,7 +126,7 @@ def put(tensor, node):
     """Put a tensor at another place in the graph. What `retain_grad` asked for follows it."""
     hooks = tensor.node.hooks if tensor.node is not None else None
     if hooks is not None and hooks.retain:
-        graph.Hooks.of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
+        late.hooks_of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
         hooks.retain = [ref for ref in hooks.retain if ref() is not tensor]
     tensor.node, tensor.needs_grad = node, True
 
@@ -149,13 +147,3 @@ def make_node(name, parents, tensor, base, piece):
     node.saved = tuple(values[field] for field in OPS[name].saved_fields)
     node.backend, node.time, node.hooks = base.backend, graph.clock, None
     return node
-
-
-def resize_to(target, shape):
-    """Give an `out=` tensor the shape of the result: new memory if it has too few elements, as PyTorch does."""
-    if target.array.shape == tuple(shape):
-        return
-    if target.array.size:
-        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
-                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
-    target.array = target.backend.xp.empty(shape, target.array.dtype)

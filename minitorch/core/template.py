@@ -87,7 +87,7 @@ def unpack(op, bare):
         out = "out" if takes_out(op) else "None"
         lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
     if bare and op.promotion and not op.native:
-        lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
+        lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]
     if "dtype" in dict(op.attrs):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
@@ -156,9 +156,9 @@ def kept(op):
 
 
 def wrap_result(op, source, bare):
-    backend = "F.backend" if bare else "F"                 # F may be a Wide one
+    backend = "F.backend" if bare else "F"                 # F may be a Float32Compute one
     if op.outputs != 1:
-        lines = [f"result = graph.make_several(y, {backend}, Tensor)"]
+        lines = [f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
         return lines + ([f"for t in result: mark_view(t, {source})"] if op.view else [])
     lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)",
              "result = new(Tensor)", "result.array = y", f"result.backend = {backend}"]
@@ -194,7 +194,7 @@ def parent(i, name):
 
 
 def make_node(op, parents, saved):
-    lines = [f"node = new({'Node' if op.outputs == 1 else 'Several'})",
+    lines = [f"node = new({'Node' if op.outputs == 1 else 'MultiOutputNode'})",
              "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
              "node.backend = F", "node.time = graph.clock", "node.hooks = None"]
@@ -231,7 +231,7 @@ def write_variadic(op, bare):
         f"    return general(op, tensors, {attributes(op)}, out)"]
     wide = []
     if bare and op.promotion:
-        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
+        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)

@@ -13,9 +13,10 @@ from itertools import chain
 
 import numpy as np
 
+from ..autograd.grad_mode import enable_grad
+from ..autograd.hooks import RemovableHandle
 from ..core.dtypes import float32, float64, from_np, get_default_dtype
-from ..core.grad_mode import enable_grad
-from ..core.graph import RemovableHandle, written
+from ..core.graph import written
 from ..core.tensor import Tensor
 from . import stepping
 

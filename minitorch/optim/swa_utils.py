@@ -10,7 +10,7 @@ from itertools import chain
 
 import minitorch
 
-from ..core.grad_mode import no_grad
+from ..autograd.grad_mode import no_grad
 from ..nn.modules.module import Module
 from .lr_scheduler.base import LRScheduler, one_per_group
 

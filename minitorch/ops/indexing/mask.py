@@ -1,8 +1,9 @@
 """Op definitions: masks (masked_fill, masked_select, masked_scatter), and the indices of nonzero elements."""
 
 from ...core.errors import worded
-from ...core.op import Number, Other, composite, op
+from ...core.op import Number, Other
 from ...core.tensor import wrap
+from ..define import composite, op
 from .scatter import check_number
 
 

@@ -1,9 +1,10 @@
 """Op definitions: embeddings, rows of a table looked up by index, singly or in bags."""
 
 from ...core.graph import written
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.tensor import wrap
 from ..creation.create import zeros
+from ..define import composite, op
 
 
 @op(name="embedding", promotion=None, namespace=None,

@@ -4,10 +4,11 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
-from ...core.dtypes import finfo
 from ...core.graph import written
-from ...core.op import Other, composite, op, publish
+from ...core.op import Other
 from ...core.tensor import wrap
+from ..creation.type_info import finfo
+from ..define import composite, op, publish
 from ..shapes.shape import count
 from .pad import pad
 from .standardise import batch_dims, moments, projected, standardise_curvature, standardised

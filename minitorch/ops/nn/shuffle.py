@@ -1,6 +1,6 @@
 """Shuffling: channels traded for pixels, and channels interleaved, by reshaping and transposing; no op definitions."""
 
-from ...core.op import composite
+from ..define import composite
 from ..shapes.shape import copy_contiguous
 
 

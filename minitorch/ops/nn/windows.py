@@ -7,7 +7,7 @@ definitions: functions of raw arrays and tuples of n ints, for any n; `for_ranks
 
 from itertools import product
 
-from ...core.op import publish
+from ..define import publish
 
 
 def as_tuple(value, n, name, op):

@@ -3,8 +3,8 @@
 Norms of matrices are in `linalg/matrices.py`.
 """
 
-from ...core.op import composite, op
 from ...core.registry import FUNCTIONS
+from ..define import composite, op
 from ..shapes.view import dim_of
 from .reduce import axes, count, restore
 
