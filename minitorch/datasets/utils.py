@@ -34,7 +34,7 @@ def fetch(urls: Sequence[str], path: str | os.PathLike, checksum: str | None = N
     """Download to ``path`` from the first of ``urls`` that has the right file; nothing to do if it is there already.
 
     Received bytes are kept in ``path.part``: a broken download goes on from there, in a later call as well, from
-    another address as well (the checksum tells whether the pieces fit; without one, each address starts again).
+    another address as well (the checksum tells whether the parts fit; without one, each address starts again).
     ``path`` itself only ever holds the complete file.
 
     Raises RuntimeError where no address would do, with the file to download and where to put it.
@@ -77,7 +77,7 @@ def _fetch_from(url: str, part: Path, checksum: str | None) -> str | None:
         part.unlink()
         if not before:
             return f"the file has another checksum than {checksum}"
-        # Otherwise the pieces did not fit together: once more from the start.
+        # Otherwise the parts did not fit together: once more from the start.
     return "the connection kept breaking off"
 
 

@@ -1,4 +1,4 @@
-"""Python's operators on tensors: which op each one calls."""
+"""Python's operators on tensors, each the call of an op; the ops are in `elementwise/` and `linalg/`."""
 
 from ..core.inplace import inplace
 from ..core.op import deferred

@@ -153,7 +153,7 @@ class Generator:
         raise RuntimeError("CPU Generator does not use offset")
 
     def set_offset(self, offset):
-        """Of counter-based generators only, which this is not."""
+        """Error: only counter-based generators have an offset."""
         raise RuntimeError("CPU Generator does not use offset")
 
     # ------------------------------------------------------------------ draws

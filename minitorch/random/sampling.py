@@ -319,11 +319,11 @@ def permutation(gen, n):
 
 
 def exchange_at_once(place, target):
-    """Where the exchanges would have led, found without the loop.
+    """The result of the exchanges, found without the loop.
 
     Step i takes the number that the last earlier step with the same target has put there (else the target's own),
-    and what a step puts at its target is what it found at its own place: again its own number, or what the last step
-    that aimed there has put. These references are followed all at once, each round doubling their reach.
+    and a step puts at its target the number found at its own place: its own one, or the one put there by the last step
+    that aimed there. These references are followed all at once, each round doubling their reach.
     """
     found = place.copy()                                 # the step whose own number a step finds at its place
     mover = target != place

@@ -21,7 +21,7 @@ from ..core.tensor import Tensor, wrap
 
 
 class InterpolationMode(enum.Enum):
-    """How `resize` finds the values between pixels. The last three are for PIL images only."""
+    """Interpolation between pixels in `resize`. The last three are for PIL images only."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

@@ -228,7 +228,7 @@ def add_products(xp, out, rows, matrices):
 
 
 def product_by_gate(xp, w, rows, x):
-    """The gradient of a weight (G H, I) by rows (G, N, H) and what it was multiplied with, (T, B, I)."""
+    """The gradient of a weight (G H, I) by rows (G, N, H) and its input (T, B, I)."""
     out = xp.empty(w.shape, w.dtype)
     xp.matmul(rows.swapaxes(1, 2), x.reshape(-1, x.shape[-1]), out=out.reshape(len(rows), -1, w.shape[1]))
     return out

@@ -22,11 +22,11 @@ allow_bf16_reduced_precision_reduction = False
 
 
 class Module(ModuleType):
-    """This module, with its switches as properties: what is set is checked, and kept in one place."""
+    """This module, with its switches as properties: values are checked, and kept in one place."""
 
     @property
     def library(self):
-        """Whose products: "own", "cublas" or "auto"."""
+        """The library of products: "own", "cublas" or "auto"."""
         return _state["library"]
 
     @library.setter

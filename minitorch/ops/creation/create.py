@@ -80,7 +80,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @composite(method=False)
 def from_numpy(ndarray):
-    """A tensor that shares the memory of a NumPy array: what is written to one is seen in the other."""
+    """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
     return host_data.from_numpy(ndarray)
 
 

@@ -1,4 +1,4 @@
-"""Questions about tensors as functions, and constants: ``is_tensor(x)``, ``numel(x)``, ``pi``."""
+"""Questions about tensors (``is_tensor(x)``, ``numel(x)``) and constants (``pi``); no op definitions."""
 
 import math
 

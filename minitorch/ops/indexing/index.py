@@ -1,4 +1,6 @@
-"""Op definitions for indexing: ``x[...]`` and ``x[...] = v`` with everything that PyTorch takes in brackets.
+"""Op definitions: indexing (``x[...]`` and ``x[...] = v``) with everything that PyTorch takes in brackets.
+
+Indices are translated in `indices.py`; functions that take an index tensor are in `scatter.py`.
 
 Integers, slices, None and Ellipsis give views. Lists and tensors, of integers or bools, give copies; the gradient of
 an element that was taken several times is summed.

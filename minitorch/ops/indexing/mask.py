@@ -1,4 +1,7 @@
-"""Op definitions: masks (masked_fill, masked_select, masked_scatter), and the indices of nonzero elements."""
+"""Op definitions: masks (masked_fill, masked_select, masked_scatter), and the indices of nonzero elements.
+
+`where` is in `elementwise/compare.py`.
+"""
 
 from ...core.errors import worded
 from ...core.op import Number, Other

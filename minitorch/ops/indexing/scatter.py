@@ -1,4 +1,4 @@
-"""Op definitions: reading and writing by index tensors, gather and scatter, index_*, take and put.
+"""Op definitions: reading and writing by index tensors (gather and scatter, index_*, take and put).
 
 `gather` and its kin take an index for every element, `index_select` and its kin one for every slice. PyTorch's
 argument order (``dim`` before ``index``) differs from that of definitions (arrays before attributes), so most public

@@ -1,4 +1,4 @@
-"""Op definitions: order, sort, topk, the median, the mode, quantiles.
+"""Op definitions: sorting and order statistics (sort, topk, kthvalue, median, mode, quantiles).
 
 NaN counts as larger than every number. Equal elements keep their order, whether that is asked for or not.
 """

@@ -79,7 +79,7 @@ def spelled_out(args):
 # ---- two operands at a time --------------------------------------------------------------------------------
 @functools.lru_cache(1000)
 def plan(in_a, a, in_b, b, keep):
-    """How arrays of shapes `a` and `b` become one batched matrix product, summed over the letters not in `keep`.
+    """Plan of one batched matrix product of arrays of shapes `a` and `b`, summed over the letters not in `keep`.
 
     For each its `Shape`, then whether anything is summed, the shape of the result and its letters.
     """

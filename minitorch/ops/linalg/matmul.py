@@ -1,4 +1,4 @@
-"""Op definitions: matrix products, matmul and its strict forms, sums of products, outer products, chains of matrices.
+"""Op definitions: matrix products (matmul, its strict forms, sums of products, outer products, chains).
 
 `einsum` is in `einsum.py`, affine maps in `linear.py`. The derivatives of ``out = a @ b`` are ``g @ b.T`` for ``a`` and
 ``a.T @ g`` for ``b``; the rest of their code is about vectors, batches and speed.
@@ -301,7 +301,7 @@ def multi_dot(tensors):
 
 
 def best_splits(shapes):
-    """Where to split each chain i..j of matrices, by dynamic programming over their costs n * k * m."""
+    """The best split of each chain i..j of matrices, by dynamic programming over their costs n * k * m."""
     cost, split = {}, {}
     for i in range(len(shapes) - 1, -1, -1):
         cost[i, i] = 0

@@ -1,4 +1,4 @@
-"""Op definitions: attention, the softmax of scaled, masked products of queries and keys, and functions built on it.
+"""Op definitions: attention (softmax of scaled, masked products of queries and keys) and functions built on it.
 
 A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads, L queries, S keys, E features.
 """

@@ -1,4 +1,4 @@
-"""Op definitions: convolution, one n-dimensional op and its two transposes, for 1, 2 and 3 dimensions.
+"""Op definitions: convolution in 1, 2 and 3 dimensions, one op and its two transposes.
 
 Convolution is linear in the input and in the weight, so the three ops are each other's derivatives to any order:
 
@@ -19,7 +19,7 @@ from .windows import as_tuple, for_ranks, offsets, pad_sides, reach, shifted
 
 
 class Geometry(NamedTuple):
-    """How windows lie: tuples of n ints, and the number of groups."""
+    """Geometry of the windows: tuples of n ints, and the number of groups."""
 
     stride: tuple
     padding: tuple

@@ -1,4 +1,7 @@
-"""Op definitions: losses over classes, the negative log likelihood and the cross entropy."""
+"""Op definitions: losses over classes (negative log likelihood, cross entropy).
+
+Other losses are in `loss.py` and `margin.py`.
+"""
 
 from ...core.errors import worded
 from ...core.op import Other

@@ -1,4 +1,4 @@
-"""Op definitions: embeddings, rows of a table looked up by index, singly or in bags."""
+"""Op definitions: embeddings (rows of a table looked up by index, singly or in bags)."""
 
 from ...core.graph import written
 from ...core.op import Other

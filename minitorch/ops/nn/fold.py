@@ -1,4 +1,4 @@
-"""Op definitions: folding, windows of an image as columns (`unfold`), and columns added up to an image (`fold`).
+"""Op definitions: windows of an image as columns (`unfold`), and columns added up to an image (`fold`).
 
 The two are each other's transposes. Shapes: images (N, C, H, W), columns (N, C * kH * kW, L), L the number of windows;
 N is optional.

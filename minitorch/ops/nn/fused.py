@@ -1,4 +1,4 @@
-"""Op definitions: steps of transformers in one pass over memory, rotary positions and the norm of a residual sum.
+"""Op definitions: steps of transformers in one pass over memory (rotary positions, norm of a residual sum).
 
 PyTorch has no functions for these: there they are written out, or come from libraries of kernels.
 """

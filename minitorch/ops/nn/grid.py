@@ -114,7 +114,7 @@ def mirror(xp, x, low, high):
 
 
 def finite(place):
-    """`place` with what no index can reach (infinite, NaN) moved to somewhere far outside the image."""
+    """`place` with infinite and NaN positions moved far outside the image, but within the range of indices."""
     xp, x = place.backend.xp, place.array
     sound = xp.abs(x) < FAR
     if sound.all():

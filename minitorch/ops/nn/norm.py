@@ -1,4 +1,4 @@
-"""Op definitions: normalisation, mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
+"""Op definitions: normalisation to mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
 
 layer_norm and rms_norm standardise each row, batch_norm each channel of a batch, group_norm groups of channels and
 instance_norm each channel of each sample. See `standardize` for the mathematics.

@@ -1,4 +1,6 @@
-"""Op definitions: pooling, maxima, means and norms over windows of the last 1, 2 or 3 dimensions.
+"""Op definitions: pooling (maxima, means and norms over windows of the last 1, 2 or 3 dimensions).
+
+The inverse of max pooling is in `unpool.py`.
 
 Indices of maxima are computed when they are asked for, not in the common forward pass.
 """
@@ -14,7 +16,7 @@ from .windows import as_tuple, for_ranks, offsets, pad_sides, reach, shifted, wi
 
 
 class Pooling(NamedTuple):
-    """How windows lie: tuples of n ints; `out` is the number of windows in each dimension."""
+    """Geometry of the windows: tuples of n ints; `out` is the number of windows in each dimension."""
 
     kernel: tuple
     stride: tuple
@@ -23,7 +25,7 @@ class Pooling(NamedTuple):
     out: tuple
 
     def sides(self, size):
-        """How much to pad, or cut off, so that the windows cover just all of it."""
+        """The amount to pad (or crop, if negative) on each side, so that the windows cover all of `size`."""
         return [(p, (o - 1) * s + reach(k, d) - p - n) for n, (k, s, p, d, o) in zip(size, zip(*self))]
 
     def windows(self, F, x, fill):
@@ -122,7 +124,7 @@ def max_pool_backward(F, grad, input, result, *, pooling):
 
 @op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
-    """Where the first maximum of each window stands: its position in the last dimensions, laid out in one row.
+    """The position of the first maximum of each window, in the flattened last dimensions.
 
     `windows` is a `Pooling`, an `Adaptive`, or a table for each dimension that gives the positions by plane and window,
     (N, C, out, kernel).

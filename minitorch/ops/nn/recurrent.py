@@ -1,4 +1,4 @@
-"""Op definitions: recurrent layers, an LSTM, a GRU or a plain RNN over a whole sequence as one op.
+"""Op definitions: recurrent layers (LSTM, GRU, plain RNN) over a whole sequence, as one op.
 
 The reference takes the steps one by one (`step_by_step`), and its gradients are those of that loop; so does a backward
 pass that is itself recorded, so second derivatives need no formula. Kernels take all steps at once.

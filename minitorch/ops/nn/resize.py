@@ -21,7 +21,7 @@ def ratio(size, out, scale, align_corners):
 
 
 def centers(xp, size, out, scale, align_corners):
-    """Where in the input each output lies."""
+    """The position of each output in the input."""
     step = ratio(size, out, scale, align_corners)
     i = xp.arange(out)
     return i * step if align_corners else (i + 0.5) * step - 0.5
@@ -68,7 +68,7 @@ def triangle(xp, x):
 
 
 def adaptive_bounds(xp, size, out):
-    """Where the `out` windows that divide `size` positions begin and end."""
+    """The bounds of the `out` windows that divide `size` positions."""
     i = xp.arange(out)
     return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
 
@@ -95,7 +95,7 @@ class Taps(NamedTuple):
     align_corners: bool = False
 
     def table(self, xp):
-        """Places (out, taps), ints, and weights (out, taps), float64: output i sums ``weight[i] * x[place[i]]``."""
+        """Positions (out, taps), ints, and weights (out, taps), float64: output i sums ``weight[i] * x[place[i]]``."""
         return FILTERS[self.filter](xp, self.size, self.out, self.scale, self.align_corners)
 
     def each(self, xp):
@@ -144,7 +144,7 @@ def interpolate_backward(F, grad, *, taps):
 
 
 def along(weight, x, axis):
-    """A number for each place of dimension `axis` of `x`, in the dtype and with the dimensions of `x`."""
+    """A number for each position of dimension `axis` of `x`, in the dtype and with the dimensions of `x`."""
     return weight.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
 
 

@@ -1,4 +1,4 @@
-"""Op definitions: relatives of pooling, `max_unpool`, which puts maxima back, and windows placed at random."""
+"""Op definitions: `max_unpool`, the inverse of max pooling, and pooling over windows placed at random."""
 
 from math import prod
 
@@ -97,7 +97,7 @@ def fractional(n, input, kernel_size, output_size, output_ratio, samples):
 
 
 def starts(xp, u, size, kernel, out):
-    """Where the windows of each plane begin: `u` (*planes) to (*planes, out)."""
+    """The first positions of the windows of each plane: `u` (*planes) to (*planes, out)."""
     last = xp.full((*u.shape, 1), size - kernel, "int64")
     if out == 1:
         return last

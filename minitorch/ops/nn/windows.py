@@ -25,7 +25,7 @@ def as_tuple(value, n, name, op):
 
 
 def reach(kernel, dilation):
-    """How far a window reaches from its first position to behind its last one."""
+    """The extent of a window, from its first position to behind its last one."""
     return dilation * (kernel - 1) + 1
 
 
@@ -55,7 +55,7 @@ def pad_sides(xp, x, sides, value=0):
 
 
 def offsets(kernel, dilation):
-    """Where in a window its places lie, in the order of memory."""
+    """The offsets of a window's positions, in the order of memory."""
     return product(*[range(0, k * d, d) for k, d in zip(kernel, dilation)])
 
 

@@ -1,4 +1,4 @@
-"""Op definitions: extremes, the largest and smallest elements and where they are, `all` and `any`.
+"""Op definitions: extremes (the largest and smallest elements and their indices), `all` and `any`.
 
 Equal elements share the gradient of `amax`, `amin` and of the extreme of a whole tensor; the extreme along one
 dimension passes it to the element whose index it returns. NaN counts as both the largest and the smallest.

@@ -1,4 +1,4 @@
-"""Op definitions: counting, integers by value, numbers and points by bin. They have no gradients."""
+"""Op definitions: counts of integers by value, of numbers and points by bin. They have no gradients."""
 
 from math import isfinite, prod
 

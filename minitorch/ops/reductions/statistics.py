@@ -1,4 +1,7 @@
-"""Op definitions: variance, standard deviation, covariance, correlation."""
+"""Op definitions: variance, standard deviation, covariance, correlation.
+
+Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
+"""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Op definitions: joining and repeating, cat, stack, tile, roll, flip, triangles, diagonals. All of these copy."""
+"""Op definitions: joining and repeating (cat, stack, tile, roll, flip, triangles, diagonals). All of these copy."""
 
 import builtins
 import itertools

@@ -1,4 +1,6 @@
-"""Op definitions: views, other shapes and strides of the same memory. Copies are in `shape.py` and `join.py`."""
+"""Op definitions: views, with other shapes and strides of the same memory, built on those of `shape.py`.
+
+Functions that copy are in `join.py`."""
 
 from ...core.arrays import owner
 from ...core.dtypes import as_np

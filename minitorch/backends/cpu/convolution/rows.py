@@ -2,9 +2,9 @@
 
 Unfolding all dimensions copies each input once for every place of the kernel. Here windows that follow each other in
 the first dimension share their memory. For the forward pass the input lies as (rows, kernel positions in a row,
-channels, positions of a row of the output): what an output row depends on is `kernel` rows one behind the other, and so
+channels, positions of a row of the output): an output row depends on `kernel` consecutive rows, which are
 already a matrix. For the gradient of the weight it lies as (kernel positions in a row, channels, rows, positions of a
-row): what a row of the kernel is multiplied with is again a matrix, the same one for the next row a little further on.
+row): a row of the kernel is multiplied with a matrix, the same one for the next row a little further on.
 
 A block is some images, or some rows of one, and stays in the cache. Products are written to where they belong; where
 rows are short, `several` images lie side by side, so that the matrices are not too narrow.
@@ -34,7 +34,7 @@ def applies(task, kernel, geometry):
 
 
 class Rows:
-    """How a convolution is cut into blocks and each block is unfolded."""
+    """Division of a convolution into blocks, and the unfolding of each."""
 
     def __init__(self, x, kernel, geometry, out):
         self.x = x if x.ndim > 3 else x[:, :, None]
@@ -46,7 +46,7 @@ class Rows:
         self.buffer = None
 
     def move(self, place):
-        """For a place of the kernel in a row: where inputs go to and come from; what is not written is padding."""
+        """Target and source slices of the inputs for a kernel position in a row; the rest is padding."""
         to, source = [], []
         for k, size, out, step, apart, before in zip(place, self.x.shape[3:], self.out[1:], self.stride[1:],
                                                      self.dilation[1:], self.padding[1:]):

@@ -53,7 +53,7 @@ def alike(F, arrays):
 
 # ---- steps -------------------------------------------------------------------------------------------------
 class Step:
-    """One step of a rule for parameters and states that stay where they are; see `minitorch.optim.flat`."""
+    """One step of an update rule for parameters and states that stay where they are; see `minitorch.optim.flat`."""
 
     def __init__(self, F, rule, lists):
         self.F, self.rule, self.lists = F, RULES[rule], lists

@@ -1,6 +1,6 @@
 """Attention without its matrix of weights, forward and backward, for 16-bit floats.
 
-`attention.cu` says how. What it does not support is left to the ops' reference, products and softmax by their own
+`attention.cu` has the algorithm. Unsupported calls fall back to the reference, products and softmax by their own
 kernels: float32 and float64, heads of more than 128 features, keys and values of different sizes, devices before
 compute capability 8.0, and batches that do not lie in three regular dimensions.
 """

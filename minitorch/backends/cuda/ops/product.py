@@ -41,7 +41,7 @@ COMBINE = Kernel("combine.cu", "combine", "T* out, const U* pieces, const T* add
 
 
 class Operand(NamedTuple):
-    """How a batch of matrices lies: strides in elements, and whether it begins at a multiple of 16 bytes."""
+    """Layout of a batch of matrices: strides in elements, and whether it begins at a multiple of 16 bytes."""
 
     row: int
     column: int

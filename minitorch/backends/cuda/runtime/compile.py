@@ -127,8 +127,8 @@ def write_whole(path, content):
 
 # ---- what a kernel takes -----------------------------------------------------------------------------------
 class Resources(NamedTuple):
-    """What one kernel takes of a multiprocessor: registers a thread, bytes that did not fit into registers, bytes of
-    static shared memory, bytes of stack."""
+    """Resources of one kernel: registers a thread, bytes that did not fit into registers (spills), bytes of static
+    shared memory, bytes of stack."""
 
     registers: int
     spills: int
