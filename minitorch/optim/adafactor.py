@@ -8,8 +8,8 @@ from ..core.device import host
 from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
 from ..ops.creation.type_info import finfo
+from .chunks import working_dtype
 from .optimizer import OneByOne, counter_type, require
-from .pieces import working_dtype
 
 __all__ = ["Adafactor"]
 
