@@ -69,11 +69,11 @@ class Saved:
 
     def __init__(self, tensor, output):
         self.value, self.output, self.backend = tensor if output is None else tensor.array, output, tensor.backend
-        self.time = graph.clock
+        self.time = graph.version_counter
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
-        found = graph.writes.get(id(owner(array)))
+        found = graph.versions.get(id(owner(array)))
         if found is not None and found.time > self.time:
             raise_written(node, array, found)
         if self.output is None:
@@ -198,7 +198,7 @@ def attach(cls, ctx, args, places, result):
     node.op, node.parents, node.saved = cls, places, ctx
     node.shape = tuple(o.array.shape if isinstance(o, Tensor) else () for o in outputs)
     node.dtypes = [o.array.dtype if isinstance(o, Tensor) else None for o in outputs]
-    node.backend, node.time, node.hooks = tensors[0].backend, graph.clock, None
+    node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
         if isinstance(out, Tensor) and out.array.dtype.kind in "fV" and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
@@ -215,7 +215,7 @@ def attach_output(cls, ctx, args, node, i, out):
             check_is_no_leaf(out, cls.__name__)
         made = out.detach()
         made.node, made.needs_grad = OutputNode(node, i), True
-        graph.written(out, cls.__name__)
+        graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out
     if has(args, out):

@@ -157,7 +157,7 @@ class Plan:
                 t._grad = wrap(next(rest), self.base) if made else None
         for t in self.written:
             if t.array is not None:                        # a gradient may have gone in the meantime
-                graph.written(t, self.name)
+                graph.bump_version(t, self.name)
         if self.backward is not None:
             n = len(self.program.outputs)
             return self.wrapped(results[:self.count], tensors, self.backward.gather(arrays, results[self.count:n]))
@@ -211,7 +211,7 @@ class Backward:
         node.parents = tuple((t.node or t) if t.needs_grad else None
                              for t in [tensors[x] if isinstance(x, int) else x for x in self.wanted])
         node.shape = tuple(leaves[i].array.shape for i in self.live)
-        node.backend, node.time = plan.base, graph.clock
+        node.backend, node.time = plan.base, graph.version_counter
         for k, i in enumerate(self.live):
             leaves[i].node, leaves[i].needs_grad = OutputNode(node, k), True
 
@@ -234,7 +234,7 @@ class CompiledNode(MultiOutputNode):
                                "function that was compiled")
         if self.saved is None:
             raise_freed(self)
-        if self.time != graph.clock:
+        if self.time != graph.version_counter:
             self.check_unwritten()
         backward = self.plan.backward
         zeros = self.plan.base.xp.zeros

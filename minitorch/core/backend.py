@@ -1,8 +1,8 @@
-"""The waist: all that tensors and autograd know of an array library and its hardware.
+"""The backend interface: all that tensors and autograd know of an array library and its hardware.
 
-Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`.
-Optional: `kernels`, hand-written functions by op name; each has the signature and the result of the op's
-reference forward pass (see `minitorch/core/op.py`). What you get: every op as ``backend.<op name>``.
+Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`. Optional:
+`kernels`, hand-written functions by op name (`minitorch/backends/kernels.py`). In return every op is there as
+``backend.<op name>``.
 """
 
 from types import MethodType

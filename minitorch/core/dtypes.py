@@ -1,7 +1,7 @@
 """Data types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
 
-Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays, forward
-passes, rules) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of promotion are those of
+Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays, references,
+formulas) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of promotion are those of
 https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a category (bool < integer < floating
 < complex) is decided by every operand, a size only by the operands with dimensions, if these are of that category.
 """

@@ -1,4 +1,4 @@
-"""The tape: what is remembered of each recorded call, and of each write in place.
+"""The graph: a node for each recorded call, and a version counter for each piece of memory.
 
 A `Node` stands for one call. Its `parents` say where its inputs came from: a Node, a leaf tensor, or None for a
 constant. That is all the graph there is: tensors point to nodes, nodes to nodes, nothing points back, so nothing
@@ -15,16 +15,16 @@ from . import registry
 from .arrays import owner
 from .registry import late
 
-clock = 0                  # the number of writes in place so far, anywhere
-writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
+version_counter = 0                  # the number of writes in place so far, anywhere
+versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
 node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 
 class Node:
-    """One recorded call: its op, where its inputs came from and the values that its rules read.
+    """One recorded call: its op, the nodes of its inputs, and the values that its derivative formulas read.
 
-    `shape` is that of the result, `backend` what the rules run on, `time` the clock when it was recorded, `hooks`
-    the functions to run around it (or None).
+    `shape` is that of the result, `backend` the namespace that the formulas run on, `time` the version counter when it
+    was recorded, `hooks` the functions to run around it (or None).
     """
 
     __slots__ = ("op", "parents", "saved", "shape", "backend", "time", "hooks", "__weakref__")
@@ -49,7 +49,7 @@ class Node:
         saved = self.saved
         if saved is None:
             late.raise_freed(self)
-        if self.time != clock:
+        if self.time != version_counter:
             self.check_unwritten()
         if create_graph:
             return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
@@ -70,7 +70,7 @@ class Node:
         for value in self.saved:
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
-                    found = writes.get(id(owner(x)))
+                    found = versions.get(id(owner(x)))
                     if found is not None and found.time > self.time:
                         late.raise_written(self, x, found)
 
@@ -92,20 +92,20 @@ def _only(result):
     return result[0] if isinstance(result, tuple) else result
 
 
-def rewrap(value, place, backend):
-    """A saved value for a recorded backward pass: arrays become tensors at their `place` in the graph."""
+def rewrap(value, node, backend):
+    """A saved value for a recorded backward pass: arrays become tensors at their `node` in the graph."""
     Tensor, wrap = registry.Tensor, registry.wrap
-    if isinstance(value, tuple) and place is not None:     # several inputs, or several outputs
-        places = place if type(place) is tuple else [OutputNode(place, i) for i in range(len(value))]
-        return tuple(rewrap(v, p, backend) for v, p in zip(value, places))
+    if isinstance(value, tuple) and node is not None:     # several inputs, or several outputs
+        nodes = node if type(node) is tuple else [OutputNode(node, i) for i in range(len(value))]
+        return tuple(rewrap(v, p, backend) for v, p in zip(value, nodes))
     if not isinstance(value, backend.ndarray):
         return value                                       # a number, an attribute, or not saved
-    if isinstance(place, Tensor) and place.array is value:
-        return place                                       # a leaf is its own place
+    if isinstance(node, Tensor) and node.array is value:
+        return node                                       # a leaf is its own node
     t = wrap(value, backend.backend)
-    if place is not None:
+    if node is not None:
         t.needs_grad = True
-        t.node = place
+        t.node = node
     return t
 
 
@@ -175,35 +175,35 @@ class OutputNode(Node):
 
 
 # ------------------------------------------------------------------ writes in place
-class Write:
+class Version:
     """The writes to one piece of memory: how many, when the last one was, who wrote, from which line."""
 
     __slots__ = ("count", "time", "writer", "line", "ref")
 
 
-def written(tensor, writer, line=None):
+def bump_version(tensor, writer, line=None):
     """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
-    written_all([owner(tensor.array)], writer, line or calling_line())
+    bump_versions([owner(tensor.array)], writer, line or calling_line())
 
 
-def written_all(memories, writer, line):
+def bump_versions(memories, writer, line):
     """Count a write in place to each of the arrays `memories`, which own their memory."""
-    global clock
-    clock += 1
+    global version_counter
+    version_counter += 1
     for memory in memories:
         key = id(memory)
-        found = writes.get(key)
+        found = versions.get(key)
         if found is None:
-            found = writes[key] = Write()
+            found = versions[key] = Version()
             found.count = 0
-            found.ref = weakref.ref(memory, lambda _, key=key: writes.pop(key, None))
+            found.ref = weakref.ref(memory, lambda _, key=key: versions.pop(key, None))
         found.count += 1
-        found.time, found.writer, found.line = clock, writer, line
+        found.time, found.writer, found.line = version_counter, writer, line
 
 
 def version(array):
     """How often the memory of `array` was written to in place."""
-    found = writes.get(id(owner(array)))
+    found = versions.get(id(owner(array)))
     return 0 if found is None else found.count
 
 

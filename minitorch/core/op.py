@@ -73,7 +73,7 @@ class Op:
     - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if `xp_name` is all there is
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
-    - `rules`: the derivative formula (VJP) of each input, by name
+    - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
     Dtypes:
@@ -127,7 +127,7 @@ class Op:
     forward: Callable | None
     inputs: list
     attrs: list
-    rules: dict
+    vjps: dict
     doc: str
 
     promotion: str | None = None
@@ -162,12 +162,12 @@ class Op:
         self.__doc__ = self.doc
         self.node_name = self.node_name or camel_case(self.name) + "Backward0"
         self.casts = self.casts and any(k == "dtype" for k, _ in self.attrs)
-        unknown = set(self.rules) - {x.name for x in self.inputs}
+        unknown = set(self.vjps) - {x.name for x in self.inputs}
         if unknown:
-            raise TypeError(f"op {self.name}: a rule for {sorted(unknown)}, which are not inputs")
-        self.rules = {x.name: self.rules.get(x.name) for x in self.inputs}
+            raise TypeError(f"op {self.name}: a derivative formula for {sorted(unknown)}, which are not inputs")
+        self.vjps = {x.name: self.vjps.get(x.name) for x in self.inputs}
         if self.name in OPS:
-            raise TypeError(f"op {self.name}: there is a row of this name already")
+            raise TypeError(f"op {self.name}: it is defined already")
         self.describe_saved()
         OPS[self.name] = self
 
@@ -175,13 +175,13 @@ class Op:
         """Note the values that derivative formulas read (`reads`), and their places in the graph (`saved_places`)."""
         names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
-        rules = {None: self.joint} if self.joint else self.rules
-        self.reads = {x: parameters_of(r)[skip:] for x, r in rules.items() if r}
+        vjps = {None: self.joint} if self.joint else self.vjps
+        self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
         self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         unknown = set(self.saved_fields) - known
         if unknown:
-            raise TypeError(f"op {self.name}: a rule asks for {sorted(unknown)}, which it does not have")
+            raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
         self.saved_places = [places.get(f) for f in self.saved_fields]
@@ -233,31 +233,31 @@ def camel_case(name):
 
 
 # ------------------------------------------------------------------ generating the call
-def compile_call(row):
+def compile_call(op):
     """Write the function that users call, as `dataclasses` writes an ``__init__``.
 
     Written out, not looped over ``*inputs``, for a real signature and half the cost; ``print(op.source)`` shows
-    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``row.bare``,
+    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``op.bare``,
     for which `minitorch/core/call.py` prepares everything else. Each is compiled when it is first called.
     """
-    rules = {f"rule_{x}": r for x, r in row.rules.items()}
-    row.pull = deferred("pull", f"<minitorch rule of {row.name}>", lambda: write_pull(row),
-                        rules | {"joint": row.joint})
-    row.bare = deferred(row.name, f"<minitorch op {row.name}, any dtype>", lambda: write_call(row, bare=True),
-                        {"op": row})
-    call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-    call.__doc__, call.op = row.__doc__, row
-    call.__signature__ = public_signature(row)
-    is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.cat(*pieces)
-    setattr(recorded, row.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
+    vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
+    op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
+                        vjps | {"joint": op.joint})
+    op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
+                        {"op": op})
+    call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
+    call.__doc__, call.op = op.__doc__, op
+    call.__signature__ = public_signature(op)
+    is_variadic = op.inputs[0].kind == "variadic"         # formulas spell the call as on raw arrays: F.cat(*pieces)
+    setattr(recorded, op.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
     return call
 
 
-def public_signature(row):
+def public_signature(op):
     P = inspect.Parameter
-    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in row.inputs]
-    parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in row.attrs]
-    if takes_out(row):
+    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in op.inputs]
+    parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in op.attrs]
+    if takes_out(op):
         parameters.append(P("out", P.KEYWORD_ONLY, default=None))
     return inspect.Signature(parameters, __validate_parameters__=False)
 

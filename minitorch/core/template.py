@@ -180,7 +180,7 @@ def record(op):
 
 def live_inputs(op):
     """Which inputs may need gradients."""
-    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.rules[x.name])]
+    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.vjps[x.name])]
 
 
 def needs_grad(op):
@@ -197,7 +197,7 @@ def make_node(op, parents, saved):
     lines = [f"node = new({'Node' if op.outputs == 1 else 'MultiOutputNode'})",
              "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
-             "node.backend = F", "node.time = graph.clock", "node.hooks = None"]
+             "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]
     if op.outputs == 1:
         lines += ["result.node = node", "result.needs_grad = True"]
     else:
@@ -207,7 +207,7 @@ def make_node(op, parents, saved):
 
 
 def saved_value(op, field, live):
-    """The expression for one saved value: only what the rules that will run will read."""
+    """The expression for one saved value: only if a formula that will run reads it."""
     value = None
     for i, x in enumerate(op.inputs):
         value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
@@ -263,7 +263,7 @@ def write_pull(op):
     else:
         names = [x.name for x in op.inputs]
         lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
-        pulls = [f"None if p{i} is None else rule_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
-                 if op.rules[x] else "None" for i, x in enumerate(names)]
+        pulls = [f"None if p{i} is None else vjp_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
+                 if op.vjps[x] else "None" for i, x in enumerate(names)]
         lines += [f"return ({''.join(p + ', ' for p in pulls)})"]
     return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])

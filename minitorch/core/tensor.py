@@ -1,4 +1,4 @@
-"""Tensor: an array with a place in the graph.
+"""Tensor: an array with a node in the graph.
 
 A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for a leaf;
 `needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op table: here is only what a

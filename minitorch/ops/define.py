@@ -28,15 +28,15 @@ def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=N
 
     `numbers` names the inputs that may be Python numbers: by default all, if there are several.
     """
-    how, rules = split_options(options)
-    names = inputs or list(rules) or ["input"]
+    how, vjps = split_options(options)
+    names = inputs or list(vjps) or ["input"]
     numbers = numbers if numbers is not None else names if len(names) > 1 else ()
     parameters = [Input(x, "number" if x in numbers else "tensor") for x in names]
     public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
     public.setdefault("inplace", True)
-    row = Op(name=name, forward=None, inputs=parameters, attrs=[], rules=rules, doc=doc, promotion=promotion,
+    definition = Op(name=name, forward=None, inputs=parameters, attrs=[], vjps=vjps, doc=doc, promotion=promotion,
              xp_name=xp_name or name, **how)
-    return defined(row, public)
+    return defined(definition, public)
 
 
 def op(*, name=None, **options):
@@ -47,20 +47,20 @@ def op(*, name=None, **options):
     """
     def define(forward):
         op_name = name or forward.__name__
-        how, rules = split_options(options)
+        how, vjps = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
         inputs, attrs = inputs_and_attributes(forward)
-        row = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, rules=rules, doc=forward.__doc__,
+        definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, vjps=vjps, doc=forward.__doc__,
                  **how)
-        return defined(row, public)
+        return defined(definition, public)
     return define
 
 
-def defined(row, public):
+def defined(definition, public):
     """The function that users call, published."""
-    call = compile_call(row)
-    call.source = Source(row)
-    return publish(call, row.name, **public)
+    call = compile_call(definition)
+    call.source = Source(definition)
+    return publish(call, definition.name, **public)
 
 
 def composite(function=None, *, out=False, overlap=True, **public):
@@ -145,11 +145,11 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
 class Source:
     """The text of a generated call: ``print(minitorch.mul.source)``."""
 
-    def __init__(self, row):
-        self.row = row
+    def __init__(self, definition):
+        self.definition = definition
 
     def __str__(self):
-        return write_call(self.row, bare=False)
+        return write_call(self.definition, bare=False)
 
     __repr__ = __str__
 

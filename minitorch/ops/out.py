@@ -7,7 +7,7 @@ import numpy as np
 from ..core import registry
 from ..core.arrays import require_no_overlap
 from ..core.grad_mode import grad_mode
-from ..core.graph import written
+from ..core.graph import bump_version
 from ..core.inplace import check_can_hold
 from ..core.tensor import Tensor
 
@@ -55,7 +55,7 @@ def check_memory(target, inputs, overlap=True):
 def write(target, array, writer):
     """Overwrite a tensor's elements, and count the write."""
     target.backend.xp.copyto(target.array, array, casting="unsafe")
-    written(target, writer)
+    bump_version(target, writer)
 
 
 def resize_to(target, shape):

@@ -14,7 +14,7 @@ from functools import cache
 from ...core import dtypes
 from ...core.arrays import require_no_overlap
 from ...core.grad_mode import grad_mode
-from ...core.graph import written
+from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
 from ...core.storage import contiguous_format
@@ -57,7 +57,7 @@ def fill(tensor, name, sampler, args, generator):
     require_no_overlap(array)
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
-    written(tensor, name)
+    bump_version(tensor, name)
     if unrelated is not None:
         adopt(tensor, unrelated)
     return tensor
@@ -254,7 +254,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         return unrelated_to(given, array, backend)
     resize_to(out, shape)
     scaled_normal(backend, out.array, mean, std, generator)
-    written(out, "normal")
+    bump_version(out, "normal")
     return out
 
 
@@ -530,7 +530,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         return wrap(input.backend.from_host(found), input.backend)
     resize_to(out, found.shape)
     out.array[...] = input.backend.from_host(found)
-    written(out, "multinomial")
+    bump_version(out, "multinomial")
     return out
 
 
