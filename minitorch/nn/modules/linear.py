@@ -10,6 +10,8 @@ from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
 
+__all__ = ["Identity", "Linear", "Bilinear", "LazyLinear"]
+
 
 class Identity(Module):
     """Returns its input; takes and ignores any arguments.
