@@ -134,7 +134,7 @@ def test_recurrence(seed, n):
     for x_i, a_i in zip(x, a):
         y = x_i + a_i * y
         wanted.append(y)
-    np.testing.assert_allclose(t.backends.get("cpu").recurrence(x, a, dim=0), wanted, 1e-9, 1e-9)
+    np.testing.assert_allclose(t.backends.get("cpu").linear_recurrence(x, a, dim=0), wanted, 1e-9, 1e-9)
 
 
 @given(x=st.lists(st.sampled_from([0.0, 0.0, 1.5, -2.0, 0.5]), min_size=1, max_size=6))
