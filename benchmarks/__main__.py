@@ -4,7 +4,7 @@
     python -m benchmarks --only 'gpt|softmax' --quick      some rows, roughly
     python -m benchmarks --vs torch,jax --python jax=~/jax/bin/python
     python -m benchmarks --json benchmarks/results/cpu.json --markdown docs/performance.md
-    python -m benchmarks --levers --json benchmarks/results/cpu.json --markdown docs/performance.md
+    python -m benchmarks --switches --json benchmarks/results/cpu.json --markdown docs/performance.md
 
 Figures are ratios to PyTorch eager, below 1: faster. All rows are measured with one thread; in the other modes those
 that have a gate, unless ``--only`` names others. The file of ``--json`` keeps the rows of earlier runs that this
@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 
 from .footprint import import_times, sizes
-from .measure import MODES, Contestant, duel, lever_ratios, peaks
+from .measure import MODES, Contestant, duel, peaks, switch_ratios
 from .report import line_of, markdown, put_between_markers
 from .rows import load_rows
 
@@ -44,7 +44,7 @@ def options():
     parser.add_argument("--report", action="store_true", help="only write the tables of the figures in --json")
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PATH",
                         help="the interpreter to run a contestant with, where it is not this one")
-    parser.add_argument("--levers", action="store_true", help="only measure what each lever of the CPU brings")
+    parser.add_argument("--switches", action="store_true", help="only measure what each switch of the CPU brings")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     return parser.parse_args()
 
@@ -100,9 +100,9 @@ def main():
         return print("\n".join(names + others))
     found = json.loads(args.json.read_text()) if args.json and args.json.exists() else {}
     python = dict(x.split("=", 1) for x in args.python)
-    if args.levers:
+    if args.switches:
         found["machine"] = machine()
-        found["levers"] = found.get("levers", {}) | lever_ratios(0.4 if args.quick else args.seconds, args.only)
+        found["switches"] = found.get("switches", {}) | switch_ratios(0.4 if args.quick else args.seconds, args.only)
         save(args, found)
     elif not args.report:
         found["machine"] = machine()

@@ -99,8 +99,8 @@ def summary(mine, theirs):
     return out
 
 
-# What each lever of `minitorch.testing.levers` is good for, and one that only the environment can move.
-LEVER_ROWS = {
+# The rows that show each switch of `minitorch.testing.switches`, and of one that only the environment can move.
+SWITCH_ROWS = {
     "allocator settings": ["gelu/1e6/both", "x*y+z/1e6/both", "lenet"],
     "blocks": ["gelu/1e6/forward", "gelu/1e6/both", "softmax/1e6/forward", "layer_norm/1e6/forward"],
     "one thread": ["gelu/1e7/forward", "softmax/1e7/forward", "layer_norm/1e7/both"],
@@ -116,16 +116,16 @@ LEVER_ROWS = {
 }
 
 
-def lever_ratios(seconds, pattern=""):
-    """Lever -> row -> times with and without it, and the ratio of the two, interleaved."""
+def switch_ratios(seconds, pattern=""):
+    """Times with and without each switch, and their ratio, interleaved: {switch: {row: {"with", "without"}}}."""
     found: dict = {}
-    for lever, names in LEVER_ROWS.items():
-        if re.search(pattern, lever):
-            mode = "two" if lever == "one thread" else "one"
-            players = [Contestant("minitorch", mode), Contestant(f"minitorch without {lever}", mode)]
+    for switch, names in SWITCH_ROWS.items():
+        if re.search(pattern, switch):
+            mode = "two" if switch == "one thread" else "one"
+            players = [Contestant("minitorch", mode), Contestant(f"minitorch without {switch}", mode)]
             for name in names:
                 took = duel(players, name, seconds, other=players[1].library)
-                found.setdefault(lever, {})[name] = {"with": took["minitorch"], "without": took[players[1].library]}
+                found.setdefault(switch, {})[name] = {"with": took["minitorch"], "without": took[players[1].library]}
             for player in players:
                 player.close()
     return found

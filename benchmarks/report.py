@@ -23,8 +23,8 @@ def markdown(found, rows):
         parts.append(memory_table(found["memory"], rows))
     if "import" in found or "size" in found:
         parts.append(footprint_table(found))
-    if "levers" in found:
-        parts.append("**Levers**, each alone switched off\n\n" + lever_table(found["levers"], rows))
+    if "switches" in found:
+        parts.append("**Optimisation switches**, each alone off\n\n" + switch_table(found["switches"], rows))
     return "\n\n".join(parts) + "\n"
 
 
@@ -120,13 +120,13 @@ def memory_table(memory, rows):
     return table(out)
 
 
-def lever_table(levers, rows):
-    """What each lever brings: times with it and without it."""
-    out = [["lever", "row", "ms without", "ms with", "ratio"], ["---", "---"] + ["---:"] * 3]
-    for lever, by in levers.items():
-        what = "wall" if lever == "one thread" else "cpu"  # the time that several threads are to save
+def switch_table(switches, rows):
+    """The table of times with and without each optimisation switch."""
+    out = [["switch", "row", "ms without", "ms with", "ratio"], ["---", "---"] + ["---:"] * 3]
+    for switch, by in switches.items():
+        what = "wall" if switch == "one thread" else "cpu"  # the time that several threads are to save
         for name, took in by.items():
-            out.append([lever if lever != "one thread" else "two threads, wall time", rows[name].title,
+            out.append([switch if switch != "one thread" else "two threads, wall time", rows[name].title,
                         short(took["without"][what] * 1e3), short(took["with"][what] * 1e3),
                         f"{took['with'][what + '_ratio']:.2f}"])
     return table(out)

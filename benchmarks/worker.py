@@ -31,12 +31,12 @@ def load(library, threads):
         torch = importlib.import_module("minitorch")
         torch.set_num_threads(threads)
         return {name: partial(compiled, torch, row.make) for name, row in load_rows().items()}
-    library, _, lever = library.partition(" without ")     # "minitorch without blocks"
+    library, _, switch = library.partition(" without ")    # "minitorch without blocks"
     torch = importlib.import_module(library)
     torch.set_num_threads(threads)
-    if lever:
-        from minitorch.testing.levers import without
-        until_the_end.enter_context(without(lever))
+    if switch:
+        from minitorch.testing.switches import without
+        until_the_end.enter_context(without(switch))
     return {name: partial(row.make, torch) for name, row in load_rows().items()}
 
 

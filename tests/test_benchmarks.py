@@ -44,10 +44,10 @@ def test_contestants_take_turns_and_errors_are_told():
             player.close()
 
 
-def test_the_levers_of_the_table_exist():
-    from minitorch.testing.levers import LEVERS
-    assert set(measure.LEVER_ROWS) - {"allocator settings"} == set(LEVERS)
-    assert all(name in load_rows() for names in measure.LEVER_ROWS.values() for name in names)
+def test_the_switches_of_the_table_exist():
+    from minitorch.testing.switches import SWITCHES
+    assert set(measure.SWITCH_ROWS) - {"allocator settings"} == set(SWITCHES)
+    assert all(name in load_rows() for names in measure.SWITCH_ROWS.values() for name in names)
 
 
 def test_report_says_what_is_met():

@@ -97,7 +97,7 @@ def test_parameters_without_gradient_stay(name, zero):
 
 @each_elementwise
 def test_layout_makes_no_difference(name):
-    """The same numbers as one large parameter, in small pieces, transposed and in other company."""
+    """The same numbers as one large parameter, in small chunks, transposed and in other company."""
     n = BLOCK + SMALL + 17
     whole = parameter(n)
     large = make(name, [whole])

@@ -8,8 +8,8 @@ from ..core.device import host
 from ..core.dtypes import finfo
 from ..core.graph import written
 from ..core.tensor import Tensor, wrap
+from .chunks import working_dtype
 from .optimizer import OneByOne, counter_type, require
-from .pieces import working_dtype
 
 __all__ = ["Adafactor"]
 

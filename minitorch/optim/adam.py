@@ -1,12 +1,23 @@
 """The Adam family: running means of the gradient and of its square. `Adam AdamW NAdam RAdam Adamax`."""
 
 from math import sqrt
+from typing import NamedTuple
 
 from ..core.tensor import Tensor
 from .flat import Elementwise, add_square, lerp
 from .optimizer import check_betas, check_implementation, check_lr, check_not_negative, counter_type, require
 
 __all__ = ["Adam", "AdamW", "NAdam", "RAdam", "Adamax"]
+
+
+class AdamCoefficients(NamedTuple):
+    """Coefficients of one step of `adam`; `eps` and `lr` have the corrections in them."""
+
+    weight1: float
+    beta2: float
+    weight2: float
+    eps: float
+    lr: float
 
 
 def adam(xp, p, g, states, scratch, c):
@@ -21,15 +32,14 @@ def adam(xp, p, g, states, scratch, c):
     """
     m, v, *largest = states
     s, = scratch
-    weight1, beta2, weight2, eps, lr = c
-    lerp(xp, m, g, weight1, s)
-    add_square(xp, v, g, beta2, weight2, s)
+    lerp(xp, m, g, c.weight1, s)
+    add_square(xp, v, g, c.beta2, c.weight2, s)
     if largest:
         v = xp.maximum(largest[0], v, out=largest[0])
     xp.sqrt(v, s)
-    xp.add(s, eps, s)
+    xp.add(s, c.eps, s)
     xp.divide(m, s, s)
-    xp.multiply(s, lr, s)
+    xp.multiply(s, c.lr, s)
     xp.subtract(p, s, p)
 
 
@@ -73,7 +83,7 @@ class Adam(Elementwise):
         beta1, beta2 = map(float, group["betas"])
         correction = sqrt(1 - beta2**step)
         lr = float(group["lr"]) * correction / (1 - beta1**step)
-        return (step,), (1 - beta1, beta2, 1 - beta2, group["eps"] * correction, lr)
+        return (step,), AdamCoefficients(1 - beta1, beta2, 1 - beta2, group["eps"] * correction, lr)
 
 
 def check_tensor_options(lr, betas, foreach):
@@ -108,6 +118,18 @@ class AdamW(Adam):
             group["decoupled_weight_decay"] = True
 
 
+class NAdamCoefficients(NamedTuple):
+    """Coefficients of one step of `nadam`; `correction` is that of sqrt(v)."""
+
+    weight1: float
+    beta2: float
+    weight2: float
+    correction: float
+    eps: float
+    lr_g: float
+    lr_m: float
+
+
 def nadam(xp, p, g, states, scratch, c):
     """One step of Adam with Nesterov's look-ahead::
 
@@ -121,13 +143,12 @@ def nadam(xp, p, g, states, scratch, c):
     """
     m, v = states
     s, u = scratch
-    weight1, beta2, weight2, correction, eps, lr_g, lr_m = c
-    lerp(xp, m, g, weight1, s)
-    add_square(xp, v, g, beta2, weight2, s)
+    lerp(xp, m, g, c.weight1, s)
+    add_square(xp, v, g, c.beta2, c.weight2, s)
     xp.sqrt(v, s)
-    xp.multiply(s, correction, s)
-    xp.add(s, eps, s)
-    for weight, direction in (lr_g, g), (lr_m, m):
+    xp.multiply(s, c.correction, s)
+    xp.add(s, c.eps, s)
+    for weight, direction in (c.lr_g, g), (c.lr_m, m):
         xp.multiply(direction, weight, u)
         xp.divide(u, s, u)
         xp.subtract(p, u, p)
@@ -171,8 +192,20 @@ class NAdam(Elementwise):
         lr, decay, number = float(group["lr"]), group["momentum_decay"], counter_type().type
         mu, mu_next = (beta1 * (1 - 0.5 * 0.96 ** (t * decay)) for t in (step, step + 1))
         mu_product = float(number(mu_product) * number(mu))        # rounded as the tensor that keeps it
-        return (step, mu_product), (1 - beta1, beta2, 1 - beta2, 1 / sqrt(1 - beta2**step), float(group["eps"]),
-                                    lr * (1 - mu) / (1 - mu_product), lr * mu_next / (1 - mu_product * mu_next))
+        return (step, mu_product), NAdamCoefficients(
+            1 - beta1, beta2, 1 - beta2, correction=1 / sqrt(1 - beta2**step), eps=float(group["eps"]),
+            lr_g=lr * (1 - mu) / (1 - mu_product), lr_m=lr * mu_next / (1 - mu_product * mu_next))
+
+
+class RAdamCoefficients(NamedTuple):
+    """Coefficients of one step of `radam`; `lr` has the corrections in it, and r."""
+
+    weight1: float
+    beta2: float
+    weight2: float
+    eps: float
+    lr: float
+    rectified: bool
 
 
 def radam(xp, p, g, states, scratch, c):
@@ -189,16 +222,15 @@ def radam(xp, p, g, states, scratch, c):
     """
     m, v = states
     s, = scratch
-    weight1, beta2, weight2, eps, lr, rectified = c
-    lerp(xp, m, g, weight1, s)
-    add_square(xp, v, g, beta2, weight2, s)
-    if rectified:
+    lerp(xp, m, g, c.weight1, s)
+    add_square(xp, v, g, c.beta2, c.weight2, s)
+    if c.rectified:
         xp.sqrt(v, s)
-        xp.add(s, eps, s)
+        xp.add(s, c.eps, s)
         xp.divide(m, s, s)
-        xp.multiply(s, lr, s)
+        xp.multiply(s, c.lr, s)
     else:
-        xp.multiply(m, lr, s)
+        xp.multiply(m, c.lr, s)
     xp.subtract(p, s, p)
 
 
@@ -236,7 +268,16 @@ class RAdam(Elementwise):
         if rectified:
             r = sqrt((rho - 4) * (rho - 2) * limit / ((limit - 4) * (limit - 2) * rho))
             lr *= r * sqrt(correction)
-        return (step,), (1 - beta1, beta2, 1 - beta2, float(group["eps"]), lr, rectified)
+        return (step,), RAdamCoefficients(1 - beta1, beta2, 1 - beta2, float(group["eps"]), lr, rectified)
+
+
+class AdamaxCoefficients(NamedTuple):
+    """Coefficients of one step of `adamax`; `lr` is lr / (1 - beta1^t)."""
+
+    weight1: float
+    beta2: float
+    eps: float
+    lr: float
 
 
 def adamax(xp, p, g, states, scratch, c):
@@ -250,14 +291,13 @@ def adamax(xp, p, g, states, scratch, c):
     """
     m, u = states
     s, = scratch
-    weight1, beta2, eps, lr = c
-    lerp(xp, m, g, weight1, s)
-    xp.multiply(u, beta2, u)
+    lerp(xp, m, g, c.weight1, s)
+    xp.multiply(u, c.beta2, u)
     xp.absolute(g, s)
-    xp.add(s, eps, s)
+    xp.add(s, c.eps, s)
     xp.maximum(u, s, out=u)
     xp.divide(m, u, s)
-    xp.multiply(s, lr, s)
+    xp.multiply(s, c.lr, s)
     xp.subtract(p, s, p)
 
 
@@ -287,4 +327,5 @@ class Adamax(Elementwise):
     def coefficients(self, group, fresh, step):
         step += 1
         beta1, beta2 = map(float, group["betas"])
-        return (step,), (1 - beta1, beta2, float(group["eps"]), float(group["lr"]) / (1 - beta1**step))
+        lr = float(group["lr"]) / (1 - beta1**step)
+        return (step,), AdamaxCoefficients(1 - beta1, beta2, float(group["eps"]), lr)

@@ -1,9 +1,18 @@
 """A learning rate for each element: `Adagrad Adadelta RMSprop`, from squared gradients, and `Rprop`, from signs."""
 
+from typing import NamedTuple
+
 from .flat import Elementwise, add_square, lerp
 from .optimizer import check_implementation, check_lr, check_not_negative, require
 
 __all__ = ["Adagrad", "Adadelta", "RMSprop", "Rprop"]
+
+
+class AdagradCoefficients(NamedTuple):
+    """Coefficients of one step of `adagrad`; `lr` has decayed already."""
+
+    eps: float
+    lr: float
 
 
 def adagrad(xp, p, g, states, scratch, c):
@@ -16,12 +25,11 @@ def adagrad(xp, p, g, states, scratch, c):
     """
     v, = states
     s, u = scratch
-    eps, lr = c
     xp.multiply(g, g, s)
     xp.add(v, s, v)
     xp.sqrt(v, s)
-    xp.add(s, eps, s)
-    xp.multiply(g, lr, u)
+    xp.add(s, c.eps, s)
+    xp.multiply(g, c.lr, u)
     xp.divide(u, s, u)
     xp.subtract(p, u, p)
 
@@ -59,13 +67,23 @@ class Adagrad(Elementwise):
 
     def coefficients(self, group, fresh, step):
         step += 1
-        return (step,), (float(group["eps"]), float(group["lr"]) / (1 + (step - 1) * group["lr_decay"]))
+        lr = float(group["lr"]) / (1 + (step - 1) * group["lr_decay"])
+        return (step,), AdagradCoefficients(float(group["eps"]), lr)
 
     def share_memory(self):
         """Move the sums to memory that other processes can share (``Tensor.share_memory_``)."""
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()
+
+
+class AdadeltaCoefficients(NamedTuple):
+    """Coefficients of one step of `adadelta`; `weight` is 1 - rho."""
+
+    rho: float
+    weight: float
+    eps: float
+    lr: float
 
 
 def adadelta(xp, p, g, states, scratch, c):
@@ -80,16 +98,15 @@ def adadelta(xp, p, g, states, scratch, c):
     """
     v, a = states
     d, s = scratch
-    rho, weight, eps, lr = c
-    add_square(xp, v, g, rho, weight, s)
-    xp.add(a, eps, d)
+    add_square(xp, v, g, c.rho, c.weight, s)
+    xp.add(a, c.eps, d)
     xp.sqrt(d, d)
-    xp.add(v, eps, s)
+    xp.add(v, c.eps, s)
     xp.sqrt(s, s)
     xp.divide(d, s, d)
     xp.multiply(d, g, d)
-    add_square(xp, a, d, rho, weight, s)
-    xp.multiply(d, lr, d)
+    add_square(xp, a, d, c.rho, c.weight, s)
+    xp.multiply(d, c.lr, d)
     xp.subtract(p, d, p)
 
 
@@ -119,7 +136,18 @@ class Adadelta(Elementwise):
 
     def coefficients(self, group, fresh, step):
         rho = float(group["rho"])
-        return (step + 1,), (rho, 1 - rho, float(group["eps"]), float(group["lr"]))
+        return (step + 1,), AdadeltaCoefficients(rho, 1 - rho, float(group["eps"]), float(group["lr"]))
+
+
+class RMSpropCoefficients(NamedTuple):
+    """Coefficients of one step of `rmsprop`; `weight` is 1 - alpha."""
+
+    alpha: float
+    weight: float
+    eps: float
+    lr: float
+    momentum: float
+    centered: bool
 
 
 def rmsprop(xp, p, g, states, scratch, c):
@@ -134,23 +162,22 @@ def rmsprop(xp, p, g, states, scratch, c):
     """
     v, *rest = states
     s, u = scratch
-    alpha, weight, eps, lr, momentum, centered = c
-    add_square(xp, v, g, alpha, weight, s)
-    if centered:
+    add_square(xp, v, g, c.alpha, c.weight, s)
+    if c.centered:
         a = rest[-1]
-        lerp(xp, a, g, weight, s)
+        lerp(xp, a, g, c.weight, s)
         xp.multiply(a, a, s)
         xp.subtract(v, s, s)
         xp.sqrt(s, s)
     else:
         xp.sqrt(v, s)
-    xp.add(s, eps, s)
+    xp.add(s, c.eps, s)
     step = xp.divide(g, s, s)
-    if momentum > 0:
+    if c.momentum > 0:
         b = rest[0]
-        xp.multiply(b, momentum, b)
+        xp.multiply(b, c.momentum, b)
         step = xp.add(b, s, b)
-    xp.multiply(step, lr, u)
+    xp.multiply(step, c.lr, u)
     xp.subtract(p, u, p)
 
 
@@ -186,8 +213,17 @@ class RMSprop(Elementwise):
 
     def coefficients(self, group, fresh, step):
         alpha = float(group["alpha"])
-        return (step + 1,), (alpha, 1 - alpha, float(group["eps"]), float(group["lr"]), float(group["momentum"]),
-                             bool(group["centered"]))
+        return (step + 1,), RMSpropCoefficients(alpha, 1 - alpha, float(group["eps"]), float(group["lr"]),
+                                                float(group["momentum"]), bool(group["centered"]))
+
+
+class RpropCoefficients(NamedTuple):
+    """Coefficients of one step of `rprop`: the factors of the step sizes, and their limits."""
+
+    eta_minus: float
+    eta_plus: float
+    smallest: float
+    largest: float
 
 
 def rprop(xp, p, g, states, scratch, c):
@@ -203,11 +239,10 @@ def rprop(xp, p, g, states, scratch, c):
     """
     prev, step_size = states
     s, = scratch
-    eta_minus, eta_plus, smallest, largest = c
     xp.multiply(g, prev, s)
     turned = s < 0
-    xp.multiply(step_size, xp.where(turned, eta_minus, xp.where(s > 0, eta_plus, 1)), step_size)
-    xp.clip(step_size, smallest, largest, out=step_size)
+    xp.multiply(step_size, xp.where(turned, c.eta_minus, xp.where(s > 0, c.eta_plus, 1)), step_size)
+    xp.clip(step_size, c.smallest, c.largest, out=step_size)
     prev[...] = g
     prev[turned] = 0
     xp.sign(prev, s)
@@ -239,4 +274,4 @@ class Rprop(Elementwise):
         return {"prev": 0.0, "step_size": float(group["lr"])}
 
     def coefficients(self, group, fresh, step):
-        return (step + 1,), (*map(float, group["etas"]), *map(float, group["step_sizes"]))
+        return (step + 1,), RpropCoefficients(*map(float, group["etas"]), *map(float, group["step_sizes"]))

@@ -1,7 +1,7 @@
 """`Elementwise`: one step of an optimiser over all parameters, in blocks that stay in the processor's cache.
 
 An update rule is a dozen array operations. On one small array each costs more in calls than in arithmetic, and on
-one large array each goes through main memory again. So the elements of all parameters are dealt with in pieces of
+one large array each goes through main memory again. So the elements of all parameters are dealt with in chunks of
 up to `tuning.optimizer_block`: a large parameter is cut into slices, small ones are copied side by side into scratch
 memory and back after the update. Their states lie side by side for good: the state tensors in `Optimizer.state` are
 views of common buffers. Adam on 148 parameters of 1,000 elements takes an eighth of the time of PyTorch's default, on
@@ -19,8 +19,8 @@ import numpy as np
 from ..core.device import host
 from ..core.graph import calling_line, written_all
 from ..core.tensor import Tensor, wrap
+from .chunks import Plan, Workspace, is_small
 from .optimizer import Optimizer, counter_type, loss_of, number
-from .pieces import Plan, Workspace, is_small
 
 __all__ = ["Elementwise", "lerp", "add_square"]
 
@@ -31,7 +31,8 @@ class Elementwise(Optimizer):
     - ``rule(xp, p, g, states, scratch, c)``: the update on flat arrays, in place (a static method);
     - ``slots(group)``: the states that have the shape of the parameter, name to first value;
     - ``counters``: the states that are one number for each parameter, by default the step count;
-    - ``coefficients(group, fresh, *counters)``: the counters after this step and the numbers `c` that the rule gets.
+    - ``coefficients(group, fresh, *counters)``: the counters after this step and the rule's coefficients `c`, a named
+      tuple (kernels for all parameters at once read them in its order).
 
     Negation for `maximize`, weight decay, closures, state, dtypes and layout are handled here. float16 and bfloat16
     parameters are updated in float32 and rounded once at the end, which is more exact than PyTorch's rounding after
@@ -55,7 +56,7 @@ class Elementwise(Optimizer):
         return 0.0
 
     def coefficients(self, group, fresh, *counters):
-        """The counters after this step, and the numbers that the rule gets; `fresh`: the state is all new."""
+        """The counters after this step, and the rule's coefficients; `fresh`: the state is all new."""
         raise NotImplementedError
 
     def step(self, closure=None):
@@ -83,19 +84,19 @@ class Elementwise(Optimizer):
             plan = self._plans[key] = Plan(params, arrays, counts, fresh, names, self.scratch, self._workspace,
                                              self.rule)
         grads = plan.gradients(params)
-        for cohort in plan.cohorts:
-            counters = [[arrays[k * n + i] for i in cohort.members] for k in range(1, 1 + len(self.counters))]
-            if cohort.capture is not None:
-                self._capture(group, cohort, grads, counters, bool(fresh))
+        for bucket in plan.buckets:
+            counters = [[arrays[k * n + i] for i in bucket.members] for k in range(1, 1 + len(self.counters))]
+            if bucket.capture is not None:
+                self._capture(group, bucket, grads, counters, bool(fresh))
             else:
-                numbers = self._numbers(group, params[cohort.members[0]] in fresh, counters)
-                self._apply(group, cohort, grads, *numbers)
+                numbers = self._coefficients(group, params[bucket.members[0]] in fresh, counters)
+                self._apply(group, bucket, grads, *numbers)
         written_all(plan.memories, f"{type(self).__name__}.step", calling_line())
         if plan.repeated:                                  # parameters that the group lists twice move twice
             self._update((key, "repeated"), group, plan.repeated)
 
-    def _numbers(self, group, fresh, counters):
-        """What one step computes with: the rule's numbers, the factor for p (or None), weight decay. Moves counters on.
+    def _coefficients(self, group, fresh, counters):
+        """Coefficients of one step, the factor for p (or None) and the weight decay; counters are moved on.
 
         `counters` has a list of arrays for each counter, which are equal.
         """
@@ -108,43 +109,43 @@ class Elementwise(Optimizer):
             return c, 1 - number(group["lr"]) * decay, 0
         return c, None, decay
 
-    def _capture(self, group, cohort, grads, counters, fresh):
-        """Write a step down for a captured graph, which asks for its numbers before each run."""
-        if not cohort.at_once:
+    def _capture(self, group, bucket, grads, counters, fresh):
+        """Record a step in a captured graph, which asks for its coefficients before each run."""
+        if not bucket.at_once:
             raise RuntimeError(f"{type(self).__name__} cannot be captured in a graph: only the rules of Adam, AdamW "
                                f"and SGD have kernels for that")
         if fresh:
             raise RuntimeError(f"{type(self).__name__} has no state yet: run a step or two before capturing one")
 
         def numbers():
-            c, shrink, decay = self._numbers(group, False, counters)
+            c, shrink, decay = self._coefficients(group, False, counters)
             return [*c, *[0.0] * (5 - len(c)), 1.0 if shrink is None else shrink, decay]
-        of_rule = cohort.capture.numbers(7, numbers)
-        cohort.at_once([grads[i] for i in cohort.members], (), 1, 0, group.get("maximize"), of_rule)
+        of_rule = bucket.capture.numbers(7, numbers)
+        bucket.at_once([grads[i] for i in bucket.members], (), 1, 0, group.get("maximize"), of_rule)
 
-    def _apply(self, group, cohort, grads, c, shrink, decay):
-        """Run the rule over the pieces of one cohort."""
-        xp, rule, maximize = cohort.xp, self.rule, group.get("maximize")
-        if cohort.at_once:                                 # a kernel of the backend's for this rule
-            cohort.at_once([grads[i] for i in cohort.members], c, 1 if shrink is None else shrink, decay, maximize)
+    def _apply(self, group, bucket, grads, c, shrink, decay):
+        """Run the update rule over the chunks of one bucket."""
+        xp, rule, maximize = bucket.xp, self.rule, group.get("maximize")
+        if bucket.at_once:                                 # a kernel of the backend's for this rule
+            bucket.at_once([grads[i] for i in bucket.members], c, 1 if shrink is None else shrink, decay, maximize)
             return
-        c = cohort.operands(c)
+        c = bucket.operands(c)
         if shrink is not None:
-            shrink = cohort.operand(shrink)
+            shrink = bucket.operand(shrink)
         if decay:
-            decay, combine = cohort.operand(decay), xp.subtract if maximize else xp.add
-        for piece in cohort.pieces:
-            p, scratch = piece.p, piece.scratch
-            g = piece.load(grads)
+            decay, combine = bucket.operand(decay), xp.subtract if maximize else xp.add
+        for chunk in bucket.chunks:
+            p, scratch = chunk.p, chunk.scratch
+            g = chunk.load(grads)
             if shrink is not None:                         # p <- (1 - lr decay) p
                 xp.multiply(p, shrink, p)
             if decay:                                      # g <- decay p + g, or - g
                 xp.multiply(p, decay, scratch[0])
-                g = combine(scratch[0], g, piece.g)
+                g = combine(scratch[0], g, chunk.g)
             elif maximize:
-                g = xp.negative(g, piece.g)
-            rule(xp, p, g, piece.states, scratch, c)
-            piece.store()
+                g = xp.negative(g, chunk.g)
+            rule(xp, p, g, chunk.states, scratch, c)
+            chunk.store()
 
     # -- state ---------------------------------------------------------------------------------------------
     def _arrays(self, params, names):

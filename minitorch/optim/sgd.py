@@ -1,9 +1,20 @@
 """Gradient descent: `SGD` with momentum, and `ASGD`, which averages its path."""
 
+from typing import NamedTuple
+
 from .flat import Elementwise
 from .optimizer import check_implementation, check_lr, check_not_negative
 
 __all__ = ["SGD", "ASGD"]
+
+
+class SGDCoefficients(NamedTuple):
+    """Coefficients of one step of `sgd`; `weight` is 1 - dampening, 1 in the first step."""
+
+    lr: float
+    momentum: float
+    weight: float
+    nesterov: bool
 
 
 def sgd(xp, p, g, states, scratch, c):
@@ -16,16 +27,15 @@ def sgd(xp, p, g, states, scratch, c):
     that PyTorch chose: the learning rate multiplies the velocity, not the gradient.
     """
     s, = scratch
-    lr, momentum, weight, nesterov = c
     step = g
     if states:
         b, = states
-        xp.multiply(b, momentum, b)
-        xp.add(b, g if weight == 1 else xp.multiply(g, weight, s), b)
+        xp.multiply(b, c.momentum, b)
+        xp.add(b, g if c.weight == 1 else xp.multiply(g, c.weight, s), b)
         step = b
-        if nesterov:
-            step = xp.add(g, xp.multiply(b, momentum, s), s)
-    xp.subtract(p, xp.multiply(step, lr, s), p)
+        if c.nesterov:
+            step = xp.add(g, xp.multiply(b, c.momentum, s), s)
+    xp.subtract(p, xp.multiply(step, c.lr, s), p)
 
 
 class SGD(Elementwise):
@@ -72,7 +82,15 @@ class SGD(Elementwise):
 
     def coefficients(self, group, fresh):
         weight = 1.0 if fresh else 1.0 - group["dampening"]
-        return (), (float(group["lr"]), float(group["momentum"]), weight, bool(group["nesterov"]))
+        return (), SGDCoefficients(float(group["lr"]), float(group["momentum"]), weight, bool(group["nesterov"]))
+
+
+class ASGDCoefficients(NamedTuple):
+    """Coefficients of one step of `asgd`; `shrink` is 1 - lambd eta."""
+
+    shrink: float
+    eta: float
+    mu: float
 
 
 def asgd(xp, p, g, states, scratch, c):
@@ -85,14 +103,13 @@ def asgd(xp, p, g, states, scratch, c):
     """
     ax, = states
     s, = scratch
-    shrink, eta, mu = c
-    xp.multiply(p, shrink, p)
-    xp.subtract(p, xp.multiply(g, eta, s), p)
-    if mu == 1:
+    xp.multiply(p, c.shrink, p)
+    xp.subtract(p, xp.multiply(g, c.eta, s), p)
+    if c.mu == 1:
         ax[...] = p
     else:
         xp.subtract(p, ax, s)
-        xp.add(ax, xp.multiply(s, mu, s), ax)
+        xp.add(ax, xp.multiply(s, c.mu, s), ax)
 
 
 class ASGD(Elementwise):
@@ -128,4 +145,4 @@ class ASGD(Elementwise):
         step += 1
         lr, lambd = float(group["lr"]), group["lambd"]
         after = step, lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])
-        return after, (1 - lambd * eta, eta, mu)
+        return after, ASGDCoefficients(shrink=1 - lambd * eta, eta=eta, mu=mu)

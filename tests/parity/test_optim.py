@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.optim.pieces import BLOCK, SMALL
+from minitorch.backends.cpu.tuning import tuning
 
 torch = pytest.importorskip("torch", reason="compares with PyTorch")
 
@@ -115,7 +115,8 @@ def arrays(*shapes, dtype=np.float64, seed=0):
 def test_trajectories(name, options, common):
     common = {k: v for k, v in common.items() if k != "weight_decay" or name in DECAYING}
     empty = [] if name == "Adafactor" else [(0,)]          # PyTorch's Adafactor divides by its size
-    pair = Pair(name, arrays((4, 3), (5,), (), (2, 3, 2), *empty, (100, SMALL // 50)), {**options, **common})
+    pair = Pair(name, arrays((4, 3), (5,), (), (2, 3, 2), *empty, (100, tuning.small_parameter // 50)),
+                {**options, **common})
     for k in range(12):
         pair.step(None, k)
     pair.check()
@@ -123,7 +124,8 @@ def test_trajectories(name, options, common):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_large_and_odd_layouts_in_float32(name):
-    rows = arrays((BLOCK // 64 + 3, 70), (3, 5), (BLOCK + 1,), (200, 100), dtype=np.float32)
+    rows = arrays((tuning.optimizer_block // 64 + 3, 70), (3, 5), (tuning.optimizer_block + 1,), (200, 100),
+                  dtype=np.float32)
     rows[3] = np.asfortranarray(rows[3])
     pair = Pair(name, rows, {"lr": 0.01})
     for k in range(3):
@@ -131,7 +133,7 @@ def test_large_and_odd_layouts_in_float32(name):
     pair.check(2e-5)
 
 
-SHAPES = [(3,), (2, 3), (1, 1), (SMALL + 1,)]
+SHAPES = [(3,), (2, 3), (1, 1), (tuning.small_parameter + 1,)]
 
 
 @settings(max_examples=40, deadline=None)

@@ -5,8 +5,8 @@
     if tuning.sums_as_products and is_matrix(x):
 
 The values are those that were measured to be best (docs/performance.md). `tuning.changed(block=None)` is a context in
-which some are others: for benchmarks, and for tests that results agree (`minitorch/testing/levers.py`). All threads see
-the change.
+which some are others: for benchmarks, and for tests that results agree (`minitorch/testing/switches.py`). All threads
+see the change.
 """
 
 from contextlib import contextmanager

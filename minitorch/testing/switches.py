@@ -3,8 +3,8 @@
     with without("blocks"):
         ...
 
-The gains are in docs/performance.md; `python -m benchmarks --levers` measures them. A switch is a context: a change of
-`tuning`, the settings that kernels read, or a layer at the backend interface (`minitorch/core/layers.py`).
+The gains are in docs/performance.md; `python -m benchmarks --switches` measures them. A switch is a context: a change
+of `tuning`, the settings that kernels read, or a layer at the backend interface (`minitorch/core/layers.py`).
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from ..core import engine, layers
 from ..core.backend import result_only
 from ..core.registry import OPS
 
-__all__ = ["LEVERS", "without"]
+__all__ = ["SWITCHES", "without"]
 
 
 def references(name, function, backend):
@@ -33,7 +33,7 @@ def full_forward_passes(name, function, backend):
 
 
 # The name of a switch -> a function that returns the context without it.
-LEVERS = {
+SWITCHES = {
     "blocks": partial(tuning.changed, block=None),
     "one thread": partial(tuning.changed, threads=1),
     "rows without buffers": partial(tuning.changed, buffered_rows=(0, 0)),
@@ -50,4 +50,4 @@ LEVERS = {
 
 def without(name):
     """A context in which the switch of that name is off. An optimiser keeps the chunks that it has chosen before."""
-    return LEVERS[name]()
+    return SWITCHES[name]()

@@ -1,4 +1,4 @@
-"""What makes the CPU fast changes no result: with each lever off, the same values and gradients up to rounding."""
+"""What makes the CPU fast changes no result: with each switch off, the same values and gradients up to rounding."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import minitorch
 from minitorch.backends.cpu.backend import cpu
 from minitorch.backends.cpu.tuning import tuning
 from minitorch.core import engine, layers
-from minitorch.testing.levers import LEVERS, without
+from minitorch.testing.switches import SWITCHES, without
 
 F = minitorch.nn.functional
 
@@ -17,7 +17,7 @@ def draw(*shape):
 
 
 def train():
-    """Two steps of a small network through most of what the levers are about: its loss and parameters."""
+    """Two steps of a small network through most of what the switches are about: its loss and parameters."""
     minitorch.manual_seed(0)
     nn = minitorch.nn
     model = nn.Sequential(nn.Embedding(50, 64), nn.LayerNorm(64), nn.Linear(64, 520), nn.GELU("tanh"),
@@ -55,9 +55,9 @@ def expected():
     return train(), large()
 
 
-@pytest.mark.parametrize("lever", LEVERS)
-def test_without_a_lever_the_results_are_the_same(lever, expected):
-    with without(lever):
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_without_a_switch_the_results_are_the_same(switch, expected):
+    with without(switch):
         found = train(), large()
     for a, b in zip([x for part in found for x in part], [x for part in expected for x in part]):
         assert a.dtype == b.dtype
@@ -70,7 +70,7 @@ def state():
 
 def test_switches_are_put_back():
     before = state()
-    for name in LEVERS:
+    for name in SWITCHES:
         with without(name):
             assert state() != before
         assert state() == before

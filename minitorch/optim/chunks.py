@@ -1,7 +1,7 @@
-"""The plan of a step: how the elements of many parameters are cut and gathered into pieces of some 32,768.
+"""The plan of a step: how the elements of many parameters are cut and gathered into chunks of some 32,768.
 
 A `Plan` is made for the arrays of one parameter group and kept as long as they are the same ones. It sorts the
-parameters into `Cohort`s, which share dtype, backend and step count, and each cohort into `Piece`s: slices of large
+parameters into `Bucket`s, which share dtype, backend and step count, and each bucket into `Chunk`s: slices of large
 parameters, and runs of small ones.
 """
 
@@ -18,7 +18,7 @@ def is_small(array):
 
 
 class Workspace:
-    """Scratch arrays by name and dtype, shared by all pieces of an optimiser so that they stay in the cache."""
+    """Scratch arrays by name and dtype, shared by all chunks of an optimiser so that they stay in the cache."""
 
     def __init__(self):
         self.arrays = {}
@@ -33,11 +33,11 @@ class Workspace:
 
 
 class Plan:
-    """The pieces of one step of a group.
+    """The buckets and chunks of one step of a group.
 
     `arrays` holds the parameters' arrays and then those of their states by name; `counts` the values of the states
     that are counters, one list for each; `fresh` the parameters whose state is new in this step; `scratch` is the
-    number of scratch arrays that `rule` wants.
+    number of scratch arrays that the update `rule` needs.
     """
 
     def __init__(self, params, arrays, counts, fresh, names, scratch, workspace, rule):
@@ -47,18 +47,18 @@ class Plan:
         slots = dict(zip(names[len(counts):], columns[1 + len(counts):]))
         self.check_shapes(slots)
         self.memories = [owner(a) for a in columns[0]]     # where the step writes
-        self.leaders, seen, cohorts = list(range(n)), set(), {}
+        self.leaders, seen, buckets = list(range(n)), set(), {}
         for i, p in enumerate(params):
             if p in seen:
                 self.repeated.append(p)
                 continue
             seen.add(p)
             key = p.backend, working_dtype(p.array.dtype), p in fresh, *(column[i] for column in counts)
-            members = cohorts.setdefault(key, [])
+            members = buckets.setdefault(key, [])
             members.append(i)
             self.leaders[i] = members[0]
-        self.cohorts = [Cohort(backend, dtype, members, columns[0], list(slots.values()), scratch, workspace, rule)
-                        for (backend, dtype, *_), members in cohorts.items()]
+        self.buckets = [Bucket(backend, dtype, members, columns[0], list(slots.values()), scratch, workspace, rule)
+                        for (backend, dtype, *_), members in buckets.items()]
 
     def check_shapes(self, slots):
         for name, column in slots.items():
@@ -69,25 +69,25 @@ class Plan:
                                        f"of p by data of another shape")
 
     def fits(self, arrays, counts):
-        """Whether the arrays are still the same ones, and counters that were equal still are."""
+        """True if the arrays are still the same ones, and counters that were equal still are."""
         return (len(arrays) == len(self.arrays) and all(map(is_, arrays, self.arrays))
                 and all([column[i] for i in self.leaders] == column for column in counts))
 
     def gradients(self, params):
-        """The gradients' arrays; flat and of the dtype of the computation where pieces take slices of them."""
+        """The gradients' arrays; flat and of the dtype of the computation where chunks take slices of them."""
         grads = [p._grad.array for p in params]
         if [g.shape for g in grads] != self.shapes:
             p, g = next((p, g) for p, g in zip(params, grads) if p.array.shape != g.shape)
             raise RuntimeError(f"a gradient has shape {list(g.shape)}, but its parameter {list(p.array.shape)}: was "
                                f"the parameter's data replaced after backward()?")
-        for cohort in self.cohorts:
-            for i in cohort.sliced:
-                grads[i] = grads[i].reshape(-1).astype(cohort.dtype, copy=False)
+        for bucket in self.buckets:
+            for i in bucket.sliced:
+                grads[i] = grads[i].reshape(-1).astype(bucket.dtype, copy=False)
         return grads
 
 
 def working_dtype(dtype):
-    """What an update computes in: the parameter's dtype, float32 for the 16-bit ones."""
+    """The dtype of an update's arithmetic: the parameter's, float32 for the 16-bit ones."""
     if dtype.kind == "f" and dtype.itemsize > 2:
         return dtype
     if dtype.itemsize == 2 and dtype.kind in "fV":
@@ -96,10 +96,10 @@ def working_dtype(dtype):
                        f"imaginary parts of a complex parameter as tensors of their own")
 
 
-class Cohort:
-    """Parameters of one backend and dtype whose counters are equal, so that all numbers in the rule are equal too.
+class Bucket:
+    """Parameters of one backend and dtype whose counters are equal, so that the rule's coefficients are equal too.
 
-    `members` are their indices, `sliced` those of them whose pieces take slices of the gradient. There are no pieces
+    `members` are their indices, `sliced` those of them whose chunks take slices of the gradient. There are no chunks
     where the backend has a kernel for the rule that deals with all members at once (`at_once`).
     """
 
@@ -107,7 +107,7 @@ class Cohort:
         xp = backend.xp
         self.xp, self.dtype, self.members, self.params, self.slots = xp, dtype, members, params, slots
         self.machine = getattr(backend, "machine", None)
-        self.sliced, self.pieces, self.numbers, self.made = [], [], None, []
+        self.sliced, self.chunks, self.coefficients, self.made = [], [], None, None
         own, *states = [[column[i] for i in members] for column in (params, *slots)]
         self.at_once = backend.step_at_once(rule.__name__, own, states)
         if self.at_once:
@@ -137,24 +137,24 @@ class Cohort:
         return None if self.machine is None else self.machine.capture
 
     def operand(self, x):
-        """A number as the rule gets it. NumPy takes 0-d arrays faster than Python floats, and in their dtype."""
+        """A coefficient as the rule gets it. NumPy takes 0-d arrays faster than Python floats, and in their dtype."""
         return np.array(x, self.dtype) if self.xp is np and isinstance(x, (float, np.floating)) else x
 
-    def operands(self, numbers):
-        """The numbers of one step as operands; those of the last step again, if they are the same."""
-        if numbers != self.numbers:
-            self.numbers, self.made = numbers, [self.operand(x) for x in numbers]
+    def operands(self, coefficients):
+        """The coefficients of one step as operands; those of the last step again, if they are the same."""
+        if coefficients != self.coefficients:
+            self.coefficients, self.made = coefficients, coefficients._make(map(self.operand, coefficients))
         return self.made
 
     def cut(self, i):
-        """Pieces of one contiguous parameter, in its own memory where the dtype is that of the computation."""
+        """Add the chunks of one contiguous parameter, in its own memory where the dtype is that of the computation."""
         self.sliced.append(i)
         block = tuning.optimizer_block
         memory = [a[i].reshape(-1) for a in (self.params, *self.slots)]
         for start in range(0, memory[0].size, block):
             part, moves = slice(start, start + block), []
             p, *states = [self.held(k, a[part], moves) for k, a in enumerate(memory)]
-            self.pieces.append(Piece(self, p, states, moves, i, part))
+            self.chunks.append(Chunk(self, p, states, moves, i, part))
 
     def held(self, name, memory, moves):
         """`memory` itself, or scratch of the right dtype that is to be filled from it and copied back."""
@@ -165,7 +165,7 @@ class Cohort:
         return scratch
 
     def gather(self, run, n):
-        """A piece of several whole parameters, or of one that is not contiguous, side by side in scratch memory."""
+        """Add a chunk of several whole parameters, or of one that is not contiguous, side by side in scratch memory."""
         moves = []
         p = self.work(0, n)
         moves += zip(self.views(p, run), [self.params[i] for i in run])
@@ -180,7 +180,7 @@ class Cohort:
                 moves += zip(self.views(state, run), column)
             states.append(state)
         sources = list(zip(self.views(self.work("g", n), run), run))
-        self.pieces.append(Piece(self, p, states, moves, sources=sources))
+        self.chunks.append(Chunk(self, p, states, moves, sources=sources))
 
     def views(self, flat, run):
         """Parts of `flat` in the shapes of the parameters of `run`."""
@@ -205,7 +205,7 @@ def adjacent(arrays):
     return base[(start - origin) // base.itemsize:(stop - origin) // base.itemsize]
 
 
-class Piece:
+class Chunk:
     """Elements that one call of a rule updates: `p`, the `states` and the gradient as flat arrays of equal length.
 
     What is not a tensor's own memory is scratch: `moves` are pairs (scratch, memory), copied in by `load` and out by
@@ -215,10 +215,10 @@ class Piece:
 
     __slots__ = ("p", "g", "states", "scratch", "moves", "sources", "index", "part")
 
-    def __init__(self, cohort, p, states, moves, index=None, part=None, sources=()):
+    def __init__(self, bucket, p, states, moves, index=None, part=None, sources=()):
         self.p, self.states, self.moves, self.sources, self.index, self.part = p, states, moves, sources, index, part
-        self.g = cohort.work("g", p.size)
-        self.scratch = [cohort.work(f"scratch {k}", p.size) for k in range(cohort.scratch)]
+        self.g = bucket.work("g", p.size)
+        self.scratch = [bucket.work(f"scratch {k}", p.size) for k in range(bucket.scratch)]
 
     def load(self, grads):
         """Fill the scratch; returns the gradient, which the caller must not write to."""
