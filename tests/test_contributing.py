@@ -118,7 +118,8 @@ def test_a_new_file_is_found_by_itself(copy):
     neighbour = (copy / "minitorch/ops/elementwise/pointwise.py").read_text(encoding="utf-8")
     imported = re.search(r"^from \S+ import .*\bop\b.*\n", neighbour, re.M)[0]
     (copy / "minitorch/ops/elementwise/newcomer.py").write_text(
-        imported + '\n\n@op(input=lambda F, g: g)\ndef newcomer(F, input):\n    """The input."""\n    return input.copy()\n')
+        imported + '\n\n@op(input=lambda F, g: g)\ndef newcomer(F, input):\n    """A copy."""\n'
+        "    return input.copy()\n")
     (copy / "minitorch/backends/cpu/newcomer.py").write_text(
         'from .backend import kernel\n\n\n@kernel("newcomer")\ndef newcomer(F, input):\n    return input + 0\n')
     assert run(copy, "-c", "import minitorch as t; print(t.newcomer(t.ones(1)).item(), "
