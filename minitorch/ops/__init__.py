@@ -16,8 +16,8 @@ from ..core.tensor import Tensor
 for found in walk_packages(__path__, f"{__name__}."):
     import_module(found.name)
 
-from . import creation as creation  # noqa: E402  whose constants the package's root shows
 from . import operators  # noqa: E402
+from .creation import query as query  # noqa: E402  whose constants the package's root shows
 from .elementwise import special  # noqa: E402
 
 
