@@ -48,7 +48,7 @@ def kernels():
 
     def look(x):
         if isinstance(x, Kernel) and isinstance(x.file, str):
-            found.setdefault((x.file, x.entry), x)
+            found.setdefault((x.source.name, x.entry), x)
         elif isinstance(x, (tuple, list)):
             for item in x:
                 look(item)

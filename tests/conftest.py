@@ -36,13 +36,25 @@ def log_kernels(folder):
     Kernel.prepare = logged
 
 
+def backend_for_kernels(name):
+    """The backend of the device on which kernels are tested; an error that says why where none can run.
+
+    The simulator compiles a kernel when it is launched, so a missing g++ would only show then: ask for it here.
+    """
+    from minitorch import backends
+    backend = backends.get(name)
+    if backend.device.type == "sim":
+        from minitorch.backends.sim.build import compiler
+        compiler()
+    return backend
+
+
 @pytest.fixture(scope="session")
 def device():
     """The name of the device on which kernels are tested; a skip that says why where there is none."""
-    from minitorch import backends
     name = os.environ.get("MINITORCH_TEST_DEVICE", "sim")
     try:
-        backends.get(name)
+        backend_for_kernels(name)
     except (ImportError, AssertionError, RuntimeError) as error:
         pytest.skip(f"no device {name!r}: {error}")
     return name

@@ -9,13 +9,14 @@ import os
 
 import numpy as np
 import pytest
+from conftest import backend_for_kernels
 
 from minitorch import backends, bfloat16
 from minitorch.core.registry import OPS
 
 DEVICE = os.environ.get("MINITORCH_TEST_DEVICE", "sim")
 try:
-    device = backends.get(DEVICE)
+    device = backend_for_kernels(DEVICE)
 except (ImportError, RuntimeError) as error:
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("minitorch"):
         raise

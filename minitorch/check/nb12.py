@@ -31,7 +31,8 @@ def missing():
         compiler()
         empty(1, device="sim")
     except Exception as error:              # no module, no library, no compiler, no Linux
-        return f"the simulator: pip install minitorch[sim] and g++ ({str(error).splitlines()[0]})"
+        return ("the simulator: pip install cupy-cuda13x nvidia-cuda-nvrtc nvidia-cuda-runtime; and g++ "
+                f"({str(error).splitlines()[0]})")
     return ""
 
 

@@ -65,8 +65,9 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self):
+        backend = get(self)                                # or an error, before anything is changed
         outer.set((*outer.get(), default.get()))           # a stack, so that a device can be entered inside itself
-        default.set(get(self))
+        default.set(backend)
         return self
 
     def __exit__(self, *exc):

@@ -97,7 +97,7 @@ def load_bfloat16():
         import ml_dtypes
     except ImportError:
         raise RuntimeError("bfloat16 needs the package ml_dtypes, which is not installed: "
-                           "`pip install ml_dtypes` (or minitorch[bfloat16])") from None
+                           "`pip install ml_dtypes`") from None
     bfloat16._np = found = np.dtype(ml_dtypes.bfloat16)
     _np_of[bfloat16] = _np_of[found] = found
     _dtype_of[found] = bfloat16

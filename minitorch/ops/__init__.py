@@ -1,42 +1,25 @@
-"""The op definitions, grouped by kind, and the methods that Tensor gets from them."""
+"""The op definitions, one folder for each kind, and the methods that Tensor gets from them.
 
+Importing this imports every module under this folder, which enters its definitions in the registry: a new op is a
+definition in one of them, or a new file; nothing else names it.
+"""
+
+from importlib import import_module
+from pkgutil import walk_packages
 from types import FunctionType
 
 from ..core.inplace import inplace
 from ..core.registry import FUNCTIONS, METHODS
 from ..core.tensor import Tensor
-from . import fft, operators, optim, out, promotion
-from .creation import create, interop, query, random, type_info
-from .define import publish
-from .elementwise import activation, arithmetic, compare, pointwise, rounding, special
-from .indexing import index, mask, scatter, search, sort
-from .linalg import decompositions, einsum, linear, lu, matmul
-from .linalg import matrices as linalg
-from .methods import as_method
-from .nn import (
-    attention,
-    conv,
-    cross_entropy,
-    ctc,
-    distance,
-    dropout,
-    embedding,
-    fold,
-    fused,
-    grid,
-    loss,
-    margin,
-    norm,
-    pad,
-    pool,
-    recurrent,
-    resize,
-    shuffle,
-    softmax,
-    unpool,
-)
-from .reductions import cumulative, extreme, histogram, norms, reduce, statistics
-from .shapes import convert, join, memory, shape, view
+
+for found in walk_packages(__path__, f"{__name__}."):
+    import_module(found.name)
+
+from . import operators  # noqa: E402
+from .creation import query as query  # noqa: E402  whose constants the package's root shows
+from .define import publish  # noqa: E402
+from .elementwise import special  # noqa: E402
+from .methods import as_method  # noqa: E402
 
 
 def bind_methods():

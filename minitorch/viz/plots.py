@@ -18,8 +18,8 @@ def pyplot():
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("this picture is drawn by matplotlib, which is not installed: pip install matplotlib (or "
-                          "minitorch[viz]). The graph, replay, layout, alias, flow and kernel views need nothing"
+        raise ImportError("this picture is drawn by matplotlib, which is not installed: pip install "
+                          "matplotlib. The graph, replay, layout, alias, flow and kernel views need nothing"
                           ) from error
     return plt
 

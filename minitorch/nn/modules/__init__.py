@@ -1,41 +1,17 @@
 """``nn.modules``: the layers, one file for each kind, under PyTorch's names of these files.
 
 Where PyTorch spreads a kind over several files (``batchnorm``, ``instancenorm``, ``normalization``), all of their names
-lead to the one file here.
+lead to the one file here. What a file lists in its ``__all__`` is in ``nn`` too.
 """
 
-# ruff: noqa: F401
-
 import sys
+from importlib import import_module
+from pkgutil import iter_modules
 
-from . import (
-    activation,
-    adaptive,
-    attention,
-    container,
-    conv,
-    distance,
-    dropout,
-    flatten,
-    fold,
-    lazy,
-    linear,
-    loss,
-    module,
-    norm,
-    padding,
-    pixelshuffle,
-    pooling,
-    rnn,
-    sparse,
-    transformer,
-    upsampling,
-    utils,
-)
+from . import activation, attention, norm, pixelshuffle
 
+FILES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
 ALIASES = dict(batchnorm=norm, channelshuffle=pixelshuffle, instancenorm=norm, normalization=norm)
-KINDS = (activation, adaptive, attention, container, conv, distance, dropout, flatten, fold, linear, loss, module, norm,
-         padding, pixelshuffle, pooling, rnn, sparse, transformer, upsampling)
 
 sys.modules.update({f"{__name__}.{name}": file for name, file in ALIASES.items()})
 globals().update(ALIASES)
@@ -44,8 +20,8 @@ vars(activation).update(MultiheadAttention=attention.MultiheadAttention)        
 
 def __getattr__(name):
     """The public classes, as ``nn`` has them."""
-    for file in KINDS:
+    for file in FILES:
         found = vars(file).get(name)
-        if isinstance(found, type) and found.__module__ == file.__name__:
+        if isinstance(found, type) and found.__module__ == file.__name__ and hasattr(file, "__all__"):
             return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

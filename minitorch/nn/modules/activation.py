@@ -12,6 +12,10 @@ from ..parameter import Parameter
 from .module import Module
 from .utils import inplace_repr
 
+__all__ = ["ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish", "ELU",
+           "CELU", "SELU", "GLU", "GELU", "Hardshrink", "Softshrink", "LeakyReLU", "LogSigmoid", "Softplus", "PReLU",
+           "Softsign", "Tanhshrink", "Threshold", "Softmin", "Softmax", "Softmax2d", "LogSoftmax"]
+
 
 class ReLU(Module):
     """``max(x, 0)``."""

@@ -10,6 +10,8 @@ from .container import ModuleList, Sequential
 from .linear import Linear
 from .module import Module
 
+__all__ = ["AdaptiveLogSoftmaxWithLoss"]
+
 
 class _ASMoutput(NamedTuple):
     output: Tensor

@@ -8,6 +8,8 @@ from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
+__all__ = ["MultiheadAttention"]
+
 
 class MultiheadAttention(Module):
     """``softmax(Q K^T / sqrt(d)) V`` in ``num_heads`` heads over learnt projections of query, key and value.

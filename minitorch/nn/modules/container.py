@@ -9,6 +9,8 @@ from ...core.tensor import Tensor
 from ..parameter import Parameter
 from .module import Module, indented
 
+__all__ = ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
+
 
 def position(index, length):
     """``index`` as a position in a sequence of ``length``; negative ones count from the end. IndexError if outside."""

@@ -15,6 +15,9 @@ from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import reverse_repeat, same_for
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
+           "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
+
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -3,6 +3,8 @@
 from .. import functional as F
 from .module import Module
 
+__all__ = ["PairwiseDistance", "CosineSimilarity"]
+
 
 class PairwiseDistance(Module):
     """``||x1 - x2 + eps||_p`` over the last dimension: (N, D) and (N, D) -> (N,), or (N, 1) with ``keepdim``."""

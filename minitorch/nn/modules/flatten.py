@@ -2,6 +2,8 @@
 
 from .module import Module
 
+__all__ = ["Flatten", "Unflatten"]
+
 
 class Flatten(Module):
     """Merges the dimensions ``start_dim`` to ``end_dim``; by default all but the first.

@@ -3,6 +3,8 @@
 from .. import functional as F
 from .module import Module
 
+__all__ = ["Fold", "Unfold"]
+
 
 class Fold(Module):
     """(N, C prod(kernel_size), L) -> (N, C, *output_size): the sum of blocks, overlapping ones added."""

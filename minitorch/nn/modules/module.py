@@ -18,6 +18,8 @@ from ..hooks import (
 from ..parameter import Buffer, Parameter
 from ..state import Stateful
 
+__all__ = ["Module"]
+
 
 class Module(Hooked, Stateful):
     """Base class of layers and models.

@@ -8,6 +8,10 @@ from .. import functional as F
 from .module import Module
 from .utils import ntuple
 
+__all__ = ["ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "ReflectionPad1d",
+           "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
+           "CircularPad1d", "CircularPad2d", "CircularPad3d"]
+
 
 class _Pad(Module):
     """A layer that calls ``F.pad`` in its ``mode``."""

@@ -3,6 +3,8 @@
 from .. import functional as F
 from .module import Module
 
+__all__ = ["PixelShuffle", "PixelUnshuffle", "ChannelShuffle"]
+
 
 class PixelShuffle(Module):
     """(*, C r^2, H, W) -> (*, C, H r, W r): each group of r^2 channels becomes an r x r block of pixels."""

@@ -9,6 +9,11 @@ from .. import functional as F
 from .module import Module
 from .utils import pair, same_for, single, triple
 
+__all__ = ["MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d", "AvgPool2d",
+           "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+           "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
+           "AdaptiveAvgPool3d"]
+
 
 class _MaxPoolNd(Module):
     """The maximum of each window; ``return_indices`` also gives where it stood, for ``MaxUnpool``."""

@@ -17,6 +17,8 @@ from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
 
+__all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
+
 
 def _over_time(step, gates, batch_sizes, initial, reverse):
     """Run ``step(gates[t], state)`` through time, or backwards; ``(outputs by time, last states)``.

@@ -7,6 +7,8 @@ from .. import init
 from ..parameter import Parameter
 from .module import Module
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class _Table(Module):
     """What the two share: ``weight`` (num_embeddings, embedding_dim), drawn from N(0, 1), zero at ``padding_idx``."""

@@ -18,6 +18,9 @@ from .linear import Linear
 from .module import Module
 from .norm import LayerNorm
 
+__all__ = ["TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerDecoder",
+           "Transformer"]
+
 
 def _activation(activation):
     """``"relu"`` or ``"gelu"`` as a function; functions and modules as they are."""

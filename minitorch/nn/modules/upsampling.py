@@ -3,6 +3,8 @@
 from .. import functional as F
 from .module import Module
 
+__all__ = ["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"]
+
 
 class Upsample(Module):
     """Resize the spatial dimensions of (N, C, *) to ``size``, or by ``scale_factor``; one of the two is given.

@@ -45,6 +45,12 @@ def from_file(name):
     return with_includes(name, (SOURCES / name).read_text(encoding="utf-8"))
 
 
+@functools.cache
+def from_text(entry, text):
+    """The source of a kernel that is written beside its launcher."""
+    return with_includes(f"{entry}.cu", text)
+
+
 def with_includes(name, text):
     """A source with the texts that its ``#include "..."`` lines name, found in the package's folder of sources."""
     found, wanted = {TYPES: (SOURCES / TYPES).read_text(encoding="utf-8")}, [text]

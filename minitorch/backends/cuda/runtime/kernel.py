@@ -63,7 +63,7 @@ def parse_parameter(text):
 
 
 class Kernel:
-    """A kernel of a source file: ``Kernel(file, entry, signature, arch=None)``.
+    """A kernel of a source: ``Kernel(source, entry, signature, arch=None)``; a file of `src/`, or a text of some lines.
 
     `signature` names each parameter's type: f16 bf16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 bool; T, U and V are types
     that follow the arrays passed, under these names in the source; ``*`` is an array of the device (``any*`` of any
@@ -88,8 +88,10 @@ class Kernel:
 
     @property
     def source(self):
-        """The source with its includes."""
-        return self.file if isinstance(self.file, compiler.Source) else compiler.from_file(self.file)
+        """The source with what it includes."""
+        if isinstance(self.file, compiler.Source):
+            return self.file
+        return compiler.from_text(self.entry, self.file) if "\n" in self.file else compiler.from_file(self.file)
 
     def __call__(self, machine, grid, block, *arguments, shared=0, **constants):
         function, values = self.checked(machine, arguments, constants)
