@@ -8,8 +8,8 @@ import numpy as np
 from .. import fft as fourier
 from .. import from_numpy
 from .. import zeros as zeros_of
-from ..core import tensor
 from ..nn import functional as F
+from ..ops.creation.create import tensor
 from .exercise import Exercise
 
 fft: Any = fourier                                         # its functions come from the op table

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..core import tensor
+from ..ops.creation.create import tensor
 from .exercise import Exercise, show
 
 reparameterise = Exercise(

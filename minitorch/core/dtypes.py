@@ -240,4 +240,4 @@ def limits(d):
     if d is bfloat16:
         import ml_dtypes
         return ml_dtypes.finfo(d.np)
-    return np.finfo(d.np) if d.is_floating_point else np.iinfo(d.np)
+    return np.finfo(d.np) if d.category >= FLOATING else np.iinfo(d.np)
