@@ -51,6 +51,12 @@ class Draw:
         grid = grid[np.abs(grid) > (hi - lo) / (8 * n + 12)]
         return np.random.default_rng(self.rng.getrandbits(32)).permutation(grid)[:n].reshape(shape)
 
+    def apart(self, shapes):
+        """An array of each shape; no element of one is near an element of another, where a maximum would have a kink."""
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        parts = np.split(self.distinct((sum(sizes),)), np.cumsum(sizes)[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes)]
+
     def integers(self, shape, lo, hi):
         """An int64 array with elements from `lo` to `hi`, both included."""
         return np.random.default_rng(self.rng.getrandbits(32)).integers(lo, hi + 1, shape)
@@ -113,6 +119,8 @@ class Draw:
             sizes = [self.shape(min_dims=1 if op.attrs else 0)]
         else:
             sizes = self.broadcastable(len(names))
+        if op.kinks == "ties" and len(names) > 1:
+            return self.apart(sizes), {k: self.attribute(k, default, None) for k, default in op.attrs}
         make = self.distinct if op.kinks in ("ties", "zero", "steps") else self.array
         inputs = [self.mask(s) if x.kind == "other" else make(s, *op.domain.get(x.name, ()))
                   for x, s in zip(op.inputs, sizes)]
