@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import minitorch
-
+from .core.dtypes import uint8
 from .core.tensor import Tensor
+from .ops.shapes.join import cat, stack
 
 __all__ = ["make_grid", "save_image"]
 
@@ -50,7 +50,7 @@ def make_grid(
             raise TypeError("value_range has to be a tuple (min, max) if specified. min and max are numbers")
         groups = images.unbind(0) if scale_each else [images]
         scaled = [_scale(group, value_range) for group in groups]
-        images = minitorch.stack(scaled) if scale_each else scaled[0]
+        images = stack(scaled) if scale_each else scaled[0]
     if images.size(0) == 1:
         return images.squeeze(0)
     count, channels, height, width = images.shape
@@ -66,14 +66,14 @@ def make_grid(
 
 def _as_batch(tensor: Any) -> Tensor:
     if isinstance(tensor, (list, tuple)) and all(isinstance(image, Tensor) for image in tensor):
-        tensor = minitorch.stack(list(tensor))
+        tensor = stack(list(tensor))
     if not isinstance(tensor, Tensor):
         raise TypeError(f"tensor or list of tensors expected, got {type(tensor)}")
     if tensor.dim() not in (2, 3, 4):
         raise ValueError(f"expected images (B, C, H, W), (C, H, W) or (H, W), got shape {tuple(tensor.shape)}")
     while tensor.dim() < 4:
         tensor = tensor.unsqueeze(0)
-    return minitorch.cat([tensor] * 3, 1) if tensor.size(1) == 1 else tensor
+    return cat([tensor] * 3, 1) if tensor.size(1) == 1 else tensor
 
 
 def _scale(image: Tensor, value_range: tuple[float, float] | None) -> Tensor:
@@ -88,7 +88,7 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: Any, format: str | None = 
     knows; without Pillow there is PNG, and RuntimeError for others.
     """
     grid = make_grid(tensor, **kwargs)
-    pixels = grid.mul(255).add(0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", minitorch.uint8).numpy()
+    pixels = grid.mul(255).add(0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", uint8).numpy()
     from .datasets.vision import pillow
 
     image = pillow()

@@ -1,7 +1,8 @@
 """``nn.summary(model, input)``: the layers of a model with their output shapes, parameters and work, as a table."""
 
-import minitorch
 
+from .. import random
+from ..core.grad_mode import no_grad
 from ..core.layers import observed
 from ..core.registry import OPS
 from ..core.tensor import Tensor
@@ -65,15 +66,15 @@ class Summary:
         handles = [m.register_forward_pre_hook(self.enter) for m in self.names]
         handles += [m.register_forward_hook(self.leave, always_call=True) for m in self.names]
         buffers = {name: b.detach().clone() for name, b in self.model.named_buffers()}
-        state = minitorch.get_rng_state()
+        state = random.get_rng_state()
         try:
-            with minitorch.no_grad(), observed(self.begin, self.end):
+            with no_grad(), observed(self.begin, self.end):
                 self.model(*inputs, **kwargs)
         finally:
             for handle in handles:
                 handle.remove()
-            minitorch.set_rng_state(state)
-            with minitorch.no_grad():
+            random.set_rng_state(state)
+            with no_grad():
                 for name, b in self.model.named_buffers():
                     if name in buffers:
                         b.copy_(buffers[name])

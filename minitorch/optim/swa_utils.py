@@ -8,10 +8,10 @@ import math
 from copy import deepcopy
 from itertools import chain
 
-import minitorch
-
+from ..core.dtypes import int64
 from ..core.grad_mode import no_grad
 from ..nn.modules.module import Module
+from ..ops.creation.create import tensor
 from .lr_scheduler.base import LRScheduler, one_per_group
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -102,7 +102,7 @@ class AveragedModel(Module):
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
-        self.register_buffer("n_averaged", minitorch.tensor(0, dtype=minitorch.int64, device=device))
+        self.register_buffer("n_averaged", tensor(0, dtype=int64, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):

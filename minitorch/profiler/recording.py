@@ -10,6 +10,7 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import cuda
 from ..core import graph, layers
 from ..core.arrays import owner
 
@@ -115,8 +116,7 @@ class Recording(graph.NodeHook):
 
     def end_op(self, event, result):
         if self.wait and event.device == "cuda":
-            import minitorch
-            minitorch.cuda.synchronize()
+            cuda.synchronize()
         self.end(event, new_bytes(result, event) if self.memory else 0)
 
     def run(self, node, pull):

@@ -2,8 +2,7 @@
 
 import math
 
-import minitorch
-
+from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -42,9 +41,9 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(minitorch.empty((out_features, in_features), device=device, dtype=dtype))
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(minitorch.empty(out_features, device=device, dtype=dtype))
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -83,10 +82,10 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(minitorch.empty((out_features, in1_features, in2_features), device=device,
+        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device,
                                                 dtype=dtype))
         if bias:
-            self.bias = Parameter(minitorch.empty(out_features, device=device, dtype=dtype))
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

@@ -5,16 +5,14 @@ and everything else (moving to a device, collecting parameters for an optimiser,
 the module and its descendants. Saving and loading live in ``state.py``, hooks in ``hooks.py``.
 """
 
-import minitorch
 
 from ...core.device import device as Device
+from ...core.dtypes import bfloat16, float16, float32, float64
 from ...core.dtypes import dtype as DType
+from ...core.grad_mode import no_grad
 from ...core.tensor import Tensor
-from ..hooks import (
-    Hooked,
-    global_call_hooks,
-    registered,
-)
+from ...ops.creation.create import empty_like
+from ..hooks import Hooked, global_call_hooks, registered
 from ..parameter import Buffer, Parameter
 from ..state import Stateful
 
@@ -307,7 +305,7 @@ class Module(Hooked, Stateful):
                 module._apply(fn)
         for tensor in self._parameters.values():
             while tensor is not None:       # the parameter, then its gradient
-                with minitorch.no_grad():
+                with no_grad():
                     new = fn(tensor)
                 if new is not tensor:
                     tensor.data = new
@@ -352,23 +350,23 @@ class Module(Hooked, Stateful):
 
     def float(self):
         """Cast floating point parameters and buffers to float32, in place."""
-        return self._cast_floats(minitorch.float32)
+        return self._cast_floats(float32)
 
     def double(self):
         """Cast floating point parameters and buffers to float64, in place."""
-        return self._cast_floats(minitorch.float64)
+        return self._cast_floats(float64)
 
     def half(self):
         """Cast floating point parameters and buffers to float16, in place."""
-        return self._cast_floats(minitorch.float16)
+        return self._cast_floats(float16)
 
     def bfloat16(self):
         """Cast floating point parameters and buffers to bfloat16, in place."""
-        return self._cast_floats(minitorch.bfloat16)
+        return self._cast_floats(bfloat16)
 
     def to_empty(self, *, device, recurse=True):
         """Move the module to ``device`` without copying: the values afterwards are undefined."""
-        return self._apply(lambda t: minitorch.empty_like(t, device=device), recurse=recurse)
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def share_memory(self):
         """Do nothing and return the module: parameters are not put into memory shared between processes."""

@@ -8,8 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-import minitorch
-
 from . import collate
 from .collate import default_collate, default_convert
 from .dataset import Dataset, IterableDataset

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-import minitorch
-
+from ...ops.creation.random import randperm
+from ...random.generator import Generator
 from .dataset import Dataset
 from .sampler import Sampler
 
@@ -46,9 +46,9 @@ class DistributedSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         size = len(self.dataset)  # type: ignore[arg-type]
         if self.shuffle:
-            generator = minitorch.Generator()
+            generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = minitorch.randperm(size, generator=generator).tolist()
+            indices = randperm(size, generator=generator).tolist()
         else:
             indices = list(range(size))
         if size:  # repeat from the start where there are too few, cut where there are too many
