@@ -11,6 +11,7 @@ that not every program needs are imported when first asked for. `docs/architectu
 """
 
 import importlib
+import sys
 import warnings
 
 # Division by zero, overflow and the like give inf and NaN, silently, as in PyTorch; NumPy warns of them, and the
@@ -38,13 +39,15 @@ from .utils import einops_backend
 
 __version__ = "0.1.0"
 
-einops_backend.watch()
+einops_backend.watch(sys.modules[__name__])
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
 # What tensors and functions hand over to packages that lie above them: all that the core knows of these.
 late.places.update(
+    Compiled="minitorch.compiler.compiled:Compiled",
+    Replay="minitorch.viz.replays:Replay",
     accelerator="minitorch.backends:accelerator",
     backward="minitorch.autograd.api:backward",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
@@ -54,7 +57,11 @@ late.places.update(
     formula="minitorch.formula:formula",
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
+    gradcheck="minitorch.testing.gradcheck:gradcheck",
+    gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
+    module_html="minitorch.viz.modules:module_html",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    summary_html="minitorch.viz.modules:summary_html",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
 )

@@ -3,7 +3,6 @@
 ``minitorch.vision.utils`` is this module, so ``torchvision.utils.make_grid`` has its place here.
 """
 
-import importlib
 import math
 import struct
 import sys
@@ -12,19 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from . import datasets, transforms  # noqa: F401  (torchvision has them)
 from .core.dtypes import uint8
 from .core.tensor import Tensor
+from .datasets import vision
 from .ops.shapes.join import cat, stack
 
 __all__ = ["make_grid", "save_image"]
 
 utils = sys.modules[__name__]
-
-
-def __getattr__(name: str):
-    if name in ("datasets", "transforms"):
-        return importlib.import_module(f"minitorch.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def make_grid(
@@ -89,9 +84,7 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: Any, format: str | None = 
     """
     grid = make_grid(tensor, **kwargs)
     pixels = grid.mul(255).add(0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", uint8).numpy()
-    from .datasets.vision import pillow
-
-    image = pillow()
+    image = vision.pillow()
     if image is not None:
         image.fromarray(pixels).save(fp, format=format)
         return

@@ -4,7 +4,7 @@
 from .. import random
 from ..core.grad_mode import no_grad
 from ..core.layers import observed
-from ..core.registry import OPS
+from ..core.registry import OPS, late
 from ..core.tensor import Tensor
 
 __all__ = ["summary", "Summary"]
@@ -127,9 +127,7 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self):
-        from ..viz import drawing
-        table = drawing.table(self.table(), ["module", "output", "parameters", "FLOPs"], "One call of the model")
-        return drawing.frame(drawing.new_id(), table, drawing.element("p", drawing.escape(self.total())))
+        return late.summary_html(self)
 
 
 def shapes_of(output):

@@ -11,6 +11,7 @@ from itertools import chain
 from ..core.dtypes import int64
 from ..core.grad_mode import no_grad
 from ..nn.modules.module import Module
+from ..nn.modules.norm import _BatchNorm
 from ..ops.creation.create import tensor
 from .lr_scheduler.base import LRScheduler, one_per_group
 
@@ -150,7 +151,6 @@ def update_bn(loader, model, device=None):
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device` if given. Averaged weights
     need this, since no statistics were ever taken with them.
     """
-    from ..nn.modules.norm import _BatchNorm
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not norms:
         return

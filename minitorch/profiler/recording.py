@@ -13,6 +13,7 @@ from pathlib import Path
 from .. import cuda
 from ..core import graph, layers
 from ..core.arrays import owner
+from ..optim import optimizer
 
 __all__ = ["Event", "Recording"]
 
@@ -76,7 +77,6 @@ class Recording(graph.NodeHook):
         self.layer = layers.observed(self.begin_op, self.end_op).__enter__()
         self.began = time.perf_counter_ns()
         graph.add_node_hook(self)
-        from ..optim import optimizer
         self.handles = [optimizer.register_optimizer_step_pre_hook(self.begin_step),
                         optimizer.register_optimizer_step_post_hook(self.end_step)]
 

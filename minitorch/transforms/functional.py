@@ -18,6 +18,7 @@ from ..core.device import host
 from ..core.dtypes import as_np, float32, get_default_dtype, iinfo, int32, int64, uint8
 from ..core.tensor import Tensor, wrap
 from ..ops.creation.create import as_tensor, from_numpy
+from ..ops.nn.pad import pad as pad_tensor
 
 
 class InterpolationMode(enum.Enum):
@@ -294,7 +295,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: Any = 0, padding_mode: str
     if padding_mode == "constant":
         if not isinstance(fill, (int, float)):
             raise TypeError(f"Got inappropriate fill arg: {fill!r}; a tensor is filled with one number")
-        return minitorch.nn.functional.pad(img, [left, right, top, bottom], value=fill)
+        return pad_tensor(img, [left, right, top, bottom], value=fill)
     _, height, width = get_dimensions(img)
     rows = _border_indices(height, top, bottom, padding_mode)
     columns = _border_indices(width, left, right, padding_mode)

@@ -11,6 +11,7 @@ from pathlib import Path
 import minitorch
 from minitorch import nn, viz
 
+from ..profiler.profile import profile, record_function
 from .drawing import escape, page
 
 __all__ = ["contact_sheet", "views", "screenshot"]
@@ -97,8 +98,6 @@ def kernel_views():
 
 
 def summary_views():
-    from ..profiler import profile
-    from ..profiler.profile import record_function
     net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10))
     images = minitorch.randn(8, 1, 8, 8)
     with profile(profile_memory=True) as prof:

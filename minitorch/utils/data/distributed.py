@@ -29,7 +29,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            num_replicas, rank = _from_group(num_replicas, rank)
+            raise RuntimeError("Requires distributed package to be available, or num_replicas= and rank= to be given")
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
@@ -61,11 +61,3 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration."""
         self.epoch = epoch
-
-
-def _from_group(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    distributed = getattr(minitorch, "distributed", None)
-    if distributed is None or not distributed.is_available():
-        raise RuntimeError("Requires distributed package to be available, or num_replicas= and rank= to be given")
-    num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
-    return num_replicas, distributed.get_rank() if rank is None else rank
