@@ -20,10 +20,17 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 
 from .core import call, dtypes  # noqa: F401
 from .core.device import device
-from .core.dtypes import (can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, result_type,
-                          set_default_dtype)
-from .core.grad_mode import (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
-                             set_grad_enabled)
+from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
+from .ops.creation.type_info import result_type
+from .ops.creation.type_info import finfo, iinfo
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .core.registry import FUNCTIONS, late
 from .core.storage import (channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format,
                            strided)
@@ -39,6 +46,9 @@ from .utils import einops_backend
 
 __version__ = "0.1.0"
 
+for public in (Tensor, Size, device, dtype):               # where they are pickled and shown, wherever they are defined
+    public.__module__ = "minitorch"
+
 einops_backend.watch(sys.modules[__name__])
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
@@ -49,19 +59,29 @@ late.places.update(
     Compiled="minitorch.compiler.compiled:Compiled",
     Replay="minitorch.viz.replays:Replay",
     accelerator="minitorch.backends:accelerator",
+    accumulate_grad="minitorch.autograd.hooks:AccumulateGrad",
+    after_node="minitorch.autograd.hooks:after_node",
     backward="minitorch.autograd.api:backward",
+    before_node="minitorch.autograd.hooks:before_node",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     explain="minitorch.formula:explain",
+    explain_failure="minitorch.explain.failures:explain",
     formula="minitorch.formula:formula",
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
     gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
+    hooks_of="minitorch.autograd.hooks:hooks_of",
+    is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
+    raise_freed="minitorch.explain.graphs:raise_freed",
+    raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
     summary_html="minitorch.viz.modules:summary_html",
+    tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
 )

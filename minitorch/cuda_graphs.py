@@ -15,10 +15,10 @@ import itertools
 
 from .autograd import api
 from .autograd.function import Function
+from .autograd.grad_mode import no_grad
 from .backends.cuda.runtime.graphs import Capture
 from .backends.cuda.runtime.machine import import_cupy
 from .core.device import get, made
-from .core.grad_mode import no_grad
 from .core.tensor import Tensor, wrap
 from .nn.modules.module import Module
 

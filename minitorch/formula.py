@@ -42,7 +42,7 @@ def first_line(thing):
 
 def rules_of(row):
     """Input name -> the text of its derivative rule, where `g` is the gradient of the result."""
-    return {x.name: rule_text(row, i) for i, x in enumerate(row.inputs) if row.joint or row.rules[x.name]}
+    return {x.name: rule_text(row, i) for i, x in enumerate(row.inputs) if row.joint or row.vjps[x.name]}
 
 
 @functools.cache
@@ -53,7 +53,7 @@ def rule_text(row, i):
     'g * other'
     """
     names = tuple(x.name for x in row.inputs)
-    rule = row.joint or row.rules[names[i]]
+    rule = row.joint or row.vjps[names[i]]
     if rule is None:
         return "no gradient"
     found = expression(rule)
@@ -200,7 +200,7 @@ def spelled(row, field):
 def helper_lines(row, texts):
     """What the functions that the rules call do: other ops of the table, helpers beside the rule."""
     scope = {}
-    for rule in (row.joint, *row.rules.values()):
+    for rule in (row.joint, *row.vjps.values()):
         scope.update(getattr(rule, "__globals__", {}))
     lines, seen = [], set()
     for text in texts:

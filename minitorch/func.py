@@ -8,7 +8,7 @@ import functools
 
 from .autograd import api
 from .autograd import functional as _functional
-from .core.grad_mode import enable_grad
+from .autograd.grad_mode import enable_grad
 from .core.tensor import Tensor
 from .ops.shapes.join import stack
 

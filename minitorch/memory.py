@@ -17,10 +17,10 @@ from types import FrameType, ModuleType
 
 import numpy as np
 
-from .core import graph
 from .core.arrays import owner
 from .core.graph import Node
 from .core.tensor import Tensor
+from .explain.graphs import lines
 from .nn.parameter import is_lazy
 
 __all__ = ["explain", "Explanation", "Holder"]
@@ -158,7 +158,7 @@ class Search:
         for node in self.nodes:
             if any(isinstance(x, type(self.memory)) and owner(x) is self.memory for x in saved_arrays(node)):
                 saver = getattr(node.op, "name", None) or node.name()
-                where = graph.lines.get(node)
+                where = lines.get(node)
                 line = f" called at {where[0]}:{where[1]}" if isinstance(where, tuple) else ""
                 yield Holder("graph", f"saved by {saver}() ({node.name()}) for the backward pass{line}, "
                                       f"{self.ends_of(node, users, tops)}")

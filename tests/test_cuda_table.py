@@ -9,7 +9,7 @@ import pytest
 from minitorch import backends
 from minitorch.autograd import api
 from minitorch.backends.cpu.backend import cpu
-from minitorch.core.backend import parameter_names
+from minitorch.backends.kernels import parameter_names
 from minitorch.core.dtypes import bfloat16
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor, wrap

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import minitorch
 from minitorch.backends.cpu.backend import CPU, cpu
+from minitorch.backends.kernels import Kernels
 from minitorch.core.arrays import is_half
-from minitorch.core.backend import Kernels, Reference, widened
+from minitorch.core.backend import Reference, widened
 from minitorch.core.registry import OPS
 from minitorch.testing.strategies import Draw
 

@@ -8,6 +8,7 @@ import pytest
 
 import minitorch as torch
 from minitorch import backends, nn
+from minitorch.autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from minitorch.core import graph, layers
 from minitorch.core.backend import Backend
 from minitorch.core.device import TYPES
@@ -58,7 +59,7 @@ def test_nothing_is_left_on_a_backend():
         assert "exp" in vars(cpu) and vars(cpu)["exp"] is not np.exp
         raise KeyError
     assert not layers.stack and not cpu.ops and "exp" not in vars(cpu)
-    assert not cpu.wide.ops and "sin" not in vars(cpu.wide)
+    assert not cpu.fp32.ops and "sin" not in vars(cpu.fp32)
     torch.ones(2).exp()
     assert vars(cpu)["exp"] is np.exp                      # the common call: NumPy's function itself
 
@@ -104,8 +105,8 @@ def test_kernels_that_take_halves_still_do_under_a_layer():
     backend = Backend(torch.device("cpu"), np, {"exp": half_exp})
     x = np.ones(2, np.float16)
     with Names() as seen:
-        assert backend.wide.exp(x) is x
-    assert backend.wide.exp(x) is x and seen.names == ["exp"]
+        assert backend.fp32.exp(x) is x
+    assert backend.fp32.exp(x) is x and seen.names == ["exp"]
 
 
 def test_a_function_that_somebody_kept():
@@ -160,7 +161,7 @@ def test_profile_and_summary_at_the_same_time():
 
 
 # ---- node hooks --------------------------------------------------------------------------------------------
-class Notes(graph.NodeHook):
+class Notes(NodeHook):
     def __init__(self):
         self.notes = []
 
@@ -179,30 +180,30 @@ class Notes(graph.NodeHook):
 
 def test_node_hooks_are_told_of_nodes_and_passes():
     hook, other, x = Notes(), Notes(), torch.ones(2, requires_grad=True)
-    graph.add_node_hook(hook)
-    graph.add_node_hook(other)
+    add_node_hook(hook)
+    add_node_hook(other)
     try:
         (x * 3).sum().backward()
     finally:
-        graph.remove_node_hook(hook)
-        graph.remove_node_hook(other)
+        remove_node_hook(hook)
+        remove_node_hook(other)
     assert graph.node_hooks is None and x.grad.tolist() == [3, 3]
     assert hook.notes == other.notes == [
         ("recorded", "MulBackward0", (2,)), ("recorded", "SumBackward0", ()), ("backward",), ("run", "SumBackward0"),
         ("run", "MulBackward0"), ("done",)]
-    graph.remove_node_hook(hook)                           # nothing happens
+    remove_node_hook(hook)                           # nothing happens
 
 
 def test_a_node_hook_may_change_gradients():
-    class Negative(graph.NodeHook):
+    class Negative(NodeHook):
         def run(self, node, pull):
             return tuple(-g for g in pull())
     hook, x = Negative(), torch.ones(2, requires_grad=True)
-    graph.add_node_hook(hook)
+    add_node_hook(hook)
     try:
         x.exp().backward(torch.ones(2))
     finally:
-        graph.remove_node_hook(hook)
+        remove_node_hook(hook)
     np.testing.assert_allclose(x.grad.numpy(), -np.exp(1.0), rtol=1e-6)
 
 

@@ -31,7 +31,7 @@ def is_live(row, i, x):
     if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
         return False
     kinds = [row.inputs[0]] * (i + 1) if row.inputs[0].kind == "variadic" else row.inputs
-    rule = row.joint or row.rules[kinds[i].name]
+    rule = row.joint or row.vjps[kinds[i].name]
     return kinds[i].kind != "other" and bool(rule) and not getattr(rule, "missing", False)
 
 
@@ -202,7 +202,7 @@ def test_empty_and_zero_dim(row, shape):
 @each_rule
 def test_rules_speak_only_of_ops(row):
     """A rule runs on arrays and on tensors, so it may use operators and other ops, nothing else of F."""
-    rules = [row.joint] if row.joint else [r for r in row.rules.values() if r]
+    rules = [row.joint] if row.joint else [r for r in row.vjps.values() if r]
     for rule in rules:
         names = set(attributes_of_f(rule))
         assert names <= set(OPS), f"{row.name}: {sorted(names - set(OPS))}"

@@ -34,7 +34,7 @@ def test_two_rules_on_one_line_are_told_apart():
     from minitorch.core.op import parameters_of
     for row in OPS.values():
         for i, x in enumerate(row.inputs):
-            rule = row.rules[x.name]
+            rule = row.vjps[x.name]
             if rule is not None and rule.__name__ == "<lambda>" and not row.joint:
                 text = formula.rule_text(row, i)
                 used = set(re.findall(r"[A-Za-z_]\w*", text))

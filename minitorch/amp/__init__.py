@@ -4,7 +4,7 @@ import inspect
 import math
 
 from ..core.arrays import owner
-from ..core.graph import calling_line, written, written_all
+from ..core.graph import bump_version, bump_versions, calling_line
 from ..core.tensor import Tensor
 from .autocast_mode import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
 
@@ -129,13 +129,13 @@ def unscale(grads, factor):
     backend = grads[0].backend if grads else None
     found = backend.scale_all([g.array for g in grads], factor, check=True) if grads else False
     if found is not False:
-        written_all([owner(g.array) for g in grads], "GradScaler.unscale_", calling_line())
+        bump_versions([owner(g.array) for g in grads], "GradScaler.unscale_", calling_line())
         return bool(found)
     overflow = False
     for grad in grads:
         array = grad.array
         array *= array.dtype.type(factor)
-        written(grad, "GradScaler.unscale_")
+        bump_version(grad, "GradScaler.unscale_")
         overflow = overflow or not bool(grad.backend.xp.isfinite(array).all())
     return overflow
 

@@ -2,7 +2,13 @@
 
 import importlib
 
-from ..core.grad_mode import (
+from ..core.registry import late
+from ..core.tensor import Tensor
+from . import anomaly, functional, graph
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .api import backward, grad
+from .function import Function
+from .grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -10,12 +16,6 @@ from ..core.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from ..core.registry import late
-from ..core.tensor import Tensor
-from . import anomaly, functional, graph
-from .anomaly import detect_anomaly, set_detect_anomaly
-from .api import backward, grad
-from .function import Function
 
 Variable = Tensor                                          # its name when variables and tensors were two things
 

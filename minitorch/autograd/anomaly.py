@@ -16,6 +16,8 @@ import weakref
 import numpy as np
 
 from ..core import graph
+from ..explain.graphs import freed, lines
+from .hooks import NodeHook, add_node_hook, remove_node_hook
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 
@@ -29,12 +31,12 @@ def is_anomaly_enabled():
     return _state["on"]
 
 
-class _Detector(graph.NodeHook):
+class _Detector(NodeHook):
     """Notes calls and looks at gradients."""
 
     def recorded(self, node, result):
         """Note a call's line, and its result if that is not finite."""
-        graph.lines[node] = graph.calling_line()
+        lines[node] = graph.calling_line()
         if _state["check_nan"]:
             words = [w for t in (result if isinstance(result, tuple) else (result,)) for w in _not_finite(t)]
             if words:
@@ -52,9 +54,9 @@ _detector = _Detector()
 
 def _switch(on, check_nan):
     _state.update(on=on, check_nan=check_nan)
-    graph.remove_node_hook(_detector)
+    remove_node_hook(_detector)
     if on:
-        graph.add_node_hook(_detector)
+        add_node_hook(_detector)
 
 
 def _not_finite(value):
@@ -69,7 +71,7 @@ def _not_finite(value):
 
 def _check(node, gradients):
     """Raise if a gradient that `node` made has a NaN; note the line of the backward pass."""
-    graph.freed[node] = graph.calling_line()
+    freed[node] = graph.calling_line()
     if not _state["check_nan"]:
         return
     for i, g in enumerate(gradients):
@@ -80,7 +82,7 @@ def _check(node, gradients):
 
 
 def _at(node, words):
-    where = graph.lines.get(node)
+    where = lines.get(node)
     return f"{words}{where[0]}:{where[1]}" if isinstance(where, tuple) else ""
 
 

@@ -1,7 +1,7 @@
 """The calls that start a backward pass: `backward` and `grad`, and the checks that PyTorch makes."""
 
 from ..core import engine
-from ..core.grad_mode import grad_mode
+from ..core.grad_mode import recording
 from ..core.tensor import Tensor, wrap
 
 __all__ = ["backward", "grad"]
@@ -27,7 +27,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
-    with _recording(create_graph):
+    with recording(create_graph):
         engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
 
 
@@ -50,7 +50,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
     capture = {x.node or x: None for x in inputs}
-    with _recording(create_graph):
+    with recording(create_graph):
         engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
     return tuple(_captured(x, capture[x.node or x], create_graph, allow_unused, materialize_grads) for x in inputs)
 
@@ -64,20 +64,6 @@ def _captured(x, g, create_graph, allow_unused, materialize):
             return None
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
     return g if create_graph else wrap(x.backend.xp.array(g), x.backend)
-
-
-class _recording:
-    """Grad mode during a backward pass: recorded or not, and put back at its end."""
-
-    def __init__(self, on):
-        self.on = on
-
-    def __enter__(self):
-        self.outer = grad_mode.enabled, grad_mode.inference
-        grad_mode.enabled, grad_mode.inference = self.on, False
-
-    def __exit__(self, *exc):
-        grad_mode.enabled, grad_mode.inference = self.outer
 
 
 def as_tuple(x):

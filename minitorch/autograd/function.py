@@ -21,10 +21,12 @@ import functools
 
 from ..core import graph
 from ..core.arrays import owner
-from ..core.grad_mode import enable_grad, grad_mode, no_grad
-from ..core.graph import Selected, Several
+from ..core.grad_mode import grad_mode
+from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.tensor import Tensor, wrap
+from ..explain.graphs import raise_freed, raise_written
+from .grad_mode import enable_grad, no_grad
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -44,7 +46,7 @@ class FunctionCtx:
     def saved_tensors(self):
         """The tensors that were saved; RuntimeError if they have been freed or written to since."""
         if self._saved is None:
-            graph.raise_freed(self._node)
+            raise_freed(self._node)
         return tuple(s.unpack(self._node) if isinstance(s, Saved) else s for s in self._saved)
 
     saved_variables = saved_tensors
@@ -67,17 +69,17 @@ class Saved:
 
     def __init__(self, tensor, output):
         self.value, self.output, self.backend = tensor if output is None else tensor.array, output, tensor.backend
-        self.time = graph.clock
+        self.time = graph.version_counter
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
-        found = graph.writes.get(id(owner(array)))
+        found = graph.versions.get(id(owner(array)))
         if found is not None and found.time > self.time:
-            graph.raise_written(node, array, found)
+            raise_written(node, array, found)
         if self.output is None:
             return self.value
         t = wrap(array, self.backend)
-        t.node, t.needs_grad = Selected(node, self.output), True
+        t.node, t.needs_grad = OutputNode(node, self.output), True
         return t
 
 
@@ -126,7 +128,7 @@ class Function:
     vjp = backward
 
 
-class FunctionNode(Several):
+class FunctionNode(MultiOutputNode):
     """The node of one `apply`: `op` is the Function class, `saved` its context, `dtypes` those of the outputs."""
 
     __slots__ = ("dtypes",)
@@ -196,7 +198,7 @@ def attach(cls, ctx, args, places, result):
     node.op, node.parents, node.saved = cls, places, ctx
     node.shape = tuple(o.array.shape if isinstance(o, Tensor) else () for o in outputs)
     node.dtypes = [o.array.dtype if isinstance(o, Tensor) else None for o in outputs]
-    node.backend, node.time, node.hooks = tensors[0].backend, graph.clock, None
+    node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
         if isinstance(out, Tensor) and out.array.dtype.kind in "fV" and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
@@ -212,13 +214,13 @@ def attach_output(cls, ctx, args, node, i, out):
         with enable_grad():
             check_is_no_leaf(out, cls.__name__)
         made = out.detach()
-        made.node, made.needs_grad = Selected(node, i), True
-        graph.written(out, cls.__name__)
+        made.node, made.needs_grad = OutputNode(node, i), True
+        graph.bump_version(out, cls.__name__)
         adopt(out, made)
         return out
     if has(args, out):
         out = out.detach()                                 # an input returned as it is: another tensor, same memory
-    out.node, out.needs_grad = Selected(node, i), True
+    out.node, out.needs_grad = OutputNode(node, i), True
     return out
 
 

@@ -5,10 +5,10 @@ from the left one pass, a product from the right two (the derivative of the firs
 Inputs and outputs are tensors or tuples of them, and results have the same structure.
 """
 
-from ..core.grad_mode import enable_grad
 from ..core.tensor import Tensor
 from ..ops.shapes.join import stack
 from .api import grad
+from .grad_mode import enable_grad
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
 

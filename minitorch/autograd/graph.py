@@ -1,5 +1,6 @@
 """The graph's classes under PyTorch's name of the module: see `minitorch/core/graph.py`."""
 
-from ..core.graph import Node, RemovableHandle
+from ..core.graph import Node
+from .hooks import RemovableHandle
 
 __all__ = ["Node", "RemovableHandle"]

@@ -5,7 +5,7 @@
 
 
 from ..core.backend import Backend
-from ..core.device import get, is_pinned, made, register
+from ..core.device import MADE, get, made, register
 from . import cuda
 from .cpu.convolution.choice import convolution_method
 from .switches import cudnn, mkl, mkldnn, mps, openmp
@@ -22,3 +22,8 @@ register("sim", f"{MAKERS}:make_sim")
 def accelerator():
     """The backend of the GPU in use; None where there is no GPU."""
     return get("cuda") if cuda.device_count() else None
+
+
+def is_pinned(array):
+    """True if a NumPy array lies in page-locked memory of a backend that is in use."""
+    return any([backend.is_pinned(array) for backend in MADE.values()])

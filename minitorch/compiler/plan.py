@@ -14,8 +14,9 @@ from typing import Any
 from ..autograd import api
 from ..core import engine, graph
 from ..core.device import get
-from ..core.graph import Selected, Several
+from ..core.graph import MultiOutputNode, OutputNode
 from ..core.tensor import Tensor, wrap
+from ..explain.graphs import raise_freed
 from .emit import Source, set_gradients
 from .guards import Leaf, flatten, rebuild
 from .nests import mapped
@@ -156,7 +157,7 @@ class Plan:
                 t._grad = wrap(next(rest), self.base) if made else None
         for t in self.written:
             if t.array is not None:                        # a gradient may have gone in the meantime
-                graph.written(t, self.name)
+                graph.bump_version(t, self.name)
         if self.backward is not None:
             n = len(self.program.outputs)
             return self.wrapped(results[:self.count], tensors, self.backward.gather(arrays, results[self.count:n]))
@@ -210,9 +211,9 @@ class Backward:
         node.parents = tuple((t.node or t) if t.needs_grad else None
                              for t in [tensors[x] if isinstance(x, int) else x for x in self.wanted])
         node.shape = tuple(leaves[i].array.shape for i in self.live)
-        node.backend, node.time = plan.base, graph.clock
+        node.backend, node.time = plan.base, graph.version_counter
         for k, i in enumerate(self.live):
-            leaves[i].node, leaves[i].needs_grad = Selected(node, k), True
+            leaves[i].node, leaves[i].needs_grad = OutputNode(node, k), True
 
 
 class Description:
@@ -222,7 +223,7 @@ class Description:
     saves_arrays = True
 
 
-class CompiledNode(Several):
+class CompiledNode(MultiOutputNode):
     """One run of a plan, waiting for its gradients."""
 
     __slots__ = ("plan",)
@@ -232,8 +233,8 @@ class CompiledNode(Several):
             raise RuntimeError("a compiled function can be differentiated once: for create_graph=True call the "
                                "function that was compiled")
         if self.saved is None:
-            graph.raise_freed(self)
-        if self.time != graph.clock:
+            raise_freed(self)
+        if self.time != graph.version_counter:
             self.check_unwritten()
         backward = self.plan.backward
         zeros = self.plan.base.xp.zeros

@@ -18,7 +18,7 @@ import operator
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ..core import graph
+from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..core.arrays import owner
 from ..core.backend import Backend
 from ..core.device import replace
@@ -357,7 +357,7 @@ class Tracer(Backend):
         return self.base.to_host(array.read("on the host") if isinstance(array, Traced) else array)
 
 
-class Tracing(graph.NodeHook):
+class Tracing(NodeHook):
     """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them.
 
     For that they hold `Traced` arrays meanwhile, and so do those made in the trace, until its end. Layers at the
@@ -375,14 +375,14 @@ class Tracing(graph.NodeHook):
 
     def __enter__(self):
         self.outer = stepping.observe(self.step)
-        graph.add_node_hook(self)
+        add_node_hook(self)
         self.start(self.tensors)
         return self.recorder
 
     def __exit__(self, *exc):
         self.recorder.closed = True
         self.stop()
-        graph.remove_node_hook(self)
+        remove_node_hook(self)
         stepping.observe(self.outer)
 
     def start(self, tensors, held=()):

@@ -1,11 +1,10 @@
-"""The waist: all that tensors and autograd know of an array library and its hardware.
+"""The backend interface: all that tensors and autograd know of an array library and its hardware.
 
-Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`.
-Optional: `kernels`, hand-written functions by op name; each has the signature and the result of the op's
-reference forward pass (see `minitorch/core/op.py`). What you get: every op as ``backend.<op name>``.
+Required of a new backend: a device, an array module `xp` with NumPy's names, and its array type `ndarray`. Optional:
+`kernels`, hand-written functions by op name (`minitorch/backends/kernels.py`). In return every op is there as
+``backend.<op name>``.
 """
 
-import functools
 from types import MethodType
 
 import numpy as np
@@ -14,69 +13,6 @@ from . import layers
 from .arrays import is_half
 from .device import get
 from .registry import OPS
-
-
-class Kernels:
-    """The hand-written kernels of one kind of backend; called, the decorator that enters one.
-
-        @kernel("softmax", when=lambda F, input, dim: input.size > 0)
-        def softmax(F, input, *, dim): ...
-
-    A kernel takes the place of the reference of the op definition of that name: it has its parameters and its results
-    (of an op that `keeps` something, all that is kept too). It is called with `F`, the backend, and raw arrays.
-    `when`, a function of the same arguments, says which calls it supports; all others go to ``F.reference.<name>``, as
-    does a kernel that finds out only later. `halves` says that it takes 16-bit floats itself, computing in float32 and
-    rounding once; other kernels are given float32. `lean` is a function like the kernel that returns the results
-    without what the op keeps, for calls that are not recorded. `sample`, a function of a
-    `minitorch.testing.strategies.Draw` that returns inputs and attributes, gives the tests inputs that the kernel
-    supports, where the definition's own samples are too small for it.
-
-    TypeError for a name without a definition, other parameters than the definition's, or a kernel that is there
-    already.
-    """
-
-    def __init__(self, kind):
-        self.kind, self.found = kind, {}
-
-    def __call__(self, name, when=None, halves=False, lean=None, sample=None):
-        def enter(function):
-            self.check(name, function)
-            if lean is not None:
-                self.check(name, lean)
-            found = function if when is None else falling_back(name, function, when)
-            found.takes_halves = halves
-            found.lean, found.sample = lean, sample
-            self.found[name] = found
-            return function
-        return enter
-
-    def check(self, name, function):
-        if name not in OPS:
-            raise TypeError(f"a {self.kind} kernel for {name!r}: there is no op definition of this name")
-        if name in self.found:
-            raise TypeError(f"a {self.kind} kernel for {name!r}: there is one already")
-        wanted, given = OPS[name].parameter_names(), parameter_names(function)
-        if given is not None and given != wanted:
-            raise TypeError(f"a {self.kind} kernel for {name!r} takes {given}, its definition {wanted}")
-
-
-def parameter_names(function):
-    """The names of a function's parameters without the first (F), in order; None if it takes any (``**attrs``)."""
-    code = function.__code__
-    if code.co_flags & 0x08:
-        return None
-    n = code.co_argcount + code.co_kwonlyargcount
-    return [*code.co_varnames[1:n], *code.co_varnames[n:n + bool(code.co_flags & 0x04)]]
-
-
-def falling_back(name, function, when):
-    """A kernel for the calls that it supports, and the reference for the others."""
-    @functools.wraps(function)
-    def call(F, *arrays, **attrs):
-        if when(F, *arrays, **attrs):
-            return function(F, *arrays, **attrs)
-        return getattr(F.reference, name)(*arrays, **attrs)
-    return call
 
 
 class Reference:
@@ -118,7 +54,7 @@ class Backend:
 
     @property
     def backend(self):
-        """Itself; of a `Wide` one, the backend that it widens."""
+        """Itself; of a `Float32Compute` one, the backend that it widens."""
         return self
 
     def __repr__(self):
@@ -130,8 +66,8 @@ class Backend:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        if name == "wide":                                 # this backend, computing on 16-bit floats in float32
-            found = Wide(self)
+        if name == "fp32":                                 # this backend, computing on 16-bit floats in float32
+            found = Float32Compute(self)
         elif name == "reference":                          # the definitions' references, past the kernels
             found = Reference(self)
         elif name.removeprefix("full_") in OPS:
@@ -166,8 +102,8 @@ class Backend:
     def forget(self):
         """Look all ops up again when they are next called."""
         forget(self)
-        if "wide" in vars(self):
-            forget(self.wide)
+        if "fp32" in vars(self):
+            forget(self.fp32)
 
     # -- what differs between array modules ------------------------------------------------------------------
     def strided(self, array, shape, strides):
@@ -239,7 +175,7 @@ def result_only(function):
     return call
 
 
-class Wide:
+class Float32Compute:
     """A backend whose ops take 16-bit floats, compute in float32 and round once at the end, as PyTorch's do.
 
     Everything else goes to the backend itself. An op's own functions on its arrays (``x * y``) stay native.
@@ -263,7 +199,7 @@ class Wide:
 
 
 def forget(namespace):
-    """Take away the ops that a backend, or a `Wide` one, has found."""
+    """Take away the ops that a backend, or a `Float32Compute` one, has found."""
     for name in list(namespace.ops):
         namespace.ops.discard(name)
         vars(namespace).pop(name, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .registry import Late
 
-__all__ = ["device", "get", "host", "is_pinned", "made", "register"]
+__all__ = ["device", "get", "host", "made", "register"]
 
 TYPES = ["cpu", "cuda", "sim", "meta"]                    # `register` adds to them
 MAKERS: dict = {}                                          # type of device -> (maker, which index None stands for)
@@ -116,11 +116,6 @@ def replace(backend, other):
 def host():
     """The CPU's backend."""
     return MADE.get(HOST) or get("cpu")
-
-
-def is_pinned(array):
-    """True if a NumPy array lies in page-locked memory of a backend that is in use."""
-    return any([backend.is_pinned(array) for backend in MADE.values()])
 
 
 def made():

@@ -1,7 +1,7 @@
 """Data types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
 
-Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays, forward
-passes, rules) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of promotion are those of
+Outside (on tensors, in public calls) a data type is a `dtype` of this module; inside (raw arrays, references,
+formulas) it is a NumPy dtype. `as_np` and `from_np` cross that line. The rules of promotion are those of
 https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a category (bool < integer < floating
 < complex) is decided by every operand, a size only by the operands with dimensions, if these are of that category.
 """
@@ -12,8 +12,7 @@ from math import inf
 
 import numpy as np
 
-__all__ = ["dtype", "finfo", "iinfo", "get_default_dtype", "set_default_dtype", "promote_types", "result_type",
-           "can_cast"]
+__all__ = ["can_cast", "dtype", "get_default_dtype", "promote_types", "set_default_dtype"]
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
@@ -206,11 +205,6 @@ def common_dtype(operands):
     return _result_category(*groups)
 
 
-def result_type(tensor1, tensor2):
-    """The type of the result of an arithmetic op on two operands, each a tensor or a Python number."""
-    return common_dtype([getattr(x, "array", x) for x in (tensor1, tensor2)])
-
-
 def can_cast(from_, to):
     """Whether PyTorch's promotion rules allow the cast: not to a lower category, such as from float to integer."""
     return from_.category <= to.category
@@ -242,43 +236,8 @@ def fit(x, d):
 
 @cache
 def limits(d):
-    return finfo(d) if d.is_floating_point else iinfo(d)
-
-
-class finfo:
-    """The limits of a floating-point type: `bits eps max min tiny smallest_normal resolution`."""
-
-    def __init__(self, type=None):
-        d = get_default_dtype() if type is None else type
-        if not (isinstance(d, dtype) and d.category >= FLOATING):
-            raise TypeError(f"minitorch.finfo() requires a floating point input type. Use minitorch.iinfo to handle "
-                            f"'{getattr(d, 'name', d)}'")
-        d = d.to_real()
-        if d is bfloat16:
-            import ml_dtypes
-            found = ml_dtypes.finfo(d.np)
-        else:
-            found = np.finfo(d.np)
-        self.dtype, self.bits = d.name, d.itemsize * 8
-        self.resolution = builtins.float(f"1e-{found.precision}")
-        for name in ("eps", "max", "min", "tiny", "smallest_normal"):
-            setattr(self, name, found.dtype.type(getattr(found, name)).item() if d is not bfloat16
-                    else np.float64(getattr(found, name)).item())
-
-    def __repr__(self):
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
-                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
-
-
-class iinfo:
-    """The limits of an integer type: `bits max min`."""
-
-    def __init__(self, type):
-        if not (isinstance(type, dtype) and type.category == INTEGER):
-            raise TypeError(f"minitorch.iinfo() requires an integer input type. Use minitorch.finfo to handle "
-                            f"'{getattr(type, 'name', type)}'")
-        found = np.iinfo(type.np)
-        self.dtype, self.bits, self.max, self.min = type.name, found.bits, found.max, found.min
-
-    def __repr__(self):
-        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+    """NumPy's description of a type, with its `min` and `max`."""
+    if d is bfloat16:
+        import ml_dtypes
+        return ml_dtypes.finfo(d.np)
+    return np.finfo(d.np) if d.is_floating_point else np.iinfo(d.np)

@@ -1,8 +1,8 @@
 """The backward pass: gradients flow from the outputs to the leaves in reverse topological order.
 
-`run` counts how many gradients each place of the graph will be sent, then runs a node when all of its gradients
-are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than a chain of two. A place is a
-Node or a leaf tensor.
+`run` counts how many gradients each node of the graph will be sent, then runs a node when all of its gradients
+are in. It is a loop, not a recursion, so a chain of a million calls is no deeper than a chain of two. A node here is
+a `Node` or a leaf tensor.
 """
 
 import sys
@@ -10,48 +10,48 @@ from contextlib import contextmanager
 from functools import partial
 
 from . import graph, registry
-from .graph import Selected
+from .graph import OutputNode
+from .registry import late
 
-__all__ = ["run"]
 
 def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told=False):
-    """Pull the `seeds` (tensors) back from the `roots` (places).
+    """Pull the `seeds` (tensors) back from the `roots` (nodes).
 
-    With `capture`, a dict whose keys are places, their gradients are put into it and nothing is accumulated into
+    With `capture`, a dict whose keys are nodes, their gradients are put into it and nothing is accumulated into
     leaves; otherwise the gradient of each leaf is added to its `grad`. `told`: the node hooks know of the pass.
     """
     if graph.node_hooks is not None and not told:
-        return graph.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
+        return late.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
     uses, order = count_uses(roots)
     wanted = None if capture is None else upstream(order, capture)
-    grads, owned = {}, set()           # what has arrived at a place; the places whose array was made here
+    grads, owned = {}, set()           # what has arrived at a node; the nodes whose array was made here
     for root, seed in zip(roots, seeds):
         g = seed if create_graph else seed.array
         grads[root] = grads[root] + g if root in grads else g
     ready = [root for root in dict.fromkeys(roots) if not uses[root]]
     while ready:
-        place = ready.pop()
-        g = grads.pop(place, None)
-        if place.hooks is not None and g is not None:
-            g = before(place, g, create_graph)
-        if capture is not None and place in capture:
-            capture[place] = g
-        parents = place.parents
+        node = ready.pop()
+        g = grads.pop(node, None)
+        if node.hooks is not None and g is not None:
+            g = late.before_node(node, g, create_graph)
+        if capture is not None and node in capture:
+            capture[node] = g
+        parents = node.parents
         if not parents:                                    # a leaf tensor
             if capture is None and g is not None:
-                accumulate(place, g, create_graph, place in owned and place.hooks is None)
+                accumulate(node, g, create_graph, node in owned and node.hooks is None)
             continue
         pulled = None
-        if g is not None and (wanted is None or place in wanted):
+        if g is not None and (wanted is None or node in wanted):
             if graph.node_hooks is None:
-                pulled = place.pull(g, create_graph)
+                pulled = node.pull(g, create_graph)
             else:
-                pulled = graph.run_with_hooks(place, g, create_graph)
-            if place.hooks is not None and place.hooks.post:
-                pulled = after(place, pulled, g, create_graph)
-            send(place, parents, pulled, g, grads, owned, uses, create_graph)
+                pulled = late.run_with_hooks(node, g, create_graph)
+            if node.hooks is not None and node.hooks.post:
+                pulled = late.after_node(node, pulled, g, create_graph)
+            send(node, parents, pulled, g, grads, owned, uses, create_graph)
         if not retain_graph:
-            place.release()
+            node.release()
         for parent in parents:
             if parent is not None:
                 left = uses[parent] = uses[parent] - 1
@@ -59,14 +59,14 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
                     ready.append(parent)
 
 
-def send(place, parents, pulled, g, grads, owned, uses, create_graph):
-    """Add the gradients `pulled`, which `place` made of `g`, to what has arrived at its `parents`."""
-    if place.__class__ is Selected:                        # one output of an op with several
-        parent, k, gp = parents[0], place.op, pulled[0]
+def send(node, parents, pulled, g, grads, owned, uses, create_graph):
+    """Add the gradients `pulled`, which `node` made of `g`, to what has arrived at its `parents`."""
+    if node.__class__ is OutputNode:                        # one output of an op with several
+        parent, k, gp = parents[0], node.op, pulled[0]
         slots = grads.setdefault(parent, [None] * len(parent.shape))
         slots[k] = gp if slots[k] is None else slots[k] + gp
         return
-    backend = place.backend
+    backend = node.backend
     for i, parent in enumerate(parents):
         if parent is None:
             continue
@@ -79,7 +79,7 @@ def send(place, parents, pulled, g, grads, owned, uses, create_graph):
         shape = parent.array.shape if is_leaf else parent.shape
         alone = references(pulled[i]) == ALONE
         if gp.shape != shape:                              # undo broadcasting
-            gp = (place.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
+            gp = (node.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
             alone = True
         held = grads.get(parent)
         if held is None:
@@ -95,8 +95,8 @@ def send(place, parents, pulled, g, grads, owned, uses, create_graph):
             owned.add(parent)
 
 
-# An array that a rule has just made, that is no view, and that nobody else refers to (not the tape, not another
-# gradient of the same rule, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
+# An array that a formula has just made, that is no view, and that nobody else refers to (not the graph, not another
+# gradient of the same formula, not a view) may be written to. NumPy finds temporaries to reuse in the same way. Without
 # counts of references nothing is taken to be alone.
 references = getattr(sys, "getrefcount", lambda x: 0)
 
@@ -123,11 +123,11 @@ def adding_out_of_place():
 
 
 def count_uses(roots):
-    """How many gradients each place below the roots, and the roots themselves, will be sent; and all the nodes."""
+    """How many gradients each node below the roots, and the roots themselves, will be sent; and all the nodes."""
     order = list(dict.fromkeys(roots))
     uses = dict.fromkeys(order, 0)
-    for place in order:                                    # grows while it is read
-        for parent in place.parents:
+    for node in order:                                    # grows while it is read
+        for parent in node.parents:
             if parent is not None:
                 if parent in uses:
                     uses[parent] += 1
@@ -139,51 +139,20 @@ def count_uses(roots):
 
 
 def upstream(order, capture):
-    """The places through which a gradient must pass on its way to those in `capture`."""
+    """The nodes through which a gradient must pass on its way to those in `capture`."""
     users = {}
-    for place in order:
-        for parent in place.parents:
+    for node in order:
+        for parent in node.parents:
             if parent is not None:
-                users.setdefault(parent, []).append(place)
+                users.setdefault(parent, []).append(node)
     found = list(capture)
     wanted = set()
-    for place in found:
-        for user in users.get(place, ()):
+    for node in found:
+        for user in users.get(node, ()):
             if user not in wanted:
                 wanted.add(user)
                 found.append(user)
     return wanted
-
-
-def before(place, g, create_graph):
-    """Run the hooks that see a gradient before it is used, then keep it for `retain_grad`."""
-    hooks = place.hooks
-    if type(g) is list:
-        return g
-    for hook in list(hooks.pre.values()):
-        result = hook(g if create_graph else registry.wrap(g, place.backend.backend))
-        if result is not None:
-            g = result if create_graph else result.array
-    for ref in hooks.retain:
-        tensor = ref()
-        if tensor is not None:
-            tensor._grad = g if create_graph else registry.wrap(g.copy(), place.backend.backend)
-    return g
-
-
-def after(place, pulled, g, create_graph):
-    """Run the hooks that see a node's input and output gradients together."""
-
-    def show(x):
-        return x if x is None or create_graph else registry.wrap(x, place.backend.backend)
-
-    for hook in list(place.hooks.post.values()):
-        shown = tuple(map(show, g)) if type(g) is list else (show(g),)
-        result = hook(tuple(map(show, pulled)), shown)
-        if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            pulled = tuple(r if r is None or create_graph else r.array for r in result)
-    return pulled
 
 
 def accumulate(leaf, g, create_graph, is_owned):
@@ -197,7 +166,7 @@ def accumulate(leaf, g, create_graph, is_owned):
         leaf._grad = leaf._grad + g
     else:
         leaf._grad.array += g
-        graph.written(leaf._grad, "backward()")
+        graph.bump_version(leaf._grad, "backward()")
     if leaf.hooks is not None:
         for hook in list(leaf.hooks.accumulated.values()):
             hook(leaf)

@@ -1,14 +1,6 @@
-"""Whether calls are recorded: `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`.
+"""Whether calls are recorded, in each thread. The modes that users enter are in `minitorch/autograd/grad_mode.py`."""
 
-Each is a context manager and a decorator, and each thread has a mode of its own.
-"""
-
-import functools
-import inspect
 import threading
-
-__all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled"]
 
 
 class GradMode(threading.local):
@@ -21,138 +13,15 @@ class GradMode(threading.local):
 grad_mode = GradMode()
 
 
-def is_grad_enabled():
-    """Whether calls on tensors that require grad are recorded at the moment, in this thread."""
-    return grad_mode.enabled
+class recording:
+    """Calls inside the block are recorded or not: the plain form of `enable_grad` and `no_grad`."""
 
-
-def is_inference_mode_enabled():
-    """Whether `inference_mode` is on in this thread."""
-    return grad_mode.inference
-
-
-class _Mode:
-    """Sets the mode on entry and puts the old one back on exit; wraps functions and generators alike."""
-
-    enabled: bool | None = None
-    inference: bool | None = None
+    def __init__(self, on):
+        self.on = on
 
     def __enter__(self):
-        # A stack, so that one object can be entered again inside itself.
-        self.__dict__.setdefault("_outer", []).append((grad_mode.enabled, grad_mode.inference))
-        if self.enabled is not None:
-            grad_mode.enabled = self.enabled
-        if self.inference is not None:
-            grad_mode.inference = self.inference
-        return self
+        self.outer = grad_mode.enabled, grad_mode.inference
+        grad_mode.enabled, grad_mode.inference = self.on, False
 
     def __exit__(self, *exc):
-        grad_mode.enabled, grad_mode.inference = self._outer.pop()
-
-    def clone(self):
-        """A mode object for one more use, made again from this one's arguments."""
-        return type(self)()
-
-    def __call__(self, function):
-        if inspect.isclass(function):
-            raise TypeError(f"{type(self).__name__} decorates functions, not classes: got {function!r}")
-        if inspect.isgeneratorfunction(function):
-            return _wrap_generator(self.clone, function)
-
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            with self.clone():
-                return function(*args, **kwargs)
-        return wrapped
-
-
-def _wrap_generator(make_mode, function):
-    """A generator that runs its steps, but not the code between them, in the mode."""
-    @functools.wraps(function)
-    def wrapped(*args, **kwargs):
-        generator = function(*args, **kwargs)
-        step, value = generator.send, None
-        try:
-            while True:
-                with make_mode():
-                    try:
-                        item = step(value)
-                    except StopIteration as stop:
-                        return stop.value
-                try:
-                    value = yield item
-                    step = generator.send
-                except GeneratorExit:
-                    raise
-                except BaseException as error:
-                    step, value = generator.throw, error
-        finally:
-            with make_mode():
-                generator.close()
-    return wrapped
-
-
-class no_grad(_Mode):
-    """Inside, nothing is recorded and results do not require grad.
-
-    >>> import minitorch
-    >>> x = minitorch.ones(2, requires_grad=True)
-    >>> with minitorch.no_grad():
-    ...     (x * 2).requires_grad
-    False
-    """
-
-    enabled = False
-
-    def __new__(cls, orig_func=None):
-        mode = super().__new__(cls)
-        return mode if orig_func is None else mode(orig_func)  # ``@no_grad`` without the parentheses
-
-
-class enable_grad(no_grad):
-    """Inside, calls are recorded, also within `no_grad`."""
-
-    enabled = True
-
-
-class set_grad_enabled(_Mode):
-    """Turn recording on or off: at once when called as a function, until the end of the block with ``with``."""
-
-    def __init__(self, mode):
-        self.enabled = bool(mode)
-        self._outer = [(grad_mode.enabled, grad_mode.inference)]
-        grad_mode.enabled = self.enabled
-
-    def __enter__(self):
-        if not self._outer:                                # entered a second time
-            return super().__enter__()
-        return self
-
-    def __call__(self, function):
-        grad_mode.enabled = self._outer.pop()[0]           # a decorator does not change the mode outside
-        return super().__call__(function)
-
-    def clone(self):
-        return set_grad_enabled(self.enabled)
-
-
-class inference_mode(_Mode):
-    """`no_grad`, and a promise: tensors made inside, by `ones`, `tensor` and their kind, are never recorded later.
-
-    Such tensors answer True to ``is_inference()``; outside, they can neither require grad nor be written to. Unlike
-    PyTorch, results of other calls inside are ordinary tensors without grad: marking them would cost every call.
-    """
-
-    def __new__(cls, mode=True):
-        if callable(mode):
-            made = super().__new__(cls)
-            made.__init__()
-            return made(mode)
-        return super().__new__(cls)
-
-    def __init__(self, mode=True):
-        self.mode = mode
-        self.enabled, self.inference = (False, True) if mode else (None, False)
-
-    def clone(self):
-        return inference_mode(self.mode)
+        grad_mode.enabled, grad_mode.inference = self.outer

@@ -1,4 +1,4 @@
-"""The tape: what is remembered of each recorded call, and of each write in place.
+"""The graph: a node for each recorded call, and a version counter for each piece of memory.
 
 A `Node` stands for one call. Its `parents` say where its inputs came from: a Node, a leaf tensor, or None for a
 constant. That is all the graph there is: tensors point to nodes, nodes to nodes, nothing points back, so nothing
@@ -10,26 +10,21 @@ share one count, and a node can tell whether what it saved has changed since.
 
 import sys
 import weakref
-from functools import partial
 
 from . import registry
 from .arrays import owner
+from .registry import late
 
-__all__ = ["Node", "written", "version", "owner"]
-
-clock = 0                  # the number of writes in place so far, anywhere
-writes: dict = {}          # id of an array that owns memory -> Write, for arrays that were written to
-node_hooks: tuple | None = None        # the NodeHooks that are told of all nodes; None if there are none
-# In anomaly mode: node -> (file, line) of the call that it stands for, and of the backward pass that went through it.
-lines: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-freed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+version_counter = 0                  # the number of writes in place so far, anywhere
+versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
+node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 
 class Node:
-    """One recorded call: its op, where its inputs came from and the values that its rules read.
+    """One recorded call: its op, the nodes of its inputs, and the values that its derivative formulas read.
 
-    `shape` is that of the result, `backend` what the rules run on, `time` the clock when it was recorded, `hooks`
-    the functions to run around it (or None).
+    `shape` is that of the result, `backend` the namespace that the formulas run on, `time` the version counter when it
+    was recorded, `hooks` the functions to run around it (or None).
     """
 
     __slots__ = ("op", "parents", "saved", "shape", "backend", "time", "hooks", "__weakref__")
@@ -53,8 +48,8 @@ class Node:
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
         saved = self.saved
         if saved is None:
-            raise_freed(self)
-        if self.time != clock:
+            late.raise_freed(self)
+        if self.time != version_counter:
             self.check_unwritten()
         if create_graph:
             return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
@@ -75,74 +70,49 @@ class Node:
         for value in self.saved:
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
-                    found = writes.get(id(owner(x)))
+                    found = versions.get(id(owner(x)))
                     if found is not None and found.time > self.time:
-                        raise_written(self, x, found)
+                        late.raise_written(self, x, found)
 
     # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
     def register_hook(self, hook):
         """Run ``hook(grad_inputs, grad_outputs)`` after this node; what it returns replaces `grad_inputs`."""
-        return Hooks.of(self).add("post", hook)
+        return late.hooks_of(self).add("post", hook)
 
     def register_prehook(self, hook):
         """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
-        return Hooks.of(self).add("pre", lambda g: _only(hook((g,))))
+        return late.hooks_of(self).add("pre", lambda g: _only(hook((g,))))
 
     @property
     def metadata(self):
-        return Hooks.of(self).metadata
+        return late.hooks_of(self).metadata
 
 
 def _only(result):
     return result[0] if isinstance(result, tuple) else result
 
 
-def rewrap(value, place, backend):
-    """A saved value for a recorded backward pass: arrays become tensors at their `place` in the graph."""
+def rewrap(value, node, backend):
+    """A saved value for a recorded backward pass: arrays become tensors at their `node` in the graph."""
     Tensor, wrap = registry.Tensor, registry.wrap
-    if isinstance(value, tuple) and place is not None:     # several inputs, or several outputs
-        places = place if type(place) is tuple else [Selected(place, i) for i in range(len(value))]
-        return tuple(rewrap(v, p, backend) for v, p in zip(value, places))
+    if isinstance(value, tuple) and node is not None:     # several inputs, or several outputs
+        nodes = node if type(node) is tuple else [OutputNode(node, i) for i in range(len(value))]
+        return tuple(rewrap(v, p, backend) for v, p in zip(value, nodes))
     if not isinstance(value, backend.ndarray):
         return value                                       # a number, an attribute, or not saved
-    if isinstance(place, Tensor) and place.array is value:
-        return place                                       # a leaf is its own place
+    if isinstance(node, Tensor) and node.array is value:
+        return node                                       # a leaf is its own node
     t = wrap(value, backend.backend)
-    if place is not None:
+    if node is not None:
         t.needs_grad = True
-        t.node = place
+        t.node = node
     return t
 
 
-# ------------------------------------------------------------------ hooks on all nodes
-class NodeHook:
-    """Told of all nodes while it is in the list: anomaly mode, the profiler, the compiler. Subclasses override some.
-
-    The list is one for all threads. While it is empty, a call and a step of a backward pass pay one ``is None``.
-    """
-
-    def recorded(self, node, result):
-        """Called with each new node and what its call returned: a tensor or a tuple of some."""
-
-    def run(self, node, pull):
-        """Called for each step of a backward pass; returns ``pull()``, the gradients for the node's parents."""
-        return pull()
-
-    def backward(self, run):
-        """Called for each backward pass as a whole; has to call ``run()``."""
-        run()
-
-
-def add_node_hook(hook):
-    """Tell `hook` of all nodes from now on; the last one added is the outermost of those that run around a step."""
+def set_node_hooks(hooks):
+    """Replace the list of node hooks, which is one for all threads; none cost a call one ``is None``."""
     global node_hooks
-    node_hooks = (*(node_hooks or ()), hook)
-
-
-def remove_node_hook(hook):
-    """Tell `hook` no more; nothing happens if it is not in the list."""
-    global node_hooks
-    node_hooks = tuple([h for h in node_hooks or () if h is not hook]) or None
+    node_hooks = tuple(hooks) or None
 
 
 def tell_recorded(node, result):
@@ -151,33 +121,18 @@ def tell_recorded(node, result):
         hook.recorded(node, result)
 
 
-def run_with_hooks(node, g, create_graph):
-    """``node.pull(g, create_graph)`` with all node hooks around it."""
-    pull = partial(node.pull, g, create_graph)
-    for hook in node_hooks or ():
-        pull = partial(hook.run, node, pull)
-    return pull()
-
-
-def tell_backward(run):
-    """``run()``, a whole backward pass, with all node hooks around it."""
-    for hook in node_hooks or ():
-        run = partial(hook.backward, run)
-    run()
-
-
 # ------------------------------------------------------------------ several outputs
-class Several(Node):
+class MultiOutputNode(Node):
     """The node of an op with several outputs: its gradient is a tuple, None for outputs that were not used.
 
-    `shape` is the tuple of the outputs' shapes. Each output has a `Selected` of its own in front of this node, so
+    `shape` is the tuple of the outputs' shapes. Each output has a `OutputNode` of its own in front of this node, so
     that the common case of one output pays nothing for this one.
     """
 
     __slots__ = ()
 
 
-def make_several(arrays, backend, Tensor):
+def wrap_outputs(arrays, backend, Tensor):
     """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
     made = []
     for y in arrays:
@@ -192,11 +147,11 @@ def attach_outputs(node, outputs, differentiable):
     """Put `node` behind the outputs that have a gradient."""
     for i, (t, on) in enumerate(zip(outputs, differentiable)):
         if on:
-            t.node, t.needs_grad = Selected(node, i), True
+            t.node, t.needs_grad = OutputNode(node, i), True
 
 
-class Selected(Node):
-    """Output `op` (an int here) of a `Several` node."""
+class OutputNode(Node):
+    """Output `op` (an int here) of a `MultiOutputNode` node."""
 
     __slots__ = ()
 
@@ -219,104 +174,36 @@ class Selected(Node):
         pass
 
 
-class AccumulateGrad:
-    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
-
-    next_functions = ()
-
-    def __init__(self, variable):
-        self.variable = variable
-
-    def name(self):
-        return "torch::autograd::AccumulateGrad"
-
-    def __repr__(self):
-        return "<AccumulateGrad>"
-
-    def __eq__(self, other):
-        return isinstance(other, AccumulateGrad) and self.variable is other.variable
-
-    def __hash__(self):
-        return id(self.variable)
-
-
-class RemovableHandle:
-    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager."""
-
-    next_id = 0
-
-    def __init__(self, hooks):
-        RemovableHandle.next_id += 1
-        self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks)
-
-    def remove(self):
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
-
-class HookDict(dict):
-    """A dict that a handle can refer to weakly."""
-
-    __slots__ = ("__weakref__",)
-
-
-class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept."""
-
-    def __init__(self):
-        self.pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict()
-        self.retain, self.metadata = [], {}
-
-    @staticmethod
-    def of(place):
-        if place.hooks is None:
-            place.hooks = Hooks()
-        return place.hooks
-
-    def add(self, when, hook):
-        hooks = getattr(self, when)
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
-
 # ------------------------------------------------------------------ writes in place
-class Write:
+class Version:
     """The writes to one piece of memory: how many, when the last one was, who wrote, from which line."""
 
     __slots__ = ("count", "time", "writer", "line", "ref")
 
 
-def written(tensor, writer, line=None):
+def bump_version(tensor, writer, line=None):
     """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
-    written_all([owner(tensor.array)], writer, line or calling_line())
+    bump_versions([owner(tensor.array)], writer, line or calling_line())
 
 
-def written_all(memories, writer, line):
+def bump_versions(memories, writer, line):
     """Count a write in place to each of the arrays `memories`, which own their memory."""
-    global clock
-    clock += 1
+    global version_counter
+    version_counter += 1
     for memory in memories:
         key = id(memory)
-        found = writes.get(key)
+        found = versions.get(key)
         if found is None:
-            found = writes[key] = Write()
+            found = versions[key] = Version()
             found.count = 0
-            found.ref = weakref.ref(memory, lambda _, key=key: writes.pop(key, None))
+            found.ref = weakref.ref(memory, lambda _, key=key: versions.pop(key, None))
         found.count += 1
-        found.time, found.writer, found.line = clock, writer, line
+        found.time, found.writer, found.line = version_counter, writer, line
 
 
 def version(array):
     """How often the memory of `array` was written to in place."""
-    found = writes.get(id(owner(array)))
+    found = versions.get(id(owner(array)))
     return 0 if found is None else found.count
 
 
@@ -329,34 +216,3 @@ def calling_line():
             break
         frame = frame.f_back
     return "an unknown line" if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-
-
-def raise_written(node, array, write):
-    saver = getattr(node.op, "name", None) or node.name()
-    where = write.line if isinstance(write.line, str) else f"{write.line[0]}:{write.line[1]}"
-    kind = f"{array.dtype} tensor of shape {list(array.shape)}"
-    raise RuntimeError(
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: a {kind}, "
-        f"saved by {saver}() ({node.name()}{noted(lines, node, ' at ')}), was written by {write.writer} at {where}. "
-        f"Hint: write to a copy (`x = x.clone()` before the write, or the op without the trailing underscore)."
-        f"{ask_for_lines(node)}")
-
-
-def raise_freed(node):
-    raise RuntimeError(
-        f"Trying to backward through the graph a second time: {node.name()}{noted(lines, node, ' (called at ', ')')} "
-        f"has no saved values any more{noted(freed, node, ': the backward pass at ', ' has freed them')}. Saved "
-        f"intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-        f"retain_graph=True if you need to backward through the graph a second time.{ask_for_lines(node)}")
-
-
-def noted(places, node, before, after=""):
-    """The line that anomaly mode has noted of a node, with words around it; nothing if it was off."""
-    where = places.get(node)
-    return f"{before}{where[0]}:{where[1]}{after}" if isinstance(where, tuple) else ""
-
-
-def ask_for_lines(node):
-    return "" if node in lines else (" To see the line of the forward call too, run it inside `with "
-                                     "torch.autograd.detect_anomaly():`.")
-

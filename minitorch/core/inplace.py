@@ -1,35 +1,33 @@
 """Writes in place: the ops with a trailing underscore, assignment to a slice, ``out=``.
 
 An in-place op is its out-of-place twin followed by `overwrite`, which writes the result into the tensor's memory
-and gives the tensor the result's place in the graph. If the tensor is a view, its base was changed too: the base's
-new place is "the old base with this piece replaced", and all views of the base stand behind that.
+and gives the tensor the result's node. If the tensor is a view, its base was changed too: the base's new node is "the
+old base with this part replaced" (`as_strided_scatter`), and all views of the base get a node behind that.
 """
-
-import warnings
 
 import numpy as np
 
 from . import dtypes, graph
 from .arrays import fits_into, is_dense, owner, pointer, require_no_overlap
 from .grad_mode import grad_mode
-from .graph import Node, written
-from .registry import OPS
+from .graph import Node, bump_version
+from .registry import OPS, late
 from .tensor import wrap
 
 __all__ = ["inplace", "overwrite"]
 
 
-def inplace(name, call, row=None):
-    """The in-place twin, ``x.name_(...)``, of the function `call` (made from the table's `row`, if any)."""
-    ufunc = getattr(np, row.xp_name, None) if row is not None and row.forward is None and row.differentiable else None
+def inplace(name, call, op=None):
+    """The in-place twin, ``x.name_(...)``, of the function `call` (of the definition `op`, if any)."""
+    ufunc = getattr(np, op.xp_name, None) if op is not None and op.forward is None and op.differentiable else None
     writer = name + "_"
 
     def method(self, *args, **kwargs):
         if ufunc is not None and not kwargs and is_plain(self, args):
             getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
-            written(self, writer)
+            bump_version(self, writer)
             return self
-        return overwrite(self, call(before(self, row, args), *args, **kwargs), writer)
+        return overwrite(self, call(before(self, op, args), *args, **kwargs), writer)
 
     method.__name__ = writer
     method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."
@@ -37,9 +35,9 @@ def inplace(name, call, row=None):
     return method
 
 
-def before(target, row, others):
-    """`target` as it is before the write: a copy at its place in the graph, if rules will read what it held."""
-    reads_it = row is None or row.inputs[0].name in row.saved_fields
+def before(target, op, others):
+    """`target` as it is before the write: a copy with its node, if derivative formulas will read its value."""
+    reads_it = op is None or op.inputs[0].name in op.saved_fields
     recorded = target.needs_grad or any([getattr(x, "needs_grad", False) for x in others])
     if not (reads_it and recorded and grad_mode.enabled) or (target.needs_grad and target.node is None):
         return target                                      # (the last is a leaf, which `overwrite` will refuse)
@@ -76,7 +74,7 @@ def overwrite(target, result, writer):
     if result.array.dtype != target.array.dtype and result.needs_grad:
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
-    written(target, writer)
+    bump_version(target, writer)
     if result.needs_grad and grad_mode.enabled:
         adopt(target, result)
     return target
@@ -109,7 +107,7 @@ def check_can_hold(target, result, writer):
 
 
 def adopt(target, result):
-    """Give `target` the place of `result` in the graph; tell its base and the other views."""
+    """Give `target` the node of `result`; give its base and the other views nodes behind it."""
     base = target._base
     if base is None:
         base = target
@@ -125,10 +123,10 @@ def adopt(target, result):
 
 
 def put(tensor, node):
-    """Put a tensor at another place in the graph. What `retain_grad` asked for follows it."""
+    """Give a tensor another node. `retain_grad` follows it."""
     hooks = tensor.node.hooks if tensor.node is not None else None
     if hooks is not None and hooks.retain:
-        graph.Hooks.of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
+        late.hooks_of(node).retain += [ref for ref in hooks.retain if ref() is tensor]
         hooks.retain = [ref for ref in hooks.retain if ref() is not tensor]
     tensor.node, tensor.needs_grad = node, True
 
@@ -147,15 +145,5 @@ def make_node(name, parents, tensor, base, piece):
     node = Node()
     node.op, node.parents, node.shape = OPS[name], parents, tensor.array.shape
     node.saved = tuple(values[field] for field in OPS[name].saved_fields)
-    node.backend, node.time, node.hooks = base.backend, graph.clock, None
+    node.backend, node.time, node.hooks = base.backend, graph.version_counter, None
     return node
-
-
-def resize_to(target, shape):
-    """Give an `out=` tensor the shape of the result: new memory if it has too few elements, as PyTorch does."""
-    if target.array.shape == tuple(shape):
-        return
-    if target.array.size:
-        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
-                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
-    target.array = target.backend.xp.empty(shape, target.array.dtype)

@@ -3,17 +3,13 @@
     def wrap(name, function, backend):
         return function                                    # or another function with its parameters and result
 
-    with pushed(wrap):
-        ...
+    with pushed(wrap): ...
 
-A backend looks each op up once and keeps the function as an attribute of its own. While a layer is on the stack, `wrap`
-is asked for the function to keep instead; entering and leaving make all backends look up again. So a call never asks
-whether there are layers, and costs nothing more where there are none. `name` is the attribute: ``full_x`` stands for op
-`x` with all that it keeps for the backward pass. The function returned must have the `takes_halves` of the one given.
+A backend looks each op up once and keeps the function. Entering and leaving make all backends look up again, and then
+`wrap` is asked for the function to keep: a call never asks whether there are layers, and costs nothing more. ``full_x``
+stands for op `x` with all that it keeps. The function returned must have the `takes_halves` of the one given.
 
-Layers nest: the function given to a layer has the layers pushed before it around it already. They may be taken away in
-any order. The stack is one for all threads: a layer sees the ops that any thread calls, and may be pushed and taken
-away while others compute; an op that has begun ends as it began.
+Layers nest, and leave in any order. The stack is one for all threads; an op that has begun ends as it began.
 """
 
 import functools

@@ -1,49 +1,40 @@
-"""Op definitions: how one is written, and the call that is generated from it.
+"""Op definitions, and the call that is generated from each.
 
 A definition holds every fact about an op: its reference on raw arrays, a derivative formula (VJP) for each input, its
-documentation, its domain, and what `autocast`, `compile`, `nn.summary` and others need to know of it (`Op` lists the
-columns). Everything else is derived from the registry `OPS`: functions, methods, in-place methods, `out=`, gradient
-checks, parity tests, reference pages.
+documentation, its domain, and facts for `autocast`, `compile`, `nn.summary` and others (`Op` lists the columns).
+Everything else is derived from the registry `OPS`: functions, methods, in-place methods, `out=`, gradient checks,
+parity tests, reference pages. `minitorch/ops/define.py` has the decorators by which definitions are written.
 
-    sin = ufunc("sin", "The sine of `input` (radians), elementwise.",
-                input=lambda F, g, input: g * F.cos(input))
-
-    @op(autocast="float32", input=lambda F, g, out, dim: out * (g - F.sum(g * out, dim=dim, keepdim=True)))
-    def softmax(F, input, *, dim): ...
-
-- A keyword that is no column is the input being differentiated; `g` is the gradient of the output.
-- A formula is given what its parameters name: inputs, `out`, attributes, or ``<input>_shape`` and ``<input>_dtype``;
-  the graph keeps only that.
+- A formula is given the values that its parameters name: inputs, `out`, attributes, or ``<input>_shape`` and
+  ``<input>_dtype``; the graph keeps only these.
 - A formula uses operators and ``F.<op>``, nothing else, because it runs twice: on raw arrays, F being the Backend, and
   on tensors, F being `recorded`, when the backward pass is itself recorded.
 - ``joint=formula(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
   says which of them are asked for.
-- An attribute `dtype` is not the forward pass's business: where it is given, the first input is cast to it before.
+- The first input is cast to an attribute `dtype`, where it is given, before the forward pass.
 - An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
 - ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``. Callers get the result; formulas read
-  the intermediates by these names. They are constants to a recorded backward pass: a formula hands them to a backward
-  op, whose own formulas know how they depend on the inputs.
+  the saved intermediates by these names. They are constants to a recorded backward pass: a formula hands them to a
+  backward op, whose own formulas know how they depend on the inputs.
 """
 
-import functools
 import inspect
 import linecache
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from . import graph, registry
+from . import graph
 from .grad_mode import grad_mode
-from .graph import Node, Selected, Several
-from .registry import FUNCTIONS, METHODS, NAMES, OPS, late
+from .graph import MultiOutputNode, Node, OutputNode
+from .registry import NAMES, OPS
 from .template import takes_out, write_call, write_pull
 
-__all__ = ["OPS", "Op", "op", "ufunc", "composite", "method", "recorded", "FUNCTIONS", "METHODS", "Number",
-           "Other"]
+__all__ = ["Number", "Op", "Other", "recorded"]
 
 # What may stand where a definition says Number without further ado: a tensor or one of these.
 NUMBERS = frozenset({int, float})
@@ -82,7 +73,7 @@ class Op:
     - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if `xp_name` is all there is
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
-    - `rules`: the derivative formula (VJP) of each input, by name
+    - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
     Dtypes:
@@ -136,7 +127,7 @@ class Op:
     forward: Callable | None
     inputs: list
     attrs: list
-    rules: dict
+    vjps: dict
     doc: str
 
     promotion: str | None = None
@@ -171,12 +162,12 @@ class Op:
         self.__doc__ = self.doc
         self.node_name = self.node_name or camel_case(self.name) + "Backward0"
         self.casts = self.casts and any(k == "dtype" for k, _ in self.attrs)
-        unknown = set(self.rules) - {x.name for x in self.inputs}
+        unknown = set(self.vjps) - {x.name for x in self.inputs}
         if unknown:
-            raise TypeError(f"op {self.name}: a rule for {sorted(unknown)}, which are not inputs")
-        self.rules = {x.name: self.rules.get(x.name) for x in self.inputs}
+            raise TypeError(f"op {self.name}: a derivative formula for {sorted(unknown)}, which are not inputs")
+        self.vjps = {x.name: self.vjps.get(x.name) for x in self.inputs}
         if self.name in OPS:
-            raise TypeError(f"op {self.name}: there is a row of this name already")
+            raise TypeError(f"op {self.name}: it is defined already")
         self.describe_saved()
         OPS[self.name] = self
 
@@ -184,13 +175,13 @@ class Op:
         """Note the values that derivative formulas read (`reads`), and their places in the graph (`saved_places`)."""
         names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
-        rules = {None: self.joint} if self.joint else self.rules
-        self.reads = {x: parameters_of(r)[skip:] for x, r in rules.items() if r}
+        vjps = {None: self.joint} if self.joint else self.vjps
+        self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
         self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         unknown = set(self.saved_fields) - known
         if unknown:
-            raise TypeError(f"op {self.name}: a rule asks for {sorted(unknown)}, which it does not have")
+            raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
         self.saved_places = [places.get(f) for f in self.saved_fields]
@@ -241,202 +232,34 @@ def camel_case(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
-# ------------------------------------------------------------------ the three ways to define a function
-def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=None, **options):
-    """Define an elementwise op that the array modules have; derivative formulas are given by input name.
-
-    `numbers` names the inputs that may be Python numbers: by default all, if there are several.
-    """
-    how, rules = split_options(options)
-    names = inputs or list(rules) or ["input"]
-    numbers = numbers if numbers is not None else names if len(names) > 1 else ()
-    parameters = [Input(x, "number" if x in numbers else "tensor") for x in names]
-    public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
-    public.setdefault("inplace", True)
-    row = Op(name=name, forward=None, inputs=parameters, attrs=[], rules=rules, doc=doc, promotion=promotion,
-             xp_name=xp_name or name, **how)
-    return publish(compile_call(row), name, **public)
-
-
-def op(*, name=None, **options):
-    """Define an op by its forward pass on raw arrays: ``def name(F, *inputs, *, attributes)``.
-
-    `name` is the op's name where the module uses it for something else: the internal op softmax is ``_softmax`` in its
-    module, beside the public function `softmax` that checks its arguments and calls it.
-    """
-    def define(forward):
-        op_name = name or forward.__name__
-        how, rules = split_options(options)
-        public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
-        inputs, attrs = inputs_and_attributes(forward)
-        row = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, rules=rules, doc=forward.__doc__,
-                 **how)
-        return publish(compile_call(row), op_name, **public)
-    return define
-
-
-def composite(function=None, *, out=False, overlap=True, **public):
-    """Publish a plain function of other ops; it needs no derivative formula of its own.
-
-    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` as for an `Op`.
-    """
-    if function is None:
-        return lambda f: composite(f, out=out, overlap=overlap, **public)
-    return publish(with_out(function, out == "exact", overlap) if out else function, function.__name__, **public)
-
-
-def with_out(function, exact=False, overlap=True):
-    """`function` with a keyword `out`: the tensor, or tuple of tensors, to write the result into.
-
-    With `exact` it must have the result's type; otherwise a type that the result can be cast to will do. With
-    `overlap` it may be an input of the call.
-    """
-    @functools.wraps(function)
-    def call(*args, out=None, **kwargs):
-        if kwargs:
-            for theirs, ours in NUMPY_NAMES:               # ``x.max(axis=0, keepdims=True)``
-                if theirs in kwargs and ours in found.parameters:
-                    kwargs[ours] = kwargs.pop(theirs)
-        if out is None:
-            return function(*args, **kwargs)
-        return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
-
-    found = inspect.signature(function)
-    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    call.__signature__ = found.replace(parameters=[*found.parameters.values(), extra])
-    return call
-
-
-NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
-OPTIONS = {f.name for f in fields(Op) if f.default is not MISSING or f.default_factory is not MISSING}
-PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
-
-
-def split_options(options):
-    """Keywords that are columns, and those that are derivative formulas."""
-    how = {k: v for k, v in options.items() if k in OPTIONS or k in PUBLIC}
-    return how, {k: v for k, v in options.items() if k not in how}
-
-
-def method(function=None, *, name=None):
-    """Make a function a method of Tensor: for methods that take what their function does not, as ``x.view(2, 3)``."""
-    if function is None:
-        return lambda f: method(f, name=name)
-    METHODS[name or function.__name__] = function
-    return function
-
-
-class Public:
-    """A public function: where it is found, and which methods come from it."""
-
-    def __init__(self, call, name, namespace, method, inplace):
-        self.call, self.name, self.namespace, self.method, self.inplace = call, name, namespace, method, inplace
-
-
-def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(), public_name=None):
-    """Enter a function in the registry of public names.
-
-    `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
-    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
-    """
-    call.formula = Formula(call)
-    call.explain = call.formula.explain
-    if not hasattr(call, "__wrapped__"):
-        call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
-    if namespace is None:
-        return call
-    method = namespace == "" if method is None else method
-    if public_name:
-        call.__name__ = call.__qualname__ = public_name
-    for alias in (public_name or name, *aliases):
-        FUNCTIONS[namespace, alias] = Public(call, alias, namespace, method, inplace)
-    return call
-
-
 # ------------------------------------------------------------------ generating the call
-def compile_call(row):
+def compile_call(op):
     """Write the function that users call, as `dataclasses` writes an ``__init__``.
 
     Written out, not looped over ``*inputs``, for a real signature and half the cost; ``print(op.source)`` shows
-    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``row.bare``,
+    it. Two are made from one template: the one users call, for float32 and float64 on one device, and ``op.bare``,
     for which `minitorch/core/call.py` prepares everything else. Each is compiled when it is first called.
     """
-    rules = {f"rule_{x}": r for x, r in row.rules.items()}
-    row.pull = deferred("pull", f"<minitorch rule of {row.name}>", lambda: write_pull(row),
-                        rules | {"joint": row.joint})
-    row.bare = deferred(row.name, f"<minitorch op {row.name}, any dtype>", lambda: write_call(row, bare=True),
-                        {"op": row})
-    call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-    call.__doc__, call.op, call.source, row.formula = row.__doc__, row, Source(row), Formula(call)
-    call.__signature__ = public_signature(row)
-    is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.cat(*pieces)
-    setattr(recorded, row.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
+    vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
+    op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
+                        vjps | {"joint": op.joint})
+    op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
+                        {"op": op})
+    call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
+    call.__doc__, call.op = op.__doc__, op
+    call.__signature__ = public_signature(op)
+    is_variadic = op.inputs[0].kind == "variadic"         # formulas spell the call as on raw arrays: F.cat(*pieces)
+    setattr(recorded, op.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
     return call
 
 
-def public_signature(row):
+def public_signature(op):
     P = inspect.Parameter
-    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in row.inputs]
-    parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in row.attrs]
-    if takes_out(row):
+    parameters = [P(x.name, P.POSITIONAL_OR_KEYWORD, default=None if x.optional else P.empty) for x in op.inputs]
+    parameters += [P(k, P.POSITIONAL_OR_KEYWORD, default=d) for k, d in op.attrs]
+    if takes_out(op):
         parameters.append(P("out", P.KEYWORD_ONLY, default=None))
     return inspect.Signature(parameters, __validate_parameters__=False)
-
-
-def as_method(call):
-    """A public function as a method: the same code, its first parameter called ``self``, as `inspect` then shows."""
-    row = getattr(call, "op", None)
-    if row is not None:
-        twin = deferred(row.name, f"<minitorch method {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-        twin.__doc__, twin.op, twin.source = call.__doc__, row, call.source
-        twin.formula, twin.explain = call.formula, call.explain
-    else:
-        twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
-        twin.__kwdefaults__, twin.__doc__ = call.__kwdefaults__, call.__doc__
-    twin.__qualname__ = "Tensor." + call.__name__
-    code = call.__code__
-    if hasattr(call, "__signature__") or not code.co_argcount or code.co_varnames[0] in code.co_cellvars:
-        first, *rest = inspect.signature(call).parameters.values()
-        twin.__signature__ = inspect.Signature([first.replace(name="self"), *rest], __validate_parameters__=False)
-    else:                                                  # cheaper than a Signature, and there are hundreds
-        twin.__code__ = code.replace(co_varnames=("self", *code.co_varnames[1:]))
-    return twin
-
-
-class Source:
-    """The text of a generated call: ``print(minitorch.mul.source)``."""
-
-    def __init__(self, row):
-        self.row = row
-
-    def __str__(self):
-        return write_call(self.row, bare=False)
-
-    __repr__ = __str__
-
-
-class Formula:
-    """A function's formula and derivative rules: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call):
-        self.call = call
-
-    def __str__(self):
-        return late.formula(self.call)
-
-    __repr__ = __str__
-
-    def explain(self):
-        """What the function computes, how its gradients come about, and what the graph keeps for them."""
-        return Text(late.explain(self.call))
-
-
-class Text(str):
-    """Words that a prompt shows as they are, without quotes."""
-
-    __repr__ = str.__str__
 
 
 def stub(*args, **kwargs):
@@ -468,9 +291,9 @@ def deferred(name, filename, write, scope):
 
 
 # What generated code may name. `graph` is the module, because its clock moves.
-NAMES.update({"graph": graph, "grad_mode": grad_mode, "Node": Node, "Several": Several, "Selected": Selected,
-         "NUMBERS": NUMBERS, "f32": f32, "f64": f64, "new": object.__new__, "asarray": np.asarray,
-         "required": inspect.Parameter.empty})
+NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
+             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, asarray=np.asarray,
+             required=inspect.Parameter.empty)
 
 
 def finish(**names):

@@ -14,7 +14,8 @@ NAMES: dict = {}           # the names that generated calls may use; filled by `
 
 Tensor: Any = None         # both filled by `tensor`, which imports the graph and the engine
 wrap: Any = None
-write_out: Any = None      # filled by `call`: how `out=` is served
+write_out: Any = None      # how ``out=`` is served; filled by `ops.out`
+PROMOTIONS: dict = {}      # word -> how inputs are brought to one dtype; filled by `ops.promotion`
 
 
 class Late:

@@ -87,7 +87,7 @@ def unpack(op, bare):
         out = "out" if takes_out(op) else "None"
         lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
     if bare and op.promotion and not op.native:
-        lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
+        lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]
     if "dtype" in dict(op.attrs):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
@@ -156,9 +156,9 @@ def kept(op):
 
 
 def wrap_result(op, source, bare):
-    backend = "F.backend" if bare else "F"                 # F may be a Wide one
+    backend = "F.backend" if bare else "F"                 # F may be a Float32Compute one
     if op.outputs != 1:
-        lines = [f"result = graph.make_several(y, {backend}, Tensor)"]
+        lines = [f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
         return lines + ([f"for t in result: mark_view(t, {source})"] if op.view else [])
     lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)",
              "result = new(Tensor)", "result.array = y", f"result.backend = {backend}"]
@@ -180,7 +180,7 @@ def record(op):
 
 def live_inputs(op):
     """Which inputs may need gradients."""
-    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.rules[x.name])]
+    return [i for i, x in enumerate(op.inputs) if x.kind != "other" and (op.joint or op.vjps[x.name])]
 
 
 def needs_grad(op):
@@ -194,10 +194,10 @@ def parent(i, name):
 
 
 def make_node(op, parents, saved):
-    lines = [f"node = new({'Node' if op.outputs == 1 else 'Several'})",
+    lines = [f"node = new({'Node' if op.outputs == 1 else 'MultiOutputNode'})",
              "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
-             "node.backend = F", "node.time = graph.clock", "node.hooks = None"]
+             "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]
     if op.outputs == 1:
         lines += ["result.node = node", "result.needs_grad = True"]
     else:
@@ -207,7 +207,7 @@ def make_node(op, parents, saved):
 
 
 def saved_value(op, field, live):
-    """The expression for one saved value: only what the rules that will run will read."""
+    """The expression for one saved value: only if a formula that will run reads it."""
     value = None
     for i, x in enumerate(op.inputs):
         value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
@@ -231,7 +231,7 @@ def write_variadic(op, bare):
         f"    return general(op, tensors, {attributes(op)}, out)"]
     wide = []
     if bare and op.promotion:
-        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.wide"]
+        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)
@@ -263,7 +263,7 @@ def write_pull(op):
     else:
         names = [x.name for x in op.inputs]
         lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
-        pulls = [f"None if p{i} is None else rule_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
-                 if op.rules[x] else "None" for i, x in enumerate(names)]
+        pulls = [f"None if p{i} is None else vjp_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
+                 if op.vjps[x] else "None" for i, x in enumerate(names)]
         lines += [f"return ({''.join(p + ', ' for p in pulls)})"]
     return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])

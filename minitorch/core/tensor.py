@@ -1,4 +1,4 @@
-"""Tensor: an array with a place in the graph.
+"""Tensor: an array with a node in the graph.
 
 A tensor is a raw array (`array`) on a backend (`backend`); `node` says which call made it, None for a leaf;
 `needs_grad` is the plain attribute behind `requires_grad`. Its methods come from the op table: here is only what a
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtypes, graph, registry
-from .arrays import owner, pointer
-from .device import get, host
+from .device import get
 from .errors import checked_dim
 from .grad_mode import grad_mode
 from .registry import late
-from .storage import TensorLayout, TypedStorage, UntypedStorage, channels_last, channels_last_3d
+from .storage import TensorLayout
 
 __all__ = ["Tensor", "Size", "wrap"]
 
@@ -182,37 +181,6 @@ class Tensor:
             raise RuntimeError(f"Boolean value of Tensor with {count} is ambiguous: use any() or all()")
         return bool(self.item())
 
-    def __float__(self):
-        return float(self.only_element())
-
-    def __int__(self):
-        return int(self.only_element())
-
-    def __complex__(self):
-        return complex(self.only_element())
-
-    def only_element(self):
-        """`item`, with the words of a conversion to a Python number."""
-        if self.array.size != 1:
-            raise ValueError(f"only one element tensors can be converted to Python scalars, this one has "
-                             f"{self.array.size}: use tolist()")
-        return self.item()
-
-    def __index__(self):
-        if self.array.size != 1 or self.array.dtype.kind not in "iub":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
-
-    def __contains__(self, element):
-        if isinstance(element, (Tensor, int, float, bool, complex)):
-            return bool((element == self).any().item())
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-
-    def __format__(self, spec):
-        if self.array.ndim == 0 and type(self) is Tensor:
-            return format(self.item(), spec)
-        return object.__format__(self, spec)
-
     # -- Python and NumPy ----------------------------------------------------------------------------------
     def item(self):
         """The one element as a Python number; RuntimeError if there is not exactly one."""
@@ -226,75 +194,6 @@ class Tensor:
         """The elements as nested lists of Python numbers (a number for a 0-d tensor)."""
         array = self.backend.to_host(self.array)
         return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
-
-    def numpy(self, *, force=False):
-        """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
-        if force:
-            return self.backend.to_host(self.array)
-        if self.device.type == "cuda":
-            raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
-                            f"tensor to host memory first.")
-        if self.needs_grad:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        return self.backend.to_host(self.array)
-
-    def __array__(self, dtype=None, copy=None):
-        array = self.numpy()
-        if dtype is not None and dtype != array.dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def __array_wrap__(self, array, context=None, return_scalar=False):
-        return wrap(np.asarray(array), host())       # what NumPy's functions return for a tensor
-
-    def __dlpack__(self, **options):
-        if self.needs_grad:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-    # -- memory --------------------------------------------------------------------------------------------
-    def stride(self, dim=None):
-        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
-
-        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
-        """
-        if self.array.size:
-            strides = tuple(s // self.array.itemsize for s in self.array.strides)
-        else:
-            strides = tuple(int(np.prod([max(n, 1) for n in self.array.shape[i + 1:]])) for i in range(self.array.ndim))
-        return strides if dim is None else strides[self.checked_dim(dim)]
-
-    def storage_offset(self):
-        """Where in its memory the tensor begins, in elements."""
-        return self.storage_range()[0]
-
-    def storage_range(self):
-        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
-        memory = owner(self.array)
-        return (pointer(self.array) - pointer(memory)) // self.array.itemsize, memory.nbytes // self.array.itemsize
-
-    def is_contiguous(self, memory_format=None):
-        """Whether the elements lie in memory in the order of the indices, without gaps."""
-        if memory_format is not None and memory_format in (channels_last, channels_last_3d):
-            order = (0, *range(2, self.array.ndim), 1)     # the channels, dimension 1, vary fastest
-            wanted = 4 if memory_format is channels_last else 5
-            return self.array.ndim == wanted and self.array.transpose(order).flags.c_contiguous
-        return self.array.flags.c_contiguous
-
-    def data_ptr(self):
-        """The address of the first element."""
-        return pointer(self.array) if self.array.size else 0
-
-    def untyped_storage(self):
-        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
-        return UntypedStorage(owner(self.array))
-
-    def storage(self):
-        """The memory that the tensor looks at, as elements."""
-        return TypedStorage(owner(self.array), self.array.dtype)
 
     _version = property(lambda self: graph.version(self.array), doc="How often its memory was written to in place.")
 
@@ -392,7 +291,7 @@ class Tensor:
         if not self.needs_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.node is not None and not self.retains_grad:
-            graph.Hooks.of(self.node).retain.append(weakref.ref(self))
+            late.hooks_of(self.node).retain.append(weakref.ref(self))
 
     @property
     def retains_grad(self):
@@ -404,7 +303,7 @@ class Tensor:
         """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
         if not self.needs_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return graph.Hooks.of(self.node or self).add("pre", hook)
+        return late.hooks_of(self.node or self).add("pre", hook)
 
     def register_post_accumulate_grad_hook(self, hook):
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
@@ -412,7 +311,7 @@ class Tensor:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.node is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return graph.Hooks.of(self).add("accumulated", hook)
+        return late.hooks_of(self).add("accumulated", hook)
 
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
@@ -420,7 +319,7 @@ class Tensor:
 
     def edge(self):
         """What `next_functions` shows of a leaf."""
-        return graph.AccumulateGrad(self), 0
+        return late.accumulate_grad(self), 0
 
     # -- text ----------------------------------------------------------------------------------------------
     def __repr__(self, *, tensor_contents=None):

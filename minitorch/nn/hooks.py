@@ -9,15 +9,15 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 
+from ..autograd import hooks
 from ..autograd.function import Function
-from ..core import graph
-from ..core.grad_mode import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled
 from ..core.tensor import Tensor
 
 Hooks = OrderedDict[int, Callable]
 
 
-class RemovableHandle(graph.RemovableHandle):
+class RemovableHandle(hooks.RemovableHandle):
     """What registering a hook returns: ``remove()`` takes the hook away again, and so does leaving a ``with`` block.
 
     ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the same id.

@@ -8,7 +8,7 @@ import functools
 import math
 import warnings
 
-from ..core.grad_mode import no_grad
+from ..autograd.grad_mode import no_grad
 from ..ops.creation import create
 from ..ops.creation.create import empty_like
 from ..ops.creation.random import randperm

@@ -7,7 +7,7 @@ can read files that an older version of itself wrote. Format and messages are Py
 import itertools
 from collections import OrderedDict, namedtuple
 
-from ..core.grad_mode import no_grad
+from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy

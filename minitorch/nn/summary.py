@@ -2,7 +2,7 @@
 
 
 from .. import random
-from ..core.grad_mode import no_grad
+from ..autograd.grad_mode import no_grad
 from ..core.layers import observed
 from ..core.registry import OPS, late
 from ..core.tensor import Tensor

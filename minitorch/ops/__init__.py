@@ -3,15 +3,15 @@
 from types import FunctionType
 
 from ..core.inplace import inplace
-from ..core.op import as_method, publish
 from ..core.registry import FUNCTIONS, METHODS
 from ..core.tensor import Tensor
-from . import fft, operators, optim
-from .creation import create, query, random
+from . import fft, operators, optim, out, promotion
+from .creation import create, interop, query, random, type_info
+from .define import publish
 from .elementwise import activation, arithmetic, compare, pointwise, rounding, special
 from .indexing import index, mask, scatter, search, sort
-from .linalg import decompositions, einsum, linear, lu, matmul
-from .linalg import matrices as linalg
+from .linalg import decompositions, einsum, linear, lu, matmul, matrices
+from .methods import as_method
 from .nn import (
     attention,
     conv,
@@ -35,7 +35,7 @@ from .nn import (
     unpool,
 )
 from .reductions import cumulative, extreme, histogram, norms, reduce, statistics
-from .shapes import convert, join, shape, view
+from .shapes import convert, join, memory, shape, view
 
 
 def bind_methods():

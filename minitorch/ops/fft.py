@@ -8,9 +8,9 @@ from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
 from ..core.grad_mode import grad_mode
-from ..core.op import composite
 from ..core.tensor import wrap
 from .creation.create import empty, placed
+from .define import composite
 from .shapes.join import roll
 
 NORMS = (None, "backward", "forward", "ortho")

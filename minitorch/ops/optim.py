@@ -3,7 +3,7 @@
 What writes in place is no op: see `Backend.scale_all` and `Backend.step_at_once`.
 """
 
-from ..core.op import op
+from .define import op
 
 
 def sample_total_norm(d):
@@ -14,5 +14,5 @@ def sample_total_norm(d):
 @op(promotion=None, namespace=None, sample=sample_total_norm)
 def total_norm(F, *tensors, norm_type):
     """The norm of all elements of all tensors together: the norm of their norms, each in the tensors' dtype."""
-    norms = [F.wide.vector_norm(x, ord=norm_type) for x in tensors]
-    return F.wide.vector_norm(F.xp.stack(norms), ord=norm_type)
+    norms = [F.fp32.vector_norm(x, ord=norm_type) for x in tensors]
+    return F.fp32.vector_norm(F.xp.stack(norms), ord=norm_type)

@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 
 from ..core.device import host
-from ..core.dtypes import finfo
-from ..core.graph import written
+from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
+from ..ops.creation.type_info import finfo
 from .optimizer import OneByOne, counter_type, require
 from .pieces import working_dtype
 
@@ -71,7 +71,7 @@ class Adafactor(OneByOne):
         for a, new in zip(memory, work):
             if new is not a:
                 a[...] = new
-        written(p, "Adafactor.step")
+        bump_version(p, "Adafactor.step")
 
 
 def factors(shape):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.device import host
-from ..core.graph import calling_line, written_all
+from ..core.graph import bump_versions, calling_line
 from ..core.tensor import Tensor, wrap
 from .optimizer import Optimizer, counter_type, loss_of, number
 from .pieces import Plan, Workspace, is_small
@@ -90,7 +90,7 @@ class Elementwise(Optimizer):
             else:
                 numbers = self._numbers(group, params[cohort.members[0]] in fresh, counters)
                 self._apply(group, cohort, grads, *numbers)
-        written_all(plan.memories, f"{type(self).__name__}.step", calling_line())
+        bump_versions(plan.memories, f"{type(self).__name__}.step", calling_line())
         if plan.repeated:                                  # parameters that the group lists twice move twice
             self._update((key, "repeated"), group, plan.repeated)
 

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from ..core.graph import written
+from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
 from .optimizer import Optimizer, check_lr, loss_of
 
@@ -116,7 +116,7 @@ class LBFGS(Optimizer):
         for p in self.param_groups[0]["params"]:
             stop = start + p.array.size
             p.array[...] += t * d[start:stop].reshape(p.array.shape)
-            written(p, "LBFGS.step")
+            bump_version(p, "LBFGS.step")
             start = stop
 
     def _along(self, d, closure):
@@ -129,7 +129,7 @@ class LBFGS(Optimizer):
             loss, g = float(loss_of(closure)), self._gradient()
             for p, array in zip(params, origin):           # back to the same bits, not by a move of -t
                 p.array[...] = array
-                written(p, "LBFGS.step")
+                bump_version(p, "LBFGS.step")
             return Point(t, loss, g, g @ d)
         return evaluate
 

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from ..core.graph import written
+from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
 from .optimizer import OneByOne, number, require
 
@@ -65,7 +65,7 @@ class Muon(OneByOne):
             max(1, rows / columns))
         u = orthogonalized(xp, u, group["ns_coefficients"], group["ns_steps"], group["eps"])
         p.array[...] = p.array * (1 - lr * group["weight_decay"]) - (lr * ratio) * u
-        written(p, "Muon.step")
+        bump_version(p, "Muon.step")
 
 
 def orthogonalized(xp, matrix, coefficients, steps, eps):

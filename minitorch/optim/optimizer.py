@@ -13,9 +13,10 @@ from itertools import chain
 
 import numpy as np
 
+from ..autograd.grad_mode import enable_grad
+from ..autograd.hooks import RemovableHandle
 from ..core.dtypes import float32, float64, from_np, get_default_dtype
-from ..core.grad_mode import enable_grad
-from ..core.graph import RemovableHandle, written
+from ..core.graph import bump_version
 from ..core.tensor import Tensor
 from . import stepping
 
@@ -194,7 +195,7 @@ class Optimizer(stepping.Stepping):
                 else:
                     p.grad.detach_().requires_grad_(False)
                     p.grad.array.fill(0)
-                    written(p.grad, "Optimizer.zero_grad")
+                    bump_version(p.grad, "Optimizer.zero_grad")
 
     # -- parameter groups ----------------------------------------------------------------------------------
     def add_param_group(self, param_group):

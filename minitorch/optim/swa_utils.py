@@ -8,8 +8,8 @@ import math
 from copy import deepcopy
 from itertools import chain
 
+from ..autograd.grad_mode import no_grad
 from ..core.dtypes import int64
-from ..core.grad_mode import no_grad
 from ..nn.modules.module import Module
 from ..nn.modules.norm import _BatchNorm
 from ..ops.creation.create import tensor

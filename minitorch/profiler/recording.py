@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import cuda
+from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..core import graph, layers
 from ..core.arrays import owner
 from ..optim import optimizer
@@ -59,7 +60,7 @@ class Event:
     key = property(lambda self: self.name)
 
 
-class Recording(graph.NodeHook):
+class Recording(NodeHook):
     """Records events between `start` and `stop`; only one recording runs at a time."""
 
     running = None
@@ -76,14 +77,14 @@ class Recording(graph.NodeHook):
         Recording.running = self
         self.layer = layers.observed(self.begin_op, self.end_op).__enter__()
         self.began = time.perf_counter_ns()
-        graph.add_node_hook(self)
+        add_node_hook(self)
         self.handles = [optimizer.register_optimizer_step_pre_hook(self.begin_step),
                         optimizer.register_optimizer_step_post_hook(self.end_step)]
 
     def stop(self):
         for handle in self.handles:
             handle.remove()
-        graph.remove_node_hook(self)
+        remove_node_hook(self)
         self.layer.__exit__(None, None, None)
         Recording.running = None
 
@@ -121,7 +122,7 @@ class Recording(graph.NodeHook):
 
     def run(self, node, pull):
         """A step of a backward pass; one that only hands a gradient on is no event."""
-        if node.__class__ is graph.Selected:
+        if node.__class__ is graph.OutputNode:
             return pull()
         event = self.begin(node.name(), "backward")
         try:

@@ -5,7 +5,7 @@ The functions that draw from it are in `minitorch.ops.creation.random`; docs/ran
 
 import contextlib
 
-from ..core.op import composite
+from ..ops.define import composite
 from . import philox  # noqa: F401  which enters its kind of generator
 from .generator import Generator, default_generator, default_states, defaults, restore_defaults
 

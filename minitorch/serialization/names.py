@@ -12,8 +12,9 @@ from pickle import UnpicklingError
 
 from ..core import dtypes
 from ..core.device import device
-from ..core.storage import UntypedStorage, strided
+from ..core.storage import strided
 from ..core.tensor import Size, Tensor
+from ..ops.shapes.memory import UntypedStorage
 from . import tensors
 
 __all__ = ["StorageType", "add_safe_globals", "get_safe_globals", "clear_safe_globals", "safe_globals"]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.device import device, get, host
-from ..core.storage import UntypedStorage
+from ..ops.shapes.memory import UntypedStorage
 from . import legacy, names
 from .archive import Writer, written_whole
 from .tensors import Memory, Typed

@@ -17,8 +17,8 @@ import numpy as np
 from ..core import dtypes
 from ..core.arrays import owner, pointer
 from ..core.device import get, host
-from ..core.storage import TypedStorage, UntypedStorage
 from ..core.tensor import Tensor, wrap
+from ..ops.shapes.memory import TypedStorage, UntypedStorage
 
 __all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
 

@@ -7,7 +7,7 @@ wrong the error shows both Jacobians and names the mistake that it looks like (`
 import numpy as np
 
 from ..autograd import api
-from ..core.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.tensor import Tensor, wrap
 from .diagnose import diagnose
 

@@ -5,7 +5,7 @@ Chen et al. (2016), "Training deep nets with sublinear memory cost", https://arx
 
 from ..autograd import api
 from ..autograd.function import Function
-from ..core.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from ..core.tensor import Tensor
 from ..random.generator import default_states, restore_defaults
 

@@ -6,13 +6,14 @@ The page and each view are written as HTML; where a Chromium is installed, as PN
 import shutil
 import subprocess
 import tempfile
+from html import escape
 from pathlib import Path
 
 import minitorch
 from minitorch import nn, viz
 
 from ..profiler.profile import profile, record_function
-from .drawing import escape, page
+from .drawing import page
 
 __all__ = ["contact_sheet", "views", "screenshot"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..core.grad_mode import is_grad_enabled
+from ..autograd.grad_mode import is_grad_enabled
 from ..core.tensor import Tensor
 from . import drawing
 from .drawing import COLOURS, FAINT, INK, Picture, element, number, text

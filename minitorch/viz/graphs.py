@@ -1,6 +1,6 @@
 """The autograd graph as a picture: which calls made a tensor, out of what, and which gradients have arrived."""
 
-from ..core.graph import Selected
+from ..core.graph import OutputNode
 from ..core.registry import late
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element, shape_text, text
@@ -123,7 +123,7 @@ def lines_of(v, state):
         lines.append((clipped(v.note, LONG), False))
     if v.value is not None:
         lines.append((clipped(brief(v.value), LONG), False))
-    elif v.kind == "op" and not isinstance(v.place, Selected):
+    elif v.kind == "op" and not isinstance(v.place, OutputNode):
         where = "freed" if v.freed else "not kept"
         lines.append((clipped(f"{list(v.shape)}, value {where}".removeprefix("[], "), LONG), False))
     if v.grad is not None:

@@ -6,8 +6,8 @@ that are even in brightness. Numbers may be tensors, arrays or lists.
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
 from ..core.dtypes import get_default_dtype
-from ..core.grad_mode import no_grad
 from ..ops.creation.create import from_numpy
 from .drawing import COLOURS
 

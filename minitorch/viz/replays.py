@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.graph import Selected
+from ..core.graph import OutputNode
 from ..core.op import Op
 from ..formula import helper_lines, rule_text
 from . import drawing, tape
@@ -154,7 +154,7 @@ class Replay(Picture):
     def send(self, place, i, gradient, grads):
         """Add a gradient to what has arrived at input `i` of `place`; the Arrival that tells of it."""
         parent, backend = place.parents[i], place.backend
-        if isinstance(place, Selected):                    # the gradient of one of several outputs
+        if isinstance(place, OutputNode):                    # the gradient of one of several outputs
             slots = grads.setdefault(parent, [None] * len(parent.shape))
             before = slots[place.op]
             slots[place.op] = after = gradient if before is None else before + gradient
@@ -271,7 +271,7 @@ class Replay(Picture):
 # ------------------------------------------------------------------ one step in words
 def rule_of(place, i):
     """The rule for input `i` of a node, as text."""
-    if isinstance(place, Selected):
+    if isinstance(place, OutputNode):
         return "g"
     if isinstance(place.op, Op):
         return rule_text(place.op, min(i, len(place.op.inputs) - 1))

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core import graph as autograd_graph
 from ..core.arrays import owner
-from ..core.graph import Selected
+from ..core.graph import OutputNode
 from ..core.op import Op
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
@@ -201,14 +201,14 @@ def numpy_of(backend, array):
 
 
 def op_name(place):
-    if isinstance(place, Selected):
+    if isinstance(place, OutputNode):
         return f"output {place.op}"
     return place.op.name if isinstance(place.op, Op) else place.name()
 
 
 def input_name(place, i):
     if not isinstance(place.op, Op):
-        return "" if isinstance(place, Selected) else f"argument {i}"
+        return "" if isinstance(place, OutputNode) else f"argument {i}"
     inputs = place.op.inputs
     return inputs[i].name if i < len(inputs) and inputs[0].kind != "variadic" else f"{inputs[0].name}[{i}]"
 

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 
 from ...core.arrays import check_of_memory, owner
-from ...core.backend import Backend, Kernels
+from ...core.backend import Backend
 from ...core.device import device
+from ..kernels import Kernels
 from .tuning import tuning
 
 kernel = Kernels("cpu")                                   # the decorator of the kernels in this folder

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ...core.arrays import check_of_memory, owner
-from ...core.backend import Backend, Kernels
+from ...core.backend import Backend
+from ..kernels import Kernels
 from .arrays import foreach, random
 from .arrays.array import array_type
 from .arrays.layout import dense_order

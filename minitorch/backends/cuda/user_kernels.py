@@ -2,7 +2,7 @@
 
 import os
 
-from ...core.graph import written
+from ...core.graph import bump_version
 from ...core.tensor import Tensor
 from .runtime import compile as compiler
 from .runtime.kernel import Kernel
@@ -56,7 +56,7 @@ class LoadedKernel:
                **constants)
         for p, x in zip(kernel.parameters, arguments):
             if p.is_array and not p.is_const and isinstance(x, Tensor):
-                written(x, f"kernel {kernel.entry}")
+                bump_version(x, f"kernel {kernel.entry}")
 
     def resources(self, arch="90", dtypes=(), **constants):
         """Registers, spilled bytes, shared memory: see `Kernel.resources`."""

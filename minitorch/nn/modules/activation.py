@@ -5,7 +5,7 @@ Every elementwise layer keeps the shape of its input. ``inplace=True`` writes th
 
 import warnings
 
-from ...core.grad_mode import no_grad
+from ...autograd.grad_mode import no_grad
 from ...ops.creation.create import empty
 from ...ops.elementwise.pointwise import sigmoid, tanh
 from .. import functional as F

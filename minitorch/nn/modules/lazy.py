@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from ...core.grad_mode import no_grad
+from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
 
 

@@ -6,8 +6,8 @@ the module and its descendants. Saving and loading live in ``state.py``, hooks i
 """
 
 
+from ...autograd.grad_mode import no_grad
 from ...core.dtypes import bfloat16, float16, float32, float64
-from ...core.grad_mode import no_grad
 from ...core.registry import late
 from ...core.tensor import Tensor
 from ...ops.creation.create import empty_like

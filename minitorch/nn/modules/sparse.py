@@ -1,7 +1,7 @@
 """Lookup tables: ``Embedding`` and ``EmbeddingBag``."""
 
 
-from ...core.grad_mode import no_grad
+from ...autograd.grad_mode import no_grad
 from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import contextmanager
 
-from ...core.grad_mode import no_grad
+from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module

@@ -6,7 +6,7 @@ takes those of ``nn.utils.parametrizations``.
 
 import warnings
 
-from ...core.grad_mode import no_grad
+from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter

@@ -7,14 +7,13 @@ import builtins
 import warnings
 
 from ...core import dtypes
-from ...core.call import write
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
-from ...core.errors import mismatch
 from ...core.grad_mode import grad_mode
-from ...core.inplace import resize_to
-from ...core.op import composite, method, op
 from ...core.tensor import Tensor, wrap
+from ...explain.failures import mismatch
+from ..define import composite, method, op
+from ..out import resize_to, write
 from ..shapes.shape import ints
 from . import host_data
 

@@ -3,10 +3,9 @@
 import math
 
 from ...core import dtypes
-from ...core.device import is_pinned as array_is_pinned
-from ...core.op import composite, method
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ..define import composite, method
 from .create import empty, tensor
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
@@ -84,7 +83,7 @@ def pin_memory(self, device=None):
 @method
 def is_pinned(self, device=None):
     """Whether the memory is page-locked."""
-    return self.device.type == "cpu" and array_is_pinned(self.array)
+    return self.device.type == "cpu" and late.is_pinned(self.array)
 
 
 @method

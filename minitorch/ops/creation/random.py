@@ -14,13 +14,15 @@ from functools import cache
 from ...core import dtypes
 from ...core.arrays import require_no_overlap
 from ...core.grad_mode import grad_mode
-from ...core.graph import written
-from ...core.inplace import adopt, check_is_no_leaf, resize_to
-from ...core.op import composite, method, recorded
+from ...core.graph import bump_version
+from ...core.inplace import adopt, check_is_no_leaf
+from ...core.op import recorded
 from ...core.storage import contiguous_format
 from ...core.tensor import Tensor, wrap
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
+from ..define import composite, method
+from ..out import resize_to
 from ..shapes.shape import ints
 from ..shapes.view import broadcast_shapes
 from .create import empty, empty_like
@@ -55,7 +57,7 @@ def fill(tensor, name, sampler, args, generator):
     require_no_overlap(array)
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
-    written(tensor, name)
+    bump_version(tensor, name)
     if unrelated is not None:
         adopt(tensor, unrelated)
     return tensor
@@ -181,7 +183,7 @@ def uniform_arguments(array, low=0.0, high=1.0):
 
 @cache
 def largest_number(dtype):
-    return dtypes.finfo(dtypes.from_np(dtype)).max
+    return float(dtypes.limits(dtypes.from_np(dtype)).max)
 
 
 def from_to(name, values, named, defaults):
@@ -252,7 +254,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         return unrelated_to(given, array, backend)
     resize_to(out, shape)
     scaled_normal(backend, out.array, mean, std, generator)
-    written(out, "normal")
+    bump_version(out, "normal")
     return out
 
 
@@ -351,14 +353,14 @@ def digits_of(dtype):
 
 def limits(dtype):
     """The least and the largest number of an integer dtype."""
-    found = dtypes.iinfo(dtype)
+    found = dtypes.limits(dtype)
     return found.min, found.max
 
 
 def largest_integer(dtype):
     if dtype.is_floating_point:
         return 1 << digits_of(dtype)
-    return 1 if dtype is dtypes.bool else dtypes.iinfo(dtype).max
+    return 1 if dtype is dtypes.bool else dtypes.limits(dtype).max
 
 
 def within(dtype, low, high):
@@ -528,7 +530,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         return wrap(input.backend.from_host(found), input.backend)
     resize_to(out, found.shape)
     out.array[...] = input.backend.from_host(found)
-    written(out, "multinomial")
+    bump_version(out, "multinomial")
     return out
 
 

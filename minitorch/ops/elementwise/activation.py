@@ -6,16 +6,17 @@ Shapes stay. Those that PyTorch gives an argument `inplace` are published by `ac
 import inspect
 import math
 
-from ...core.call import require_floating
 from ...core.errors import worded
 from ...core.inplace import inplace as inplace_twin
-from ...core.op import Other, composite, deferred, op, publish
+from ...core.op import Other, deferred
 from ...core.op import recorded as R
 from ...core.registry import FUNCTIONS
 from ...core.tensor import wrap
 from ...random.generator import default_of
 from ...random.sampling import uniform
 from ..creation.random import draw
+from ..define import composite, op, publish
+from ..promotion import require_floating
 
 
 def activation(call, name=None, doc=None, twin=False):

@@ -8,8 +8,10 @@ import math
 
 from ...core import dtypes
 from ...core.inplace import inplace
-from ...core.op import Number, composite, method, op, ufunc
+from ...core.op import Number
 from ...core.tensor import Tensor
+from ..creation.type_info import result_type
+from ..define import composite, method, op, ufunc
 
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
 
@@ -43,7 +45,7 @@ def scaled(input, other, alpha):
     """``alpha * other`` in the type that ``input + alpha * other`` has."""
     if alpha == 1 and alpha is not True:
         return other
-    found = dtypes.result_type(input, other)
+    found = result_type(input, other)
     if isinstance(alpha, bool) and found is not dtypes.bool:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and found.category < dtypes.FLOATING:

@@ -6,9 +6,11 @@ Comparisons and logic give bools and have no gradient.
 
 import math
 
-from ...core import dtypes, errors
-from ...core.op import Number, Other, composite, method, op, ufunc
+from ...core import errors
+from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
+from ..creation.type_info import result_type
+from ..define import composite, method, op, ufunc
 
 
 def no_gradient(name, doc, xp_name=None, inputs=("input", "other"), **options):
@@ -198,7 +200,7 @@ def choose(condition, input=None, other=None):
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype "
                            f"{condition.dtype}: write x != 0 or x.bool()")
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        found, backend = dtypes.result_type(input, other).np, condition.backend
+        found, backend = result_type(input, other).np, condition.backend
         input, other = [wrap(backend.xp.asarray(x, found), backend) for x in (input, other)]
     return where(condition, input, other)
 

@@ -5,7 +5,8 @@ Integers and bools become the default float first. Shapes stay; two inputs broad
 
 import math
 
-from ...core.op import Number, composite, op, ufunc
+from ...core.op import Number
+from ..define import composite, op, ufunc
 from .arithmetic import pow
 
 POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, where not all of [-2, 2]

@@ -4,9 +4,10 @@ Integers round to themselves; their gradient and that of every sign is 0.
 """
 
 from ...core import dtypes, errors
-from ...core.op import Number, composite, op, ufunc
+from ...core.op import Number
 from ...core.tensor import Tensor
 from ...return_types import frexp as Frexp
+from ..define import composite, op, ufunc
 from .arithmetic import mul, pow
 from .compare import without_ties
 
@@ -96,7 +97,7 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
         return input.copy()
-    out, limit = input.copy(), float(dtypes.finfo(dtypes.from_np(input.dtype)).max)
+    out, limit = input.copy(), float(dtypes.limits(dtypes.from_np(input.dtype)).max)
     out[F.xp.isnan(input)] = 0 if nan is None else nan
     out[input == F.xp.inf] = limit if posinf is None else posinf
     out[input == -F.xp.inf] = -limit if neginf is None else neginf

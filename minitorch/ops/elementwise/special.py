@@ -7,8 +7,9 @@ rounded once. Integers become the default float first.
 import math
 
 from ...core.inplace import inplace
-from ...core.op import Number, Public, composite, method, op
+from ...core.op import Number
 from ...core.registry import FUNCTIONS
+from ..define import Public, composite, method, op
 from . import bessel, gamma
 from . import erf as error_function
 from .pointwise import INNER, POSITIVE, UNIT

@@ -4,13 +4,14 @@ Integers, slices, None and Ellipsis give views. Lists and tensors, of integers o
 an element that was taken several times is summed.
 """
 
-from ...core.errors import wrong_index
 from ...core.grad_mode import grad_mode
-from ...core.graph import written
+from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
-from ...core.op import Number, method, op
+from ...core.op import Number
 from ...core.tensor import Tensor
+from ...explain.failures import wrong_index
 from ..creation.host_data import as_number
+from ..define import method, op
 from .indices import is_array, parse
 
 
@@ -128,7 +129,7 @@ def __setitem__(self, item, value):
         raise RuntimeError(f"shape mismatch in x[...] = value: {error}") from None
     except IndexError as error:
         raise wrong_index(error) from None
-    written(self, "__setitem__")
+    bump_version(self, "__setitem__")
 
 
 def is_fill(advanced, value):

@@ -1,8 +1,9 @@
 """Op definitions for masks: masked_fill, masked_select, masked_scatter; the indices of elements that are not zero."""
 
 from ...core.errors import worded
-from ...core.op import Number, Other, composite, op
+from ...core.op import Number, Other
 from ...core.tensor import wrap
+from ..define import composite, op
 from .scatter import check_number
 
 

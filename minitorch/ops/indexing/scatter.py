@@ -7,8 +7,9 @@ functions here are a line that calls one.
 
 from ...core import dtypes
 from ...core.errors import checked_dim, not_implemented, worded
-from ...core.op import Number, Other, composite, op
+from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
+from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major
 from .index import _index_put, index_put_accumulate
@@ -250,7 +251,7 @@ def neutral(reduce, d):
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
     if d.kind in "iu":
-        limits = dtypes.iinfo(dtypes.from_np(d))
+        limits = dtypes.limits(dtypes.from_np(d))
         return int(limits.min if reduce == "amax" else limits.max)
     return (reduce == "amin") if d.kind == "b" else float("-inf" if reduce == "amax" else "inf")
 

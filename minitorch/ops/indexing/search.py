@@ -1,7 +1,8 @@
 """Op definitions for searches and sets: places in an order, membership, distinct elements."""
 
-from ...core.op import Number, Other, composite, op
+from ...core.op import Number, Other
 from ...core.tensor import Tensor
+from ..define import composite, op
 from ..shapes.view import dim_of
 
 

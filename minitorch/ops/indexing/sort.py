@@ -4,8 +4,8 @@ NaN counts as larger than every number. Equal elements keep their order, whether
 """
 
 from ... import return_types
-from ...core.op import composite, op
 from ...core.tensor import Tensor, wrap
+from ..define import composite, op
 from ..reductions.extreme import check_not_empty, put_back
 from ..reductions.reduce import axes, size_along
 from ..shapes.view import dim_of

@@ -10,9 +10,9 @@ from itertools import product
 
 from ... import return_types
 from ...core.errors import ArrayLinAlgError, worded
-from ...core.op import composite, op
 from ...core.tensor import wrap
 from ..creation.create import zero
+from ..define import composite, op
 from ..elementwise.compare import where
 from ..shapes.join import cat, tril
 from .matmul import matmul

@@ -8,8 +8,8 @@ gradient is again a contraction, with the letters of the result and of an operan
 import functools
 import string
 
-from ...core.op import composite, op
 from ...core.tensor import Tensor
+from ..define import composite, op
 from ..shapes.shape import count, permute
 from ..shapes.view import diagonal
 

@@ -1,7 +1,7 @@
 """Affine maps: ``input @ weight.T + bias`` and the bilinear form."""
 
-from ...core.op import composite, op, publish
 from ...core.op import recorded as R
+from ..define import composite, op, publish
 from ..shapes.shape import count
 from .products import linear_mismatch, product_flops
 

@@ -6,8 +6,9 @@ which nearly all the work is matrix products (Toledo, "Locality of reference in 
 
 from ... import return_types
 from ...core.errors import not_implemented, worded
-from ...core.op import Other, composite, method, op
+from ...core.op import Other
 from ...core.tensor import wrap
+from ..define import composite, method, op
 from ..shapes.join import tril, triu
 from ..shapes.shape import count
 from .decompositions import LinAlgError, _solve_triangular, check, cut, incompatible, substitute, t

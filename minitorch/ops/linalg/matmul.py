@@ -5,8 +5,8 @@
 """
 
 from ...core.errors import worded
-from ...core.op import composite, op, publish
 from ...core.tensor import Tensor
+from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
 from ..reductions.norms import vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze

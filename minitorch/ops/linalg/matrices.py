@@ -8,9 +8,9 @@ import builtins
 
 from ... import return_types
 from ...core.errors import ArrayLinAlgError, worded
-from ...core.op import composite, op
 from ...core.tensor import Tensor, wrap
 from ..creation.create import zero
+from ..define import composite, op
 from ..reductions.norms import vector_norm
 from ..shapes.join import cat
 from ..shapes.shape import count, reshape

@@ -3,7 +3,7 @@
 The definitions themselves are in `matmul.py`, `linear.py` and `attention.py`.
 """
 
-from ...core.errors import draw, mismatch
+from ...explain.failures import draw, mismatch
 
 
 def product_flops(out, a, b, *rest):

@@ -7,10 +7,11 @@ import math
 import warnings
 
 from ...core import dtypes
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import wrap
 from ..creation.create import zeros
+from ..define import composite, op
 from ..linalg.linear import linear
 from ..linalg.products import product_flops
 from ..shapes.join import cat

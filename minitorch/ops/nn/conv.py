@@ -12,7 +12,7 @@ windows, is multiplied by the weight's matrix (outputs by channels) of that plac
 
 from typing import NamedTuple
 
-from ...core.op import op
+from ..define import op
 from ..shapes.shape import count
 from .pad import constant_pad_nd
 from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread

@@ -1,8 +1,9 @@
 """Op definitions, losses over classes: the negative log likelihood and the cross entropy."""
 
 from ...core.errors import worded
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.tensor import wrap
+from ..define import composite, op
 from ..elementwise.activation import masked
 from .loss import REDUCTIONS, reduction_of
 from .softmax import _log_softmax, shifted

@@ -7,10 +7,11 @@ recursion over frames on the labels with blanks between them; `ctc_forward_step`
 
 from itertools import accumulate
 
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import Tensor, wrap
 from ..creation.create import full_like, zeros_like
+from ..define import composite, op
 from .loss import reduction_of
 
 NEVER = -1e30                                              # the logarithm of probability 0, but finite

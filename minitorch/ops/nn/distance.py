@@ -1,8 +1,8 @@
 """Distances and similarities of vectors, and one-hot vectors: plain functions of other ops."""
 
-from ...core.call import write_out
-from ...core.op import composite, publish
 from ...core.tensor import wrap
+from ..define import composite, publish
+from ..out import write_out
 
 
 @composite(method=False)

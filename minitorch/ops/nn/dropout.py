@@ -8,13 +8,13 @@ import math
 import warnings
 
 from ...core.inplace import overwrite
-from ...core.op import composite, op
 from ...core.op import recorded as R
 from ...core.tensor import wrap
 from ...random.generator import default_of
 from ...random.philox import PhiloxGenerator, Place, words
 from ...random.sampling import bernoulli
 from ..creation.random import draw
+from ..define import composite, op
 
 SATURATION = 1.7580993408473766                            # minus the lowest value of selu: its alpha times its scale
 

@@ -1,9 +1,10 @@
 """Op definitions, embeddings: rows of a table looked up by index, singly or in bags."""
 
-from ...core.graph import written
-from ...core.op import Other, composite, op
+from ...core.graph import bump_version
+from ...core.op import Other
 from ...core.tensor import wrap
 from ..creation.create import zeros
+from ..define import composite, op
 
 
 @op(name="embedding", promotion=None, namespace=None,
@@ -74,7 +75,7 @@ def renormalise(weight, index, max_norm, norm_type):
     long = norms > max_norm
     if long.any():
         table[used[long]] *= (max_norm / (norms[long] + 1e-7)).astype(table.dtype)[:, None]
-        written(weight, "embedding(max_norm=...)")
+        bump_version(weight, "embedding(max_norm=...)")
 
 
 @composite(namespace="nn.functional")

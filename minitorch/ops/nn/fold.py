@@ -6,7 +6,7 @@ N is optional.
 
 from math import prod
 
-from ...core.op import composite, op
+from ..define import composite, op
 from .conv import Geometry
 from .windows import offsets, pad_sides, shifted, spread, window_view
 

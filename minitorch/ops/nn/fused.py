@@ -3,8 +3,9 @@
 PyTorch has no functions for these: there they are written out, or come from libraries of kernels.
 """
 
-from ...core.dtypes import finfo, promote_types
-from ...core.op import composite, op
+from ...core.dtypes import promote_types
+from ..creation.type_info import finfo
+from ..define import composite, op
 from .norm import affine_grads, last_dims
 
 

@@ -8,8 +8,8 @@ import warnings
 from itertools import product
 from math import prod
 
-from ...core.op import composite
 from ...core.tensor import wrap
+from ..define import composite
 from ..elementwise.compare import where
 from ..linalg.matmul import matmul
 from .pool import gather_last

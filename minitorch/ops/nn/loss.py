@@ -7,11 +7,12 @@ deprecated there and here. Definitions have the reduction built in, so that the 
 import math
 import warnings
 
-from ...core.call import require_floating
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import Tensor
 from ..creation.create import full_like
+from ..define import composite, op
+from ..promotion import require_floating
 from ..shapes.shape import count
 
 REDUCTIONS = ("none", "mean", "sum")

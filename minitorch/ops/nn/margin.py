@@ -1,8 +1,8 @@
 """Losses of margins, zero where a prediction is right by more than the margin: plain functions of other ops."""
 
-from ...core.op import composite
 from ...core.op import recorded as R
 from ...core.tensor import wrap
+from ..define import composite
 from ..elementwise.activation import logsigmoid, softplus
 from .distance import pairwise_distance
 from .loss import reduce_tensor, reduction_of

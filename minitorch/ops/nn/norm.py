@@ -4,10 +4,11 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
-from ...core.dtypes import finfo
-from ...core.graph import written
-from ...core.op import Other, composite, op, publish
+from ...core.graph import bump_version
+from ...core.op import Other
 from ...core.tensor import wrap
+from ..creation.type_info import finfo
+from ..define import composite, op, publish
 from ..shapes.shape import count
 from .pad import pad
 from .standardise import batch_dims, moments, projected, standardise_curvature, standardised
@@ -185,7 +186,7 @@ def update_running(running, value, momentum, name):
     if running is not None:
         running.array *= 1 - momentum
         running.array += (momentum * value).astype(running.array.dtype)
-        written(running, name)
+        bump_version(running, name)
 
 
 @composite(namespace="nn.functional")

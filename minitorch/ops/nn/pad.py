@@ -5,7 +5,7 @@
 
 from typing import NamedTuple
 
-from ...core.op import composite, op
+from ..define import composite, op
 from .windows import pad_sides
 
 

@@ -6,7 +6,8 @@ Indices of maxima are computed when they are asked for, not in the common forwar
 from math import prod
 from typing import NamedTuple
 
-from ...core.op import Other, op
+from ...core.op import Other
+from ..define import op
 from ..elementwise.compare import where
 from .resize import Taps, _interpolate, adaptive_bounds
 from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread, window_view

@@ -6,10 +6,11 @@ pass that is itself recorded, so second derivatives need no rule. Kernels take a
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
 
-from ...core.grad_mode import enable_grad, no_grad
-from ...core.op import Other, op, recorded
+from ...core.grad_mode import recording
+from ...core.op import Other, recorded
 from ...core.registry import late
 from ...core.tensor import wrap
+from ..define import op
 from ..linalg.linear import linear
 from ..shapes.join import stack
 
@@ -100,7 +101,7 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
     "GRU", "RNN_TANH" or "RNN_RELU"; `reverse` goes through time backwards.
     """
     inputs = [x if x is None else wrap(x, F) for x in (input, hidden, w_ih, w_hh, b_ih, b_hh, cell)]
-    with no_grad():
+    with recording(False):
         outputs = tuple([x.array for x in step_by_step(*inputs, mode, reverse)])
     return outputs, None, None, None, None
 
@@ -112,7 +113,7 @@ def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
     """The gradients of `rnn_layer`'s inputs from those of its outputs; kernels take what the forward pass kept."""
     arrays = input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell
     tensors = [x if x is None else wrap(x, F).requires_grad_(need) for x, need in zip(arrays, (*needs, False, False))]
-    with enable_grad():
+    with recording(True):
         found = recorded_backward(*tensors, mode=mode, reverse=reverse, needs=needs)
     return tuple([x if x is None else x.array for x in found])
 

@@ -8,7 +8,7 @@ import warnings
 from math import floor
 from typing import NamedTuple
 
-from ...core.op import composite, op
+from ..define import composite, op
 from .pad import Places, outer_index
 
 

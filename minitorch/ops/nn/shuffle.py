@@ -1,6 +1,6 @@
 """The op table, shuffling: channels traded for pixels, and channels interleaved, by reshaping and transposing."""
 
-from ...core.op import composite
+from ..define import composite
 from ..shapes.shape import copy_contiguous
 
 

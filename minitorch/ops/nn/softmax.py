@@ -2,9 +2,9 @@
 
 import warnings
 
-from ...core.op import composite, op
 from ...core.op import recorded as R
 from ..creation.create import empty_like, zeros_like
+from ..define import composite, op
 from ..reductions.reduce import axes
 
 

@@ -4,7 +4,8 @@
 is symmetric, ``J a = r (a - mean(a) - y mean(a y))``. Not `centred` (as in RMSNorm), the mean is left out of both.
 """
 
-from ...core.op import Other, op
+from ...core.op import Other
+from ..define import op
 from ..shapes.shape import count
 
 

@@ -2,8 +2,9 @@
 
 from math import prod
 
-from ...core.op import Other, op
+from ...core.op import Other
 from ..creation.random import rand
+from ..define import op
 from .pool import adaptive_size, max_with_indices, rows
 from .windows import for_ranks, spread
 

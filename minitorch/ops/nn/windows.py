@@ -6,7 +6,7 @@ of dimensions, with raw arrays and tuples of n ints; `for_ranks` makes PyTorch's
 
 from itertools import product
 
-from ...core.op import publish
+from ..define import publish
 
 
 def spread(value, n, name, op):

@@ -5,8 +5,8 @@ by nothing, so it is right where elements are zero, to any order.
 """
 
 from ... import return_types
-from ...core.op import composite, op
 from ...core.tensor import Tensor
+from ..define import composite, op
 from ..elementwise.arithmetic import sub
 from ..elementwise.compare import ne
 from ..indexing.index import _slice

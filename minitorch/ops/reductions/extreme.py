@@ -5,8 +5,9 @@ dimension passes it to the element whose index it returns. NaN counts as both th
 """
 
 from ... import return_types
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.tensor import Tensor
+from ..define import composite, op
 from ..elementwise.compare import maximum, minimum
 from .reduce import axes, count, expanded, restore
 

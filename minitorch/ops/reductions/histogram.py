@@ -4,9 +4,10 @@ from math import isfinite
 
 from ... import return_types
 from ...core import errors
-from ...core.op import Other, composite, op
+from ...core.op import Other
 from ...core.tensor import Tensor, wrap
 from ..creation.host_data import spaced
+from ..define import composite, op
 
 
 @op(sample=lambda d: ([d.integers((5,), 0, 3)], dict(minlength=d.int(0, 6))))

@@ -1,7 +1,7 @@
 """Op definitions, norms of vectors: over some dimensions or all, and functions built on them."""
 
-from ...core.op import composite, op
 from ...core.registry import FUNCTIONS
+from ..define import composite, op
 from ..shapes.view import dim_of
 from .reduce import axes, count, restore
 

@@ -5,7 +5,7 @@ Extremes are in `extreme.py`, norms in `norms.py`, medians and quantiles in `sor
 """
 
 from ...core.errors import checked_dim
-from ...core.op import composite, op
+from ..define import composite, op
 
 
 # ---- dimensions --------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import warnings
 
-from ...core.op import composite, op
+from ..define import composite, op
 from .reduce import axes, count, mean, restore
 
 

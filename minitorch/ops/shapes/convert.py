@@ -6,11 +6,11 @@ from ...core.device import device as Device
 from ...core.device import get
 from ...core.dtypes import as_np
 from ...core.inplace import inplace
-from ...core.op import composite, method
 from ...core.storage import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
 from ..creation import create
 from ..creation.host_data import as_number
+from ..define import composite, method
 from .shape import _to, clone, copy_contiguous
 
 

@@ -7,7 +7,7 @@ from operator import index
 
 from ...core.dtypes import float64
 from ...core.errors import worded
-from ...core.op import method, op
+from ..define import method, op
 
 
 def ints(sizes):

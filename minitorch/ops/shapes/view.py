@@ -4,10 +4,11 @@ from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
 from ...core.inplace import check_is_no_leaf, geometry
-from ...core.op import as_method, composite, method, op
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
+from ..define import composite, method, op
 from ..indexing.index import _slice
+from ..methods import as_method
 from .shape import as_strided as any_view
 from .shape import count, expand, ints, permute, reshape, sum_to, transpose, unsqueeze
 

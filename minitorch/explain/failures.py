@@ -1,0 +1,129 @@
+"""The errors of calls, in PyTorch's classes: what was expected, what came and what to write instead.
+
+`explain` looks at the arguments of a call that failed; an error that it cannot explain is passed on as it is.
+"""
+
+import numpy as np
+
+from ..core.errors import not_a_tensor, not_implemented, out_of_range
+
+__all__ = ["draw", "explain", "mismatch", "wrong_index"]
+
+
+def explain(op, error, inputs, attrs):
+    """The error to raise instead of `error`, which `op` raised on these arguments."""
+    if getattr(error, "explained", False):
+        return error
+    found = (_wrong_type(op, error, inputs) or _wrong_dim(error, inputs) or _wrong_shape(op, error, inputs)
+             or wrong_index(error) or _wrong_dtype(op, error, inputs))
+    if found is None:
+        return error
+    found.explained = True
+    return found
+
+
+def arrays_of(inputs):
+    flat = [t for x in inputs for t in (x if isinstance(x, (list, tuple)) else [x])]
+    return [t.array for t in flat if hasattr(t, "array")]
+
+
+def _wrong_type(op, error, inputs):
+    """An argument without the attributes of a tensor."""
+    if not isinstance(error, (AttributeError, TypeError)):
+        return None
+    for i, (kind, x) in enumerate(zip(op.inputs, inputs)):
+        if kind.kind == "variadic":
+            if not isinstance(x, (list, tuple)):
+                return not_a_tensor(op, kind, i, x)
+            for j, t in enumerate(x):
+                if not hasattr(t, "array"):
+                    return TypeError(f"expected Tensor as element {j} in argument 0, but got {type(t).__name__}")
+        elif not hasattr(x, "array") and not (x is None and kind.optional):
+            number = kind.kind == "number" and isinstance(x, (bool, int, float, complex, np.generic))
+            if not number or not arrays_of(inputs):
+                return not_a_tensor(op, kind, i, x)
+    return None
+
+
+def _wrong_dim(error, inputs):
+    """A dimension that is not there."""
+    if not isinstance(error, np.exceptions.AxisError):
+        return None
+    if error.axis is None:
+        return RuntimeError(f"dim appears more than once: {error}")
+    return out_of_range(error.axis, error.ndim or 1)
+
+
+def wrong_index(error):
+    """An index that is not there, in PyTorch's words; None for any other error."""
+    if type(error) is not IndexError:
+        return None
+    text = str(error)
+    if "array is 0-dimensional" in text:
+        text = "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a Python number"
+    elif "too many indices" in text:
+        text = text.replace("array: array is", "tensor: it is")
+    elif "boolean index" in text:
+        text = "The shape of the mask does not match the shape of the indexed tensor: " + text
+    return IndexError(text.replace("for axis", "for dimension").replace("along axis", "along dimension"))
+
+
+# What NumPy says of shapes that do not go together.
+DO_NOT_FIT = ("broadcast", "axis remapping", "matmul", "dimension", "mismatch", "aligned")
+
+
+def _wrong_shape(op, error, inputs):
+    """Shapes that do not fit together."""
+    if not isinstance(error, (ValueError, IndexError)) or isinstance(error, np.exceptions.AxisError):
+        return None
+    arrays = arrays_of(inputs)
+    text = str(error)
+    if len(arrays) >= 2 and any(word in text for word in DO_NOT_FIT):
+        a, b = arrays[0].shape, arrays[1].shape
+        words = op.mismatch and op.mismatch(a, b)
+        if words:
+            return RuntimeError(words)
+        place = mismatch(a, b)
+        if place is not None:
+            return RuntimeError(f"The size of tensor a ({a[place[0]]}) must match the size of tensor b ({b[place[1]]}) "
+                                f"at non-singleton dimension {place[2]}\n{draw(a, b)}")
+    if isinstance(error, ValueError):
+        return RuntimeError(f"{op.name}(): {text} (shapes {', '.join(str(list(a.shape)) for a in arrays)})")
+    return None
+
+
+def mismatch(a, b):
+    """The last dimension at which two shapes do not broadcast: (place in a, place in b, dimension of the result)."""
+    n = max(len(a), len(b))
+    for k in range(1, min(len(a), len(b)) + 1):
+        if a[-k] != b[-k] and 1 not in (a[-k], b[-k]):
+            return -k, -k, n - k
+    return None
+
+
+def draw(a, b):
+    """Two shapes, aligned at their last dimension, with a mark under those that do not fit."""
+    n = max(len(a), len(b))
+    rows = [[""] * (n - len(s)) + [str(x) for x in s] for s in (a, b)]
+    bad = [bool(x and y and x != y and "1" not in (x, y)) for x, y in zip(*rows)]
+    widths = [max(len(x), len(y)) for x, y in zip(*rows)]
+    lines = ["  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows]
+    marks = "  ".join(("^" * w if m else " " * w) for w, m in zip(widths, bad))
+    return f"  a: {lines[0]}\n  b: {lines[1]}\n     {marks}".rstrip()
+
+
+def _wrong_dtype(op, error, inputs):
+    """A dtype that the op does not take."""
+    if not isinstance(error, TypeError):
+        return None
+    arrays = arrays_of(inputs)
+    if "boolean subtract" in str(error):
+        return RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                            "`logical_xor()` operator instead.")
+    if "boolean negative" in str(error):
+        return RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+                            "invert a mask, use the `~` or `logical_not()` operator instead.")
+    if arrays and (isinstance(error, np._core._exceptions.UFuncTypeError)
+                   or "not supported for the input types" in str(error)):
+        return not_implemented(op.name, arrays[0].dtype)
+    return None

@@ -1,0 +1,90 @@
+"""Methods that turn a tensor into Python's numbers and other libraries' arrays: ``float(x)``, ``x.numpy()``, DLPack."""
+
+import numpy as np
+
+from ...core.device import host
+from ...core.tensor import Tensor, wrap
+from ..define import method
+
+
+@method
+def __float__(self):
+    return float(self.only_element())
+
+
+@method
+def __int__(self):
+    return int(self.only_element())
+
+
+@method
+def __complex__(self):
+    return complex(self.only_element())
+
+
+@method
+def only_element(self):
+    """`item`, with the words of a conversion to a Python number."""
+    if self.array.size != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars, this one has "
+                         f"{self.array.size}: use tolist()")
+    return self.item()
+
+
+@method
+def __index__(self):
+    if self.array.size != 1 or self.array.dtype.kind not in "iub":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
+
+
+@method
+def numpy(self, *, force=False):
+    """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
+    if force:
+        return self.backend.to_host(self.array)
+    if self.device.type == "cuda":
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                        f"tensor to host memory first.")
+    if self.needs_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return self.backend.to_host(self.array)
+
+
+@method
+def __array__(self, dtype=None, copy=None):
+    array = self.numpy()
+    if dtype is not None and dtype != array.dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    return wrap(np.asarray(array), host())       # what NumPy's functions return for a tensor
+
+
+@method
+def __dlpack__(self, **options):
+    if self.needs_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.array.__dlpack__(**options)
+
+
+@method
+def __dlpack_device__(self):
+    return self.array.__dlpack_device__()
+
+
+@method
+def __contains__(self, element):
+    if isinstance(element, (Tensor, int, float, bool, complex)):
+        return bool((element == self).any().item())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+
+@method
+def __format__(self, spec):
+    if self.array.ndim == 0 and type(self) is Tensor:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)

@@ -1,0 +1,178 @@
+"""The decorators by which op definitions and composites are written, and the registry of public names.
+
+    sin = ufunc("sin", "The sine of `input` (radians), elementwise.",
+                input=lambda F, g, input: g * F.cos(input))
+
+    @op(autocast="float32", input=lambda F, g, out, dim: out * (g - F.sum(g * out, dim=dim, keepdim=True)))
+    def softmax(F, input, *, dim): ...
+
+A keyword that is no column of `Op` is the input being differentiated; `g` is the gradient of the output. A function of
+other ops that needs no formula of its own is a `composite`; a method whose signature is not that of the function of its
+name is a `method`.
+"""
+
+import functools
+import inspect
+from dataclasses import MISSING, fields
+
+from ..core import registry
+from ..core.op import Input, Op, compile_call, inputs_and_attributes
+from ..core.registry import FUNCTIONS, METHODS, late
+from ..core.template import write_call
+
+__all__ = ["composite", "method", "op", "publish", "ufunc"]
+
+
+def ufunc(name, doc, xp_name=None, *, promotion="common", inputs=None, numbers=None, **options):
+    """Define an elementwise op that the array modules have; derivative formulas are given by input name.
+
+    `numbers` names the inputs that may be Python numbers: by default all, if there are several.
+    """
+    how, vjps = split_options(options)
+    names = inputs or list(vjps) or ["input"]
+    numbers = numbers if numbers is not None else names if len(names) > 1 else ()
+    parameters = [Input(x, "number" if x in numbers else "tensor") for x in names]
+    public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
+    public.setdefault("inplace", True)
+    definition = Op(name=name, forward=None, inputs=parameters, attrs=[], vjps=vjps, doc=doc, promotion=promotion,
+             xp_name=xp_name or name, **how)
+    return defined(definition, public)
+
+
+def op(*, name=None, **options):
+    """Define an op by its forward pass on raw arrays: ``def name(F, *inputs, *, attributes)``.
+
+    `name` is the op's name where the module uses it for something else: the internal op softmax is ``_softmax`` in its
+    module, beside the public function `softmax` that checks its arguments and calls it.
+    """
+    def define(forward):
+        op_name = name or forward.__name__
+        how, vjps = split_options(options)
+        public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
+        inputs, attrs = inputs_and_attributes(forward)
+        definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, vjps=vjps, doc=forward.__doc__,
+                 **how)
+        return defined(definition, public)
+    return define
+
+
+def defined(definition, public):
+    """The function that users call, published."""
+    call = compile_call(definition)
+    call.source = Source(definition)
+    return publish(call, definition.name, **public)
+
+
+def composite(function=None, *, out=False, overlap=True, **public):
+    """Publish a plain function of other ops; it needs no derivative formula of its own.
+
+    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` as for an `Op`.
+    """
+    if function is None:
+        return lambda f: composite(f, out=out, overlap=overlap, **public)
+    return publish(with_out(function, out == "exact", overlap) if out else function, function.__name__, **public)
+
+
+def with_out(function, exact=False, overlap=True):
+    """`function` with a keyword `out`: the tensor, or tuple of tensors, to write the result into.
+
+    With `exact` it must have the result's type; otherwise a type that the result can be cast to will do. With
+    `overlap` it may be an input of the call.
+    """
+    @functools.wraps(function)
+    def call(*args, out=None, **kwargs):
+        if kwargs:
+            for theirs, ours in NUMPY_NAMES:               # ``x.max(axis=0, keepdims=True)``
+                if theirs in kwargs and ours in found.parameters:
+                    kwargs[ours] = kwargs.pop(theirs)
+        if out is None:
+            return function(*args, **kwargs)
+        return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
+
+    found = inspect.signature(function)
+    extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    call.__signature__ = found.replace(parameters=[*found.parameters.values(), extra])
+    return call
+
+
+NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
+OPTIONS = {f.name for f in fields(Op) if f.default is not MISSING or f.default_factory is not MISSING}
+PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
+
+
+def split_options(options):
+    """Keywords that are columns, and those that are derivative formulas."""
+    how = {k: v for k, v in options.items() if k in OPTIONS or k in PUBLIC}
+    return how, {k: v for k, v in options.items() if k not in how}
+
+
+def method(function=None, *, name=None):
+    """Make a function a method of Tensor: for methods that take what their function does not, as ``x.view(2, 3)``."""
+    if function is None:
+        return lambda f: method(f, name=name)
+    METHODS[name or function.__name__] = function
+    return function
+
+
+class Public:
+    """A public function: where it is found, and which methods come from it."""
+
+    def __init__(self, call, name, namespace, method, inplace):
+        self.call, self.name, self.namespace, self.method, self.inplace = call, name, namespace, method, inplace
+
+
+def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(), public_name=None):
+    """Enter a function in the registry of public names.
+
+    `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
+    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
+    """
+    call.formula = Formula(call)
+    call.explain = call.formula.explain
+    if not hasattr(call, "__wrapped__"):
+        call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
+    if namespace is None:
+        return call
+    method = namespace == "" if method is None else method
+    if public_name:
+        call.__name__ = call.__qualname__ = public_name
+    for alias in (public_name or name, *aliases):
+        FUNCTIONS[namespace, alias] = Public(call, alias, namespace, method, inplace)
+    return call
+
+
+# ------------------------------------------------------------------ texts of a public function
+class Source:
+    """The text of a generated call: ``print(minitorch.mul.source)``."""
+
+    def __init__(self, definition):
+        self.definition = definition
+
+    def __str__(self):
+        return write_call(self.definition, bare=False)
+
+    __repr__ = __str__
+
+
+class Formula:
+    """A function's formula and derivative formulas: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call):
+        self.call = call
+
+    def __str__(self):
+        return late.formula(self.call)
+
+    __repr__ = __str__
+
+    def explain(self):
+        """What the function computes, how its gradients come about, and what the graph keeps for them."""
+        return Text(late.explain(self.call))
+
+
+class Text(str):
+    """Words that a prompt shows as they are, without quotes."""
+
+    __repr__ = str.__str__

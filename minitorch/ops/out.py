@@ -1,0 +1,71 @@
+"""``out=``: results written into tensors that are there."""
+
+import warnings
+
+import numpy as np
+
+from ..core import registry
+from ..core.arrays import require_no_overlap
+from ..core.grad_mode import grad_mode
+from ..core.graph import bump_version
+from ..core.inplace import check_can_hold
+from ..core.tensor import Tensor
+
+__all__ = ["resize_to", "write", "write_out"]
+
+
+def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overlap=True):
+    """Call, and write the result into `out`, a tensor or a tuple of tensors.
+
+    With `exact` it must have the result's type; with `overlap` it may be an input.
+    """
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,)) if isinstance(t, Tensor)]
+    if grad_mode.enabled and any(t.needs_grad for t in [*tensors, *outs]):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           f"one of the arguments requires grad.")
+    result = call(inputs, **attrs) if variadic else call(*inputs, **attrs)
+    results = result if isinstance(result, tuple) else (result,)
+    for target, value in zip(outs, results):
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        check_memory(target, tensors, overlap)
+        if (len(results) > 1 or exact) and target.array.dtype != value.array.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
+                               f"instead in {name}()")
+        check_can_hold(target, value, name)
+        resize_to(target, value.array.shape)
+        write(target, value.array, f"{name}(out=...)")
+    if isinstance(out, (tuple, list)):
+        return type(result)(*outs) if hasattr(result, "_fields") else tuple(outs)
+    return out
+
+
+def check_memory(target, inputs, overlap=True):
+    """RuntimeError if an `out` overlaps itself or an input; with `overlap` it may be all of an input's memory."""
+    require_no_overlap(target.array)
+    for x in inputs:
+        same = overlap and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
+        if not same and (x is target or np.may_share_memory(x.array, target.array)):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
+                               "refer to a single memory location. Please clone() the tensor before performing the "
+                               "operation.")
+
+
+def write(target, array, writer):
+    """Overwrite a tensor's elements, and count the write."""
+    target.backend.xp.copyto(target.array, array, casting="unsafe")
+    bump_version(target, writer)
+
+
+def resize_to(target, shape):
+    """Give an `out=` tensor the shape of the result: new memory if it has too few elements, as PyTorch does."""
+    if target.array.shape == tuple(shape):
+        return
+    if target.array.size:
+        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
+                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
+    target.array = target.backend.xp.empty(shape, target.array.dtype)
+
+
+registry.write_out = write_out

@@ -1,0 +1,101 @@
+"""How an op's inputs are brought to one dtype: a function for each word of the column `promotion`."""
+
+from ..core import dtypes, errors
+from ..core.op import recorded
+from ..core.registry import PROMOTIONS
+from ..core.tensor import Tensor
+
+__all__ = ["require_floating"]
+
+
+def participants(inputs, kinds):
+    return [getattr(x, "array", x) for x, kind in zip(inputs, kinds) if kind.kind != "other" and x is not None]
+
+
+def cast_all(inputs, kinds, dtype):
+    """The inputs as `dtype`: tensors by a (differentiable) cast, numbers as they fit."""
+    target = dtype.np
+    return [x if kind.kind == "other" or x is None else
+            cast_number(x, dtype) if not isinstance(x, Tensor) else
+            x if x.array.dtype == target else recorded.to(x, dtype=target) for x, kind in zip(inputs, kinds)]
+
+
+def cast_number(x, dtype):
+    """A Python number as an operand of `dtype`: integers wrap around, as they do in PyTorch."""
+    if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
+        return dtype.np.type(x) if dtype is dtypes.bfloat16 else x
+    if dtype.category == dtypes.BOOL:
+        return bool(x)
+    size = 8 * dtype.itemsize
+    x = int(x) % 2**size
+    return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
+
+
+def promote_common(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds."""
+    return cast_all(inputs, kinds, dtypes.common_dtype(participants(inputs, kinds)))
+
+
+def promote_compared(op, inputs, kinds, attrs):
+    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one
+    that is out of a tensor's range equals none of its elements."""
+    dtype = dtypes.common_dtype(participants(inputs, kinds))
+    return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
+            for x in inputs]
+
+
+def promote_float(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; integers and bools become the default float."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    return cast_all(inputs, kinds, dtypes.get_default_dtype() if found.category < dtypes.FLOATING else found)
+
+
+def promote_same(op, inputs, kinds, attrs):
+    """No promotion: the tensors must agree; numbers are taken as they are."""
+    found = dict.fromkeys(dtypes.from_np(x.dtype) for x in participants(inputs, kinds) if hasattr(x, "dtype"))
+    if len(found) > 1:
+        first, second = list(found)[:2]
+        which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}" for x, kind in zip(inputs, kinds)
+                          if isinstance(x, Tensor) and kind.kind != "other")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
+                           f"{op.name}(): {which}; cast one of them, as in `x.to({first})`")
+    return inputs
+
+
+def promote_numbers(op, inputs, kinds, attrs):
+    """The tensors decide the type; numbers are cast to it."""
+    inputs = promote_same(op, inputs, kinds, attrs)
+    return cast_all(inputs, kinds, dtypes.common_dtype([x for x in participants(inputs, kinds) if hasattr(x, "dtype")]))
+
+
+def promote_first(op, inputs, kinds, attrs):
+    """Everything in the type of the first input; a number must fit into it."""
+    dtype = dtypes.from_np(inputs[0].array.dtype)
+    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+              for x, kind in zip(inputs, kinds)]
+    return cast_all(inputs, kinds, dtype)
+
+
+def promote_floating(op, inputs, kinds, attrs):
+    """No promotion: the tensors must agree, and integers are refused."""
+    inputs = promote_same(op, inputs, kinds, attrs)
+    for x in participants(inputs, kinds):
+        if hasattr(x, "dtype"):
+            require_floating(op.name, x)
+    return inputs
+
+
+def require_floating(name, x):
+    """NotImplementedError, as in PyTorch, if a raw array is not of a floating-point type."""
+    if not dtypes.from_np(x.dtype).is_floating_point:
+        raise errors.not_implemented(name, x.dtype)
+
+
+def promote_any(op, inputs, kinds, attrs):
+    """Any type; 16-bit floats are computed in float32 and rounded once."""
+    return inputs
+
+
+# The words of the column `promotion`; the docstrings stand in the reference pages.
+PROMOTIONS.update({"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
+              "numbers": promote_numbers, "first": promote_first, "floating": promote_floating, "any": promote_any})

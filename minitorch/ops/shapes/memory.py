@@ -1,0 +1,117 @@
+"""How a tensor lies in memory: methods for strides, offsets and addresses; storages as PyTorch shows them."""
+
+import numpy as np
+
+from ...core import dtypes
+from ...core.arrays import owner, pointer
+from ...core.storage import channels_last, channels_last_3d
+from ..define import method
+
+
+class UntypedStorage:
+    """The memory behind one or more tensors, as PyTorch shows it: a row of bytes."""
+
+    def __init__(self, memory):
+        self.memory = memory
+
+    def nbytes(self):
+        """The number of bytes."""
+        return self.memory.nbytes
+
+    size = __len__ = nbytes
+
+    def data_ptr(self):
+        """The address of the first byte."""
+        return pointer(self.memory)
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.memory is other.memory
+
+    def __hash__(self):
+        return id(self.memory)
+
+    def elements(self):
+        return self.memory.reshape(-1, order="A").view(np.uint8)
+
+    def tolist(self):
+        """The bytes, or the elements of a typed storage, in the order of memory."""
+        return self.elements().tolist()
+
+    def __getitem__(self, index):
+        return self.elements()[index].tolist()
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __repr__(self):
+        return f"<{type(self).__name__} of {self.nbytes()} bytes>"
+
+
+class TypedStorage(UntypedStorage):
+    """The memory behind one or more tensors: a row of elements."""
+
+    def __init__(self, memory, dtype):
+        self.memory, self.dtype = memory, dtypes.from_np(dtype)
+
+    def elements(self):
+        return self.memory.reshape(-1, order="A").view(self.dtype.np)
+
+    def size(self):
+        """The number of elements."""
+        return self.memory.nbytes // self.dtype.itemsize
+
+    __len__ = size
+
+
+@method
+def stride(self, dim=None):
+    """How many elements apart neighbours are in memory, along each dimension or along `dim`.
+
+    For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
+    """
+    if self.array.size:
+        strides = tuple(s // self.array.itemsize for s in self.array.strides)
+    else:
+        strides = tuple(int(np.prod([max(n, 1) for n in self.array.shape[i + 1:]])) for i in range(self.array.ndim))
+    return strides if dim is None else strides[self.checked_dim(dim)]
+
+
+@method
+def storage_offset(self):
+    """Where in its memory the tensor begins, in elements."""
+    return self.storage_range()[0]
+
+
+@method
+def storage_range(self):
+    """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
+    memory = owner(self.array)
+    return (pointer(self.array) - pointer(memory)) // self.array.itemsize, memory.nbytes // self.array.itemsize
+
+
+@method
+def is_contiguous(self, memory_format=None):
+    """Whether the elements lie in memory in the order of the indices, without gaps."""
+    if memory_format is not None and memory_format in (channels_last, channels_last_3d):
+        order = (0, *range(2, self.array.ndim), 1)     # the channels, dimension 1, vary fastest
+        wanted = 4 if memory_format is channels_last else 5
+        return self.array.ndim == wanted and self.array.transpose(order).flags.c_contiguous
+    return self.array.flags.c_contiguous
+
+
+@method
+def data_ptr(self):
+    """The address of the first element."""
+    return pointer(self.array) if self.array.size else 0
+
+
+@method
+def untyped_storage(self):
+    """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
+    return UntypedStorage(owner(self.array))
+
+
+@method
+def storage(self):
+    """The memory that the tensor looks at, as elements."""
+    return TypedStorage(owner(self.array), self.array.dtype)
