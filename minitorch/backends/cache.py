@@ -1,4 +1,4 @@
-"""Where compiled code is kept on disk, for CUDA kernels and for the simulator."""
+"""Folders on disk for compiled code, for CUDA kernels and for the simulator."""
 
 import os
 import sys

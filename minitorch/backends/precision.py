@@ -1,4 +1,4 @@
-"""How exact float32 matrix products must be: the setting of `minitorch.set_float32_matmul_precision`."""
+"""The precision of float32 matrix products: the setting of `minitorch.set_float32_matmul_precision`."""
 
 __all__ = ["float32_matmul", "set_float32_matmul"]
 

@@ -19,13 +19,13 @@ class Switches(ModuleType):
         sys.modules[self.__name__] = self
 
     def is_available(self):
-        """Whether the library is used: no."""
+        """False: the library is not used."""
         return False
 
     is_built = is_available
 
     def version(self):
-        """The version that is used: none."""
+        """None: the library is not used."""
         return None
 
     def __repr__(self):

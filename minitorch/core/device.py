@@ -89,7 +89,7 @@ def register(type, maker, current=None):
 def get(where=None):
     """The backend of a device, a string, an index or a backend; the default one for None."""
     if where is None:
-        return default.get() or host()
+        return default.get() or MADE.get(HOST) or host()
     if not isinstance(where, (device, str, int)):
         if hasattr(where, "ndarray"):                      # a backend
             return where

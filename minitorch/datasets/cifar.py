@@ -157,7 +157,7 @@ def load_plain_pickle(path: str | os.PathLike) -> Any:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """What Python 3 writes for bytes in the old pickle protocols calls ``_codecs.encode``; it needs no other codec."""
+    """``_codecs.encode``, with which old pickle protocols store bytes; only the codec that they need."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"an encoding of {encoding!r} is not allowed")
     return text.encode(encoding)

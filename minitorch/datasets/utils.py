@@ -12,7 +12,7 @@ _CHUNK = 1 << 16
 
 
 def check_integrity(path: str | os.PathLike, md5: str | None = None) -> bool:
-    """Whether the file exists and, with a checksum given, has it.
+    """True if the file exists and, with a checksum given, has it.
 
     md5: an MD5, SHA-1 or SHA-256 checksum in hexadecimal (told apart by their length).
     """
@@ -33,11 +33,11 @@ def _digest(path: str | os.PathLike, model: str) -> str:
 def fetch(urls: Sequence[str], path: str | os.PathLike, checksum: str | None = None) -> None:
     """Download to ``path`` from the first of ``urls`` that has the right file; nothing to do if it is there already.
 
-    What has come in is kept in ``path.part``: a broken download goes on from there, in a later call as well, from
-    another address as well (the checksum tells whether the pieces fit; without one, each address starts anew).
+    Received bytes are kept in ``path.part``: a broken download goes on from there, in a later call as well, from
+    another address as well (the checksum tells whether the parts fit; without one, each address starts again).
     ``path`` itself only ever holds the complete file.
 
-    Raises RuntimeError where no address would do, with what to download and where to put it.
+    Raises RuntimeError where no address would do, with the file to download and where to put it.
     """
     path = Path(path)
     if check_integrity(path, checksum):
@@ -77,12 +77,12 @@ def _fetch_from(url: str, part: Path, checksum: str | None) -> str | None:
         part.unlink()
         if not before:
             return f"the file has another checksum than {checksum}"
-        # Otherwise the pieces did not fit together: once more from the start.
+        # Otherwise the parts did not fit together: once more from the start.
     return "the connection kept breaking off"
 
 
 def _receive(url: str, part: Path) -> None:
-    """Append to ``part`` what is still missing from it, or all of it if the server does not do ranges."""
+    """Append to ``part`` the bytes still missing from it, or all of it if the server does not do ranges."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -197,7 +197,7 @@ def download_and_extract_archive(
     md5: str | None = None,
     remove_finished: bool = False,
 ) -> None:
-    """`download_url`, then `extract_archive` of what came."""
+    """`download_url`, then `extract_archive`."""
     filename = filename or os.path.basename(url)
     download_url(url, download_root, filename, md5)
     extract_archive(Path(download_root, filename), extract_root or download_root, remove_finished)

@@ -1,4 +1,4 @@
-"""What the image data sets have in common: where they lie, their transforms, how they print."""
+"""The base class of image data sets: their folder, their transforms, their repr."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""The op table, split by kind, and the methods that Tensor gets from it."""
+"""The op definitions, grouped by kind, and the methods that Tensor gets from them."""
 
 from types import FunctionType
 
@@ -39,7 +39,7 @@ from .shapes import convert, join, memory, shape, view
 
 
 def bind_methods():
-    """Give Tensor its methods: those of the table, their in-place twins, and the explicit ones, which come first."""
+    """Give Tensor its methods: those of the registry, their in-place twins, and the explicit ones, which come first."""
     for (namespace, name), public in list(FUNCTIONS.items()):
         if public.method:
             setattr(Tensor, name, as_method(public.call))

@@ -168,7 +168,7 @@ class Formula:
     __repr__ = __str__
 
     def explain(self):
-        """What the function computes, how its gradients come about, and what the graph keeps for them."""
+        """The function's formula, its derivative formulas and the values that the graph keeps for them, in words."""
         return Text(late.explain(self.call))
 
 

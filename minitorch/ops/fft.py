@@ -1,5 +1,7 @@
 """Discrete Fourier transforms, as ``torch.fft``, by NumPy's: complex tensors, without gradients.
 
+Plain functions, no op definitions.
+
 `n` or `s` are the sizes that dimensions are padded with zeros or cut to first; `norm` says where the factor 1/n goes:
 "backward" to the inverse (the default), "forward" to the transform, "ortho" its root to both.
 """
@@ -18,7 +20,7 @@ SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho
 
 
 def prepared(name, input, norm, real=False):
-    """The raw array, integers as floats; RuntimeError for what cannot be transformed."""
+    """The raw array, integers as floats; RuntimeError for inputs that cannot be transformed."""
     x = input.array
     if norm not in NORMS:
         raise RuntimeError(f'Invalid normalization mode: "{norm}": one of "backward", "forward", "ortho"')

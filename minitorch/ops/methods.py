@@ -1,4 +1,4 @@
-"""How a public function becomes a method of Tensor."""
+"""Conversion of a public function to a method of Tensor."""
 
 import inspect
 from types import FunctionType

@@ -1,4 +1,4 @@
-"""Python's operators on tensors: which op each one calls."""
+"""Python's operators on tensors, each the call of an op; the ops are in `elementwise/` and `linalg/`."""
 
 from ..core.inplace import inplace
 from ..core.op import deferred
@@ -9,7 +9,7 @@ from ..core.tensor import Tensor
 
 
 def operator(name):
-    """The op's call as an operator: an operand that is neither tensor nor number is no error, Python asks it."""
+    """The op's call as an operator: returns NotImplemented for foreign operands, so that Python asks these."""
     row = OPS[name]
     return deferred(name, f"<minitorch operator {name}>",
                     lambda: write_call(row, bare=False, failed="return unsupported({})"), {"op": row})
@@ -28,7 +28,7 @@ COMMUTES = ("add", "mul", "and", "or", "xor")
 
 
 def bind():
-    """Set the operators; called once, when all tables are there."""
+    """Set the operators; called once, when all op definitions are there."""
     for name, op_name in BINARY.items():
         call = operator(op_name)
         setattr(Tensor, f"__{name}__", call)

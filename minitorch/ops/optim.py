@@ -1,6 +1,6 @@
-"""What optimisers and gradient clipping compute of many tensors at once. Internal ops without gradients.
+"""Op definitions: reductions over many tensors at once, for optimisers and gradient clipping. They have no gradients.
 
-What writes in place is no op: see `Backend.scale_all` and `Backend.step_at_once`.
+Functions that write in place are no ops: see `Backend.scale_all` and `Backend.step_at_once`.
 """
 
 from .define import op

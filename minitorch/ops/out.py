@@ -1,4 +1,4 @@
-"""``out=``: results written into tensors that are there."""
+"""``out=``: results written into existing tensors."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""How an op's inputs are brought to one dtype: a function for each word of the column `promotion`."""
+"""Type promotion of an op's inputs: a function for each word of the column `promotion`."""
 
 from ..core import dtypes, errors
 from ..core.op import recorded

@@ -1,8 +1,8 @@
 """`Generator`: the source of random numbers, the same words in the same order as PyTorch's on the CPU.
 
 PyTorch's generator is the Mersenne Twister MT19937, seeded as its authors' ``init_genrand`` does, of whose 32-bit
-words a 64-bit draw takes two, the high half first. NumPy has the same engine in C. What else belongs to a
-generator's state is one normal number: they come in pairs, and an odd one is kept for the next call.
+words a 64-bit draw takes two, the high half first. NumPy has the same engine in C. A generator's state also has one
+normal number: they come in pairs, and an odd one is kept for the next call.
 
 How words become numbers of a distribution is in `minitorch.random.sampling`.
 """
@@ -21,7 +21,7 @@ __all__ = ["Generator", "default_generator"]
 DEFAULT_SEED = 67280421310721          # of a new Generator; the default generator starts unpredictably
 UNIT = np.float32(2.0**-24)
 KINDS: dict = {}                       # type of device -> another kind of generator; filled by `philox`
-BLOCK = 1 << 15                        # words drawn at a time: what comes of them stays in the cache
+BLOCK = 1 << 15                        # words drawn at a time: results stay in the cache
 
 # PyTorch's serialised state, 5056 bytes: the words of the engine in 64 bits each, relics of an older generator,
 # the spare normal number in float64 and (of use on other devices) in float32.
@@ -149,11 +149,11 @@ class Generator:
         self.load_bytes(state.state_bytes())
 
     def get_offset(self):
-        """Of counter-based generators only, which this is not."""
+        """Error: only counter-based generators have an offset."""
         raise RuntimeError("CPU Generator does not use offset")
 
     def set_offset(self, offset):
-        """Of counter-based generators only, which this is not."""
+        """Error: only counter-based generators have an offset."""
         raise RuntimeError("CPU Generator does not use offset")
 
     # ------------------------------------------------------------------ draws

@@ -20,7 +20,7 @@ from .generator import KINDS, Generator, unit_double
 __all__ = ["PhiloxGenerator", "Place", "words"]
 
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-WEYL = 0x9E3779B9, 0xBB67AE85                              # what the key grows by after each round
+WEYL = 0x9E3779B9, 0xBB67AE85                              # increments of the key after each round
 LOW = np.uint64(0xFFFFFFFF)
 STATE_BYTES = 16
 
@@ -49,7 +49,7 @@ def words(seed, offset, n):
 
 
 class Place(NamedTuple):
-    """Where a draw is in the stream. `state`, if not None, is an array of the device of two uint64, seed and offset,
+    """Position of a draw in the stream. `state`, if not None, is an array of the device of two uint64, seed and offset,
     to whose offset `offset` is added: so a captured graph finds other numbers each time it runs."""
 
     seed: int
@@ -94,7 +94,7 @@ class PhiloxGenerator(Generator):
     graphsafe_get_state = clone_state
 
     def get_offset(self):
-        """How far the stream has gone: 4 for each draw."""
+        """The offset of the stream: 4 for each draw."""
         return self._offset
 
     def set_offset(self, offset):
@@ -126,11 +126,11 @@ class PhiloxGenerator(Generator):
 
     # ------------------------------------------------------------------ captured graphs
     def begin_capture(self, state):
-        """From here draws find seed and offset in `state`, an array of the device of two uint64."""
+        """From here on draws read seed and offset from `state`, an array of the device of two uint64."""
         self._state, self._captured_from = state, self._offset
 
     def end_capture(self):
-        """Back to seed and offset of the host; how far one run of what was captured moves the stream."""
+        """Back to seed and offset of the host; how far one run of the captured graph moves the stream."""
         self._state, moved, self._offset = None, self._offset - self._captured_from, self._captured_from
         return moved
 

@@ -1,6 +1,6 @@
 """Distributions: a generator's words turned into numbers, by PyTorch's formulas for the CPU.
 
-Each function fills a NumPy array in place and returns it. What the formulas are was read from PyTorch's headers
+Each function fills a NumPy array in place and returns it. The formulas were read from PyTorch's headers
 (``ATen/core/DistributionsHelper.h``, ``ATen/native/cpu/DistributionTemplates.h``) and checked against its results;
 docs/randomness.md says how far they agree. Two things matter beyond the formulas:
 
@@ -170,7 +170,7 @@ def many_pairs(u):
 
 @filler
 def normal_blocks(gen, n, dtype, mean, std):
-    """16 or more by blocks of 16. If these do not come out even, the last 16 are drawn anew."""
+    """16 or more by blocks of 16. If these do not come out even, the last 16 are drawn again."""
     per = 2 if dtype == f64 else 1
     transform = scaled_box_muller64 if dtype == f64 else scaled_box_muller
     rest = n % 16
@@ -319,11 +319,11 @@ def permutation(gen, n):
 
 
 def exchange_at_once(place, target):
-    """Where the exchanges would have led, found without the loop.
+    """The result of the exchanges, found without the loop.
 
     Step i takes the number that the last earlier step with the same target has put there (else the target's own),
-    and what a step puts at its target is what it found at its own place: again its own number, or what the last step
-    that aimed there has put. These references are followed all at once, each round doubling their reach.
+    and a step puts at its target the number found at its own place: its own one, or the one put there by the last step
+    that aimed there. These references are followed all at once, each round doubling their reach.
     """
     found = place.copy()                                 # the step whose own number a step finds at its place
     mover = target != place

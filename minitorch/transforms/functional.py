@@ -1,4 +1,4 @@
-"""What the transforms do, as functions of an image: a tensor, a NumPy array or a PIL image, as the package says.
+"""The transforms as functions of an image: a tensor, a NumPy array or a PIL image.
 
 Tensors are worked on with the library's own ops, so they may be on any device and be differentiated through. An array
 is viewed as a tensor; a PIL image is left to Pillow where Pillow does the same thing.
@@ -23,7 +23,7 @@ from ..ops.nn.pad import pad as pad_tensor
 
 
 class InterpolationMode(enum.Enum):
-    """How `resize` finds the values between pixels. The last three are for PIL images only."""
+    """Interpolation between pixels in `resize`. The last three are for PIL images only."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
@@ -249,7 +249,7 @@ def vflip(img: Any) -> Any:
 
 @_accepts_arrays
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The given window; what lies outside the image is zero."""
+    """The given window; pixels outside the image are zero."""
     if _is_pil(img):
         return img.crop((left, top, left + width, top + height))
     _, h, w = get_dimensions(img)
@@ -276,7 +276,7 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
 
 
 def check_padding(padding: Any, padding_mode: str) -> None:
-    """TypeError or ValueError for what is no padding or no mode."""
+    """TypeError or ValueError for an invalid padding or mode."""
     if not isinstance(padding, (int, tuple, list)):
         raise TypeError(f"Got inappropriate padding arg: {padding!r}")
     if not isinstance(padding, int) and len(padding) not in (1, 2, 4):
@@ -414,7 +414,7 @@ def _weights(n: int, m: int, mode: str, antialias: bool) -> np.ndarray:
 
     Pixel ``i`` of the result lies at ``(i + 1/2) n/m - 1/2`` in the row, and every pixel of the row counts for it by a
     kernel of the distance: a triangle, or Keys' cubic with a = -1/2 (antialias) or -3/4. With antialias the kernel is
-    as wide as ``n/m`` pixels and weights are scaled to sum to one, at the border too; without, a place beyond the
+    as wide as ``n/m`` pixels and weights are scaled to sum to one, at the border too; without, a position beyond the
     border is taken to be the last pixel.
     """
     stretch = max(1.0, n / m) if antialias else 1.0

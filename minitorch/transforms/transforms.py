@@ -1,4 +1,4 @@
-"""The transform classes. What they do to an image is in `functional`; here are their arguments and their dice."""
+"""The transform classes: their arguments and random draws. The operations on images are in `functional`."""
 
 import math
 from collections.abc import Callable, Sequence

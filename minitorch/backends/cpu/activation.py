@@ -136,7 +136,7 @@ def gelu_block(xp, out, kept, x, gate):
 
 
 def erf_gate(xp, out, gate, x):
-    """``gate = 2 Phi(x) - 1``; `out` is room to work."""
+    """``gate = 2 Phi(x) - 1``; `out` is scratch memory."""
     if x.itemsize == 8:
         gate[...] = erf(xp, x * SQRT_HALF)
         return
@@ -157,7 +157,7 @@ def polynomial(xp, out, x, coefficients):
 
 
 def tanh_gate(xp, out, gate, x):
-    """``tanh(K (x + C x^3))``; `out` is room to work."""
+    """``tanh(K (x + C x^3))``; `out` is scratch memory."""
     cubic, linear = numbers(xp, x.dtype, K * C, K)
     xp.multiply(x, x, out=out)
     xp.multiply(out, cubic, out=out)

@@ -1,7 +1,7 @@
-"""Elementwise work in pieces that stay in the processor's cache, for ops that take many steps an element.
+"""Elementwise work in blocks that stay in the processor's cache, for ops that take many steps an element.
 
 On a million floats a chain of NumPy calls is bound by memory: in blocks of 32k, with `out=`, it takes half the time. Of
-large arrays several threads take a part each.
+large arrays several threads take a part each. Helpers of kernels; no kernels of ops here.
 """
 
 import functools
@@ -25,9 +25,9 @@ def in_blocks(F, kernel, first, *rest, outputs=1):
     if arrays[0].ndim != 1 or block is None:
         kernel(F.xp, *arrays)
     else:
-        def piece(start):
+        def run(start):
             kernel(F.xp, *[x[start:start + block] for x in arrays])
-        share(piece, range(0, first.size, block), first.size)
+        share(run, range(0, first.size, block), first.size)
     return outs[0] if outputs == 1 else outs
 
 
@@ -46,7 +46,7 @@ def in_row_blocks(F, n, width, body):
     """``body(part)`` for slices of `n` rows of `width` elements, some 65,536 elements each.
 
     Where a row is shorter than their buffer of 8,192 elements, NumPy's functions copy operands of one number a row into
-    it piece by piece, several rows at a time. Without, rows of a thousand take half the time; rows of a hundred take
+    it in parts, several rows at a time. Without, rows of a thousand take half the time; rows of a hundred take
     longer. So the buffer is made small meanwhile (in this context only: other threads do not see it).
     """
     if F.block is None or n * width <= F.block:
@@ -85,7 +85,7 @@ def numbers(xp, dtype, *values):
 
 
 def is_matrix(x):
-    """Whether BLAS can read an array as the rows of a matrix."""
+    """True if BLAS can read an array as the rows of a matrix."""
     return x.flags.c_contiguous and x.dtype.kind == "f" and x.itemsize > 2 and x.size > 0
 
 

@@ -1,4 +1,4 @@
-"""Reading and adding by index arrays: ``x[index]``, and sums of what an index sends to one place."""
+"""Reading and adding by index arrays: ``x[index]``, and sums of elements with equal indices."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def index_put_accumulate(F, input, values, *, index):
 
 
 def add_at(out, index, values):
-    """``out[index] += values``, counting repeated places, for index arrays with whole dimensions between them.
+    """``out[index] += values``, counting repeated positions, for index arrays with whole dimensions between them.
 
     `numpy.add.at` takes 4 times as long with several indices as with one of single elements. So many are made one:
     the index arrays are brought to the front and combined, whole dimensions counted through.

@@ -1,4 +1,4 @@
-"""Joining arrays."""
+"""Joining arrays along a new dimension."""
 
 import numpy as np
 

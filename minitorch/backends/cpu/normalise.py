@@ -5,14 +5,14 @@ from ...ops.nn.standardise import batch_dims, kept_shape
 from .backend import kernel
 from .blocks import ones
 from .channels import normalise, normalise_backward
-from .standardise import dots, fold, folding, project, project_channels, room, standardise_folded, standardised
+from .standardise import dots, empty_folded, fold, folding, project, project_channels, standardise_folded, standardised
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
 def layer_norm_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     """The result only: everything happens in its memory."""
     order, sizes = folding(input, dims)
-    out, z = room(F, input, order, sizes)
+    out, z = empty_folded(F, input, order, sizes)
     weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
     standardise_folded(F, z, input.reshape(sizes), eps, centred, None if weight is bias is None else z, weight, bias)
     return out
@@ -21,7 +21,7 @@ def layer_norm_lean(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, cent
 @kernel("layer_norm", lean=layer_norm_lean)
 def layer_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     order, sizes = folding(input, dims)
-    (out, z), (kept, y) = room(F, input, order, sizes), room(F, input, order, sizes)
+    (out, z), (kept, y) = empty_folded(F, input, order, sizes), empty_folded(F, input, order, sizes)
     weight, bias = (p if p is None else p.reshape(-1) for p in (weight, bias))
     r, _, _ = standardise_folded(F, y, input.reshape(sizes), eps, centred, z, weight, bias)
     return out, kept, r.reshape(kept_shape(input.shape, dims))
@@ -52,7 +52,7 @@ def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=()
     if y is None or r is None:
         y, r = standardised(F, input, dims, eps, centred)
     order, sizes = folding(input, dims)
-    out, dx = room(F, input, order, sizes)
+    out, dx = empty_folded(F, input, order, sizes)
     g, r = fold(grad, order, sizes), r.reshape(-1)
     if y.ndim < input.ndim:                                # the mean of each channel, kept by `batch_norm`
         return out, *normalise_backward(F, dx, g, fold(input, order, sizes), weight, y, r)
@@ -69,7 +69,7 @@ def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=()
 @kernel("batch_norm")
 def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     order, sizes = folding(input, dims)
-    (out, z), x = room(F, input, order, sizes), fold(input, order, sizes)
+    (out, z), x = empty_folded(F, input, order, sizes), fold(input, order, sizes)
     mean, var, r = normalise(F, z, x, weight, bias, eps)
     return (out, mean, var), mean, r
 

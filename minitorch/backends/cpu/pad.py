@@ -1,4 +1,4 @@
-"""Taking places of a dimension, and adding them back, on the CPU: a few slices where that will do."""
+"""Taking elements along a dimension, and adding them back, as a few slices where possible."""
 
 import functools
 
@@ -26,7 +26,7 @@ def outer_index_backward(F, grad, *, places, size):
 
 
 def take_along_dim(F, x, places, axis):
-    """``x[..., index, ...]``, as a few slices where that will do."""
+    """``x[..., index, ...]``, as a few slices where possible."""
     (index, pieces), lead = strips_of(places), (slice(None),) * axis
     if pieces is None:
         return F.xp.take(x, index, axis)
@@ -37,7 +37,7 @@ def take_along_dim(F, x, places, axis):
 
 
 def add_along(xp, grad, places, axis, size):
-    """The slices of `grad` added at the places of one dimension: a few at once, or sorted by place."""
+    """The slices of `grad` added at the positions of one dimension: a few at once, or sorted by position."""
     out = xp.zeros((*grad.shape[:axis], size, *grad.shape[axis + 1:]), grad.dtype)
     (index, pieces), lead = strips_of(places), (slice(None),) * axis
     if pieces is None:
@@ -60,9 +60,9 @@ def strips_of(places):
 
 
 def strips(index):
-    """The places `index` as pairs of slices (of places, of positions), or None if that takes more than a few.
+    """An index as pairs of slices (of the source, of the result), or None if that takes more than a few.
 
-    Within a pair the places differ, or there is one place for all positions.
+    Within a pair the source positions differ, or all are the same.
     """
     n = len(index)
     if n == 0:

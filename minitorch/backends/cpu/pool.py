@@ -23,7 +23,7 @@ def slices(pooling, i):
 
 
 def in_pairs(pooling, size):
-    """Whether the windows are two places in each dimension, none apart, and cover all of `size`."""
+    """True if the windows are two positions in each dimension, none apart, and cover all of `size`."""
     return (set(pooling.kernel) == set(pooling.stride) == {2} and not any(pooling.padding)
             and set(pooling.dilation) == {1} and all(n == 2 * o for n, o in zip(size, pooling.out)))
 
@@ -34,7 +34,7 @@ def along(pooling, i, part):
 
 
 def empty(pooling, xp, i, shape, dtype):
-    """An array of `shape` to expand values over along dimension `i`, and whether no place gets two of them."""
+    """An array of `shape` to expand values over along dimension `i`, and whether no position gets two of them."""
     k, s, _, d, o = [values[i] for values in pooling]
     apart = k <= s and d == 1
     full = apart and s == k and shape[i - len(pooling.out)] == k * o
@@ -92,7 +92,7 @@ def max_pool_backward(F, grad, input, result, *, pooling):
 
 
 def halves(xp, x, run):
-    """The even and the odd places of a dimension whose places are `run` elements, each in one piece of memory."""
+    """The even and the odd positions of a dimension whose positions are `run` elements, each contiguous."""
     pairs = x.reshape(-1, 2, run)
     if run == 1:
         return [xp.ascontiguousarray(pairs[:, i, 0]) for i in (0, 1)]
@@ -100,7 +100,7 @@ def halves(xp, x, run):
 
 
 def max_backward_pairs(xp, out, grad, x):
-    """`max_pool_backward` for windows of two places in each dimension, into `out` (planes, *size).
+    """`max_pool_backward` for windows of two positions in each dimension, into `out` (planes, *size).
 
     The last dimension is halved first: of equal elements the first in the order of memory takes the gradient.
     """
@@ -137,7 +137,7 @@ def max_backward_block(xp, grad, x, result, pooling):
         x = stages.pop()
         wide, apart = empty(pooling, xp, i, x.shape, grad.dtype)
         *before, last = [along(pooling, i, part) for part in slices(pooling, i)]
-        rest = grad                                        # what is not placed yet: the first maximum takes all
+        rest = grad                                        # gradient not yet placed: the first maximum takes all
         for index in before:
             view = wide[index]
             here = xp.multiply(rest, x[index] == result, out=view if apart else None)
@@ -154,7 +154,7 @@ def max_backward_block(xp, grad, x, result, pooling):
 
 @functools.lru_cache(maxsize=64)
 def tables_of(windows, size):
-    """The places that each window covers, for each dimension; to be read only."""
+    """The positions that each window covers, for each dimension; to be read only."""
     return windows.tables(np, size)
 
 

@@ -3,7 +3,7 @@
 Step by step in Python, such a layer is a dozen small ops a step, forward and backward. Here the products with the
 inputs of all steps are one matrix product, and so are the gradients of the weights; a step is the product with the
 state and a few passes over its gates, in place. Gates are the first dimension, (G, T, B, H), so that each gate of a
-step is one piece of memory, and the weights are (G, H, I) and (G, H, H): a product with all gates of a step is G small
+step is contiguous, and the weights are (G, H, I) and (G, H, H): a product with all gates of a step is G small
 matrix products, faster here than a wide one.
 
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
@@ -116,7 +116,7 @@ def relu_backward(xp, dy, dc, w, dgates, dpart, gates, h, c, extra):
 
 
 def plain_backward(xp, dy, dh, w, dgate, slope, h):
-    """Of a plain RNN, `slope` being that of its nonlinearity by its value; `dh` is zeros."""
+    """Backward pass of a plain RNN; `slope` is that of its nonlinearity by its value, `dh` is zeros."""
     out = xp.empty_like(dh)
     for d, h1, g in zip(dgate[::-1], h[:0:-1], dy[::-1]):
         dh += g
@@ -215,7 +215,7 @@ def forwards(x, reverse):
 
 
 def by_gate(xp, w, n, turned=False):
-    """A weight (G H, I) as (G, H, I), or `turned` (G, I, H), in one piece of memory."""
+    """A weight (G H, I) as (G, H, I), or `turned` (G, I, H), contiguous."""
     w = w.reshape(-1, n, w.shape[1])
     return xp.ascontiguousarray(w.swapaxes(1, 2) if turned else w)
 
@@ -228,7 +228,7 @@ def add_products(xp, out, rows, matrices):
 
 
 def product_by_gate(xp, w, rows, x):
-    """The gradient of a weight (G H, I) by rows (G, N, H) and what it was multiplied with, (T, B, I)."""
+    """The gradient of a weight (G H, I) by rows (G, N, H) and its input (T, B, I)."""
     out = xp.empty(w.shape, w.dtype)
     xp.matmul(rows.swapaxes(1, 2), x.reshape(-1, x.shape[-1]), out=out.reshape(len(rows), -1, w.shape[1]))
     return out

@@ -1,6 +1,6 @@
 """Reductions on the CPU: sums as products with ones, which BLAS computes several times as fast as NumPy adds.
 
-Here is what reduces to sums. All array calls go through ``F.xp``, as the compiler runs `sum`, `mean` and `sum_to` on
+All array calls go through ``F.xp``, as the compiler runs `sum`, `mean` and `sum_to` on
 arrays that record them.
 """
 
@@ -61,7 +61,7 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 
 @kernel("sum_to", sample=lambda d: ([d.array((90, 10, 12))], dict(shape=d.choice([(12,), (10, 12), (10, 1)]))))
 def sum_to(F, input, *, shape):
-    """Over leading dimensions only, a product with ones."""
+    """A product with ones where only leading dimensions are summed."""
     lead = input.ndim - len(shape)
     if lead and shape and input.shape[lead:] == shape and tuning.sums_as_products and is_matrix(input):
         if len(shape) == 1:

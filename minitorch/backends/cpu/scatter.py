@@ -1,4 +1,4 @@
-"""Gather and scatter: many indices are made one, of places in flattened order, which NumPy reads and adds by sooner."""
+"""Gather and scatter by one flat index instead of several, which NumPy reads and adds faster."""
 
 import functools
 
@@ -14,7 +14,7 @@ CACHED = 4096              # offsets of so many elements are remembered
 
 # ---- an index for every element ----------------------------------------------------------------------------
 def places(name, shape, index, dim):
-    """The place in a contiguous array of `shape` of each element that `index` names along `dim`; all checked."""
+    """The position in a contiguous array of `shape` of each element that `index` names along `dim`; all checked."""
     if not index.size:
         return np.zeros(index.shape, "int64")
     check_shapes(name, shape, index, dim)
@@ -28,7 +28,7 @@ def places(name, shape, index, dim):
 
 @functools.lru_cache(256)
 def offsets(shape, within, dim):
-    """How far apart neighbours along `dim` are, and the places of the elements of an index that is all 0."""
+    """How far apart neighbours along `dim` are, and the positions of the elements of an index that is all 0."""
     steps, rest = row_major(shape), 0
     for i, n in enumerate(within):
         if i != dim and n > 1:

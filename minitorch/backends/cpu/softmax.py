@@ -14,7 +14,7 @@ def total(F, x, dim):
 
 
 def are_rows(F, dim, *arrays):
-    """Whether `dim` is the last one and the arrays' rows lie in memory one after the other: then blocks pay."""
+    """True if `dim` is the last one and the arrays' rows lie in memory one after the other: then blocks pay."""
     n = arrays[0].ndim
     return (F.block is not None and n > 0 and dim in (-1, n - 1) and arrays[0].size > 1024
             and all([x.flags.c_contiguous for x in arrays]))
@@ -51,7 +51,7 @@ def exponentials(F, x, dim, divide=False):
 
 
 def are_level(xp, rows):
-    """Whether the maxima of rows are so close that the largest will do for all."""
+    """True if the maxima of rows are so close that the largest will do for all."""
     tops = xp.maximum.reduce(rows, 1)
     return bool(xp.maximum.reduce(tops) - xp.minimum.reduce(tops) < 10)
 

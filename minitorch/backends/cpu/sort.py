@@ -1,4 +1,4 @@
-"""Sorting and selecting: by NumPy's quicksort and partition, which are sooner done than its stable sort."""
+"""Sorting and selecting by NumPy's quicksort and partition, which are faster than its stable sort."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def settle_ties(rows, index):
 
 
 def take(x, index, dim):
-    """``take_along_axis``, sooner where `dim` is the last dimension."""
+    """``take_along_axis``, faster where `dim` is the last dimension."""
     if x.ndim == 1:
         return x[index]
     if dim not in (-1, x.ndim - 1) or not x.size:
@@ -64,7 +64,7 @@ def take(x, index, dim):
 
 @kernel("unique", sample=lambda d: ([d.integers((40, 3), 0, 20)], dict(dim=None, consecutive=False, full=False)))
 def unique(F, input, *, dim, consecutive, full):
-    """Of values alone, a sort of the values, without their places."""
+    """Sorts the values without their positions if only these are wanted."""
     if full or consecutive or dim is not None or not input.size:
         return F.reference.unique(input, dim=dim, consecutive=consecutive, full=full)
     rows, none = np.sort(input.reshape(-1)), np.zeros(0, "int64")

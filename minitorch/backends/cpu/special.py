@@ -45,7 +45,7 @@ def erf_in_blocks(F, input):
 
 
 def of_few(name, of_many):
-    """For a few numbers Python's own function, one at a time: a vectorised one costs dozens of NumPy calls."""
+    """A kernel that calls Python's own function for a few numbers: a vectorised one costs dozens of NumPy calls."""
     function = getattr(math, name)
 
     def few(F, input):

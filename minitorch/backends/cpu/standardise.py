@@ -1,4 +1,4 @@
-"""Mean 0 and variance 1 over some dimensions, and the product with the Jacobian: what all normalisations rest on.
+"""Mean 0 and variance 1 over some dimensions, and the product with the Jacobian, for all kernels of normalisations.
 
 Every array is seen as (A, B, D), with the sums taken over A and D: rows (1, B, D) for layer_norm, images (N, C, H W)
 or, if memory is channels-last, (N H W, C, 1) for batch_norm. Sums are products with ones, by BLAS: NumPy's own are
@@ -31,8 +31,8 @@ def fold(x, order, sizes):
     return x.transpose(order).reshape(sizes)
 
 
-def room(F, like, order, sizes):
-    """An array of the shape of `like` for a result, and the same memory folded."""
+def empty_folded(F, like, order, sizes):
+    """A new array of the shape of `like`, and the same memory folded."""
     if order == tuple(range(like.ndim)):
         out = F.xp.empty(like.shape, like.dtype)
         return out, out.reshape(sizes)
@@ -160,7 +160,7 @@ def project_part(xp, out, g, y, r, dot, mean):
 def standardised(F, input, dims, eps, centred):
     """y in the shape of `input` and r, kept as size 1."""
     order, sizes = folding(input, dims)
-    out, y = room(F, input, order, sizes)
+    out, y = empty_folded(F, input, order, sizes)
     r, _, _ = standardise_folded(F, y, fold(input, order, sizes), eps, centred)
     return out, r.reshape(kept_shape(input.shape, dims))
 
@@ -176,7 +176,7 @@ def standardize_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, ce
     if y is None or r is None:
         y, r = standardised(F, input, dims, eps, centred)
     order, sizes = folding(y, dims)
-    out, dx = room(F, y, order, sizes)
+    out, dx = empty_folded(F, y, order, sizes)
     g, y, r = fold(grad, order, sizes), fold(y, order, sizes), r.reshape(-1)
     project(F, dx, g, y, r, centred)
     return out

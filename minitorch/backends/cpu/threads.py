@@ -1,4 +1,4 @@
-"""Threads for elementwise work on large arrays: NumPy lets go of Python's lock while it computes.
+"""Threads for elementwise work on large arrays: NumPy releases the GIL while it computes.
 
 Matrix products have threads of their own, OpenBLAS's; `set_num_threads` sets the number of both.
 """
@@ -18,7 +18,7 @@ def set_number(n):
 
 
 def number():
-    """How many threads work is shared among: what was set, else OMP_NUM_THREADS, else the processor's cores."""
+    """The number of threads: the one set, else OMP_NUM_THREADS, else the processor's cores."""
     if tuning.threads is None:
         text = os.environ.get("OMP_NUM_THREADS", "")
         set_number(int(text) if text.isdigit() and int(text) else usable_cores())

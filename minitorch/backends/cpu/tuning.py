@@ -1,11 +1,11 @@
-"""What the CPU's kernels may be tuned by: one object, whose fields they read in each call.
+"""Tuning parameters of the CPU's kernels: one object, whose fields they read in each call.
 
     from .tuning import tuning
     ...
     if tuning.sums_as_products and is_matrix(x):
 
-The values are those that were measured to be best (docs/performance.md). `tuning.changed(block=None)` is a context in
-which some are others: for benchmarks, and for tests that results agree (`minitorch/testing/levers.py`). All threads see
+The values were measured to be best (docs/performance.md). `tuning.changed(block=None)` is a context that changes
+some: for benchmarks, and for tests that results agree (`minitorch/testing/levers.py`). All threads see
 the change.
 """
 
@@ -27,9 +27,9 @@ class Tuning:
     buffered_rows: tuple = (256, 8192)
     # Widths of rows up to which softmax tries one shift for a block of rows: always, or if the first rows allow it.
     shared_shift: tuple = (512, 2048)
-    # Whether sums over rows or columns of a matrix are products with ones, which are several times as fast.
+    # Sums over rows or columns of a matrix as products with ones, which are several times as fast.
     sums_as_products: bool = True
-    # Whether rows are added to those of a table by their rank among the rows of one index, and not by `np.add.at`.
+    # Rows are added to those of a table by their rank among the rows of one index, and not by `np.add.at`.
     rows_by_rank: bool = True
     # Elements that an optimiser updates at a time: 128 KiB of float32; some six arrays fit in a level-2 cache.
     optimizer_block: int = 1 << 15

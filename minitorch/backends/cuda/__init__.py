@@ -19,7 +19,7 @@ LATE = {"load_kernel": "user_kernels", "matmul": "matmul"}     # name -> the mod
 
 
 def is_built():
-    """Whether CuPy, which CUDA tensors are made of, is installed."""
+    """True if CuPy, which CUDA tensors are made of, is installed."""
     return find_spec("cupy") is not None
 
 

@@ -22,11 +22,11 @@ allow_bf16_reduced_precision_reduction = False
 
 
 class Module(ModuleType):
-    """This module, with its switches as properties: what is set is checked, and kept in one place."""
+    """This module, with its switches as properties: values are checked, and kept in one place."""
 
     @property
     def library(self):
-        """Whose products: "own", "cublas" or "auto"."""
+        """The library of products: "own", "cublas" or "auto"."""
         return _state["library"]
 
     @library.setter
@@ -37,7 +37,7 @@ class Module(ModuleType):
 
     @property
     def allow_tf32(self):
-        """Whether float32 products may be rounded to TF32; see `set_float32_matmul_precision`."""
+        """True if float32 products may be rounded to TF32; see `set_float32_matmul_precision`."""
         return precision.float32_matmul() != "highest"
 
     @allow_tf32.setter
@@ -49,7 +49,7 @@ sys.modules[__name__].__class__ = Module
 
 
 def by_library(a, b):
-    """Whether a product is left to cuBLAS."""
+    """True if a product is left to cuBLAS."""
     if _state["library"] == "own" or a.dtype.kind != "f":
         return False
     if _state["library"] == "cublas":

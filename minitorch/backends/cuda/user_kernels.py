@@ -14,7 +14,7 @@ def load_kernel(source, name, signature, arch=None):
     """Your own CUDA kernel as a function of tensors, on device "cuda" or on the simulator, "sim".
 
     `source` is CUDA C++ with ``extern "C" __global__ void name(...)``, or the path of a file with it; `signature` names
-    the parameters' types, as `Kernel` says. What comes back is called ``kernel(grid, block, *arguments, shared=0,
+    the parameters' types, as `Kernel` says. The result is called ``kernel(grid, block, *arguments, shared=0,
     **constants)`` with tensors for arrays and Python numbers for numbers, and writes into the tensors that are not
     const. CompileError has the compiler's messages; on "sim" an access out of bounds, a race or a missing barrier is an
     error that names the source line.

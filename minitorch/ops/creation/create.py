@@ -1,6 +1,7 @@
 """New tensors: from data, filled, sequences, or like another tensor.
 
-Python's and NumPy's data becomes an array in `minitorch/ops/creation/host_data.py`.
+Plain functions, no op definitions: nothing here has a gradient. The conversion of Python's and NumPy's data is in
+`host_data.py`, random tensors are in `random.py`.
 """
 
 import builtins
@@ -79,7 +80,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @composite(method=False)
 def from_numpy(ndarray):
-    """A tensor that shares the memory of a NumPy array: what is written to one is seen in the other."""
+    """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
     return host_data.from_numpy(ndarray)
 
 
@@ -337,7 +338,7 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
                          requires_grad=requires_grad)
 
 
-# ---- the out-of-place twins of x.zero_() and x.copy_(...) --------------------------------------------------
+# ---- the out-of-place twins of x.zero_() and x.copy_(...) -----------------------------------------------
 @op(namespace=None, inline=True, input=lambda F, g: F.zero(g))
 def zero(F, input):
     """Zeros like `input`."""

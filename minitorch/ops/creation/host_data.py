@@ -1,7 +1,7 @@
 """Data of the host: Python's numbers and nested lists, NumPy's arrays, buffers and sequences, on their way to a tensor.
 
-What is computed here is computed once, in NumPy, and is the same for every device: a backend takes it over by
-`from_host`. Functions of tensors are in `minitorch/ops`.
+Results are NumPy arrays, the same for every device; a backend takes them over by `from_host`. Functions that return
+tensors are in the other files of this package.
 """
 
 import builtins
@@ -150,7 +150,7 @@ def from_numpy(ndarray):
 
 
 def from_buffer(buffer, dtype, count, offset):
-    """A vector over the memory of a Python buffer; errors for a piece of it that is not there."""
+    """A vector over the memory of a Python buffer; errors for a range outside of it."""
     found = as_np(dtype)
     size = memoryview(buffer).nbytes
     if not size:

@@ -1,4 +1,4 @@
-"""Questions about tensors as functions, and constants: ``is_tensor(x)``, ``numel(x)``, ``pi``."""
+"""Questions about tensors (``is_tensor(x)``, ``numel(x)``) and constants (``pi``); no op definitions."""
 
 import math
 
@@ -13,25 +13,25 @@ CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newa
 
 @composite(method=False)
 def is_tensor(obj):
-    """Whether `obj` is a tensor."""
+    """True if `obj` is a tensor."""
     return isinstance(obj, Tensor)
 
 
 @composite(method=False)
 def is_floating_point(input):
-    """Whether the dtype of `input` is a floating-point type."""
+    """True if the dtype of `input` is a floating-point type."""
     return input.is_floating_point()
 
 
 @composite(method=False)
 def is_complex(input):
-    """Whether the dtype of `input` is complex."""
+    """True if the dtype of `input` is complex."""
     return input.is_complex()
 
 
 @composite(method=False)
 def is_signed(input):
-    """Whether the dtype of `input` has negative values."""
+    """True if the dtype of `input` has negative values."""
     return input.is_signed()
 
 
@@ -49,7 +49,7 @@ def detach(input):
 
 @composite
 def is_nonzero(input):
-    """Whether the one element of `input` is not zero."""
+    """True if the one element of `input` is not zero."""
     if input.array.size != 1:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if not input.array.size else
                            "Boolean value of Tensor with more than one value is ambiguous")
@@ -58,14 +58,14 @@ def is_nonzero(input):
 
 @method
 def is_set_to(self, tensor):
-    """Whether both tensors look at the same elements of the same memory."""
+    """True if both tensors look at the same elements of the same memory."""
     return (self.data_ptr() == tensor.data_ptr() and self.array.shape == tensor.array.shape
             and self.stride() == tensor.stride() and self.array.dtype == tensor.array.dtype)
 
 
 @method
 def is_shared(self):
-    """Whether the memory is shared between processes; ordinary tensors are not."""
+    """True if the memory is shared between processes; ordinary tensors are not."""
     return False
 
 
@@ -82,7 +82,7 @@ def pin_memory(self, device=None):
 
 @method
 def is_pinned(self, device=None):
-    """Whether the memory is page-locked."""
+    """True if the memory is page-locked."""
     return self.device.type == "cpu" and late.is_pinned(self.array)
 
 

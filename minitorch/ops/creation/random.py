@@ -2,8 +2,8 @@
 
 The numbers are those of `minitorch.random.sampling`, from the default generator or a given one: with the same seed
 those of PyTorch on the CPU (docs/randomness.md says how exactly). CUDA devices and the simulator draw their own, by
-Philox (`minitorch/random/philox.py`). Nothing random depends on what was there before: gradients through these
-functions are zero.
+Philox (`minitorch/random/philox.py`). Random numbers do not depend on the values they replace: gradients through these
+functions are zero. The formulas of the distributions are in `minitorch/random`, not here.
 """
 
 import math

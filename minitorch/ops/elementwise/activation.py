@@ -1,6 +1,7 @@
-"""Op definitions, activations: the elementwise functions between the layers of a network.
+"""Op definitions: activations, the elementwise functions between the layers of a network.
 
-Shapes stay. Those that PyTorch gives an argument `inplace` are published by `activation`, which adds it.
+Shapes stay. Functions to which PyTorch gives an argument `inplace` are published by `activation`, which adds it.
+Activations that sum over a dimension are in `nn/softmax.py`.
 """
 
 import inspect

@@ -1,7 +1,8 @@
-"""Arithmetic: operators, division, powers, combinations, elementwise with broadcasting.
+"""Op definitions: arithmetic (operators, division, powers, combinations), elementwise with broadcasting.
 
-The definitions named after operators serve ``a + b``; the public function of the same name takes PyTorch's further
-arguments (`alpha`, `rounding_mode`) and calls the definition.
+Functions of one number are in `pointwise.py`, rounding is in `rounding.py`. The definitions named after operators
+serve ``a + b``; the public function of the same name takes PyTorch's further arguments (`alpha`, `rounding_mode`) and
+calls the definition.
 """
 
 import math
@@ -17,7 +18,7 @@ POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not 
 
 
 def no_bools(*inputs):
-    """RuntimeError for bools, which cannot be subtracted, naming the operators that may have been meant."""
+    """Raise RuntimeError for bools, which cannot be subtracted; it names the operators that may have been meant."""
     if any(x.__class__ is bool or getattr(getattr(x, "dtype", None), "kind", None) == "b" for x in inputs):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                            "invert a mask, use the `~` or `logical_not()` operator instead; for the difference of two "

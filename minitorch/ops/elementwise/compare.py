@@ -1,7 +1,6 @@
-"""Comparing and choosing: comparisons, logic, bits, kinds of floats, the larger and the smaller, clamp,
-`where`.
+"""Op definitions: comparisons, logic, bits, kinds of floats, the larger and the smaller of two, clamp, `where`.
 
-Comparisons and logic give bools and have no gradient.
+Comparisons and logic give bools and have no gradient. Extremes over a dimension are in `reductions/extreme.py`.
 """
 
 import math
@@ -54,25 +53,25 @@ isfinite = no_gradient("isfinite", "Whether `input` is neither infinite nor NaN.
 
 @op()
 def isposinf(F, input):
-    """Whether `input` is positive infinity."""
+    """True if `input` is positive infinity."""
     return input == F.xp.inf
 
 
 @op()
 def isneginf(F, input):
-    """Whether `input` is negative infinity."""
+    """True if `input` is negative infinity."""
     return input == -F.xp.inf
 
 
 @op()
 def isreal(F, input):
-    """Whether `input` has no imaginary part: True for every real dtype."""
+    """True if `input` has no imaginary part: True for every real dtype."""
     return F.xp.isreal(input)
 
 
 # ---- the larger and the smaller ----------------------------------------------------------------------------
 def share(F, g, input, other, loses):
-    """The gradient of the one of two that is chosen: none where it `loses`, half where both are equal."""
+    """Gradient of the larger (or smaller) of two: 0 where the input `loses`, half where both are equal."""
     return F.masked(F.where(input == other, g * 0.5, g), F.logical_not(loses))
 
 
@@ -243,11 +242,11 @@ def isclose(F, input, other, *, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @composite
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements are close (see `isclose`), as a bool."""
+    """True if all elements are close (see `isclose`), as a bool."""
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
 @composite
 def equal(input, other):
-    """Whether two tensors have the same shape and equal elements, as a bool."""
+    """True if two tensors have the same shape and equal elements, as a bool."""
     return input.array.shape == other.array.shape and bool(eq(input, other).array.all())

@@ -1,6 +1,6 @@
 """The error function and its family on raw arrays, which NumPy lacks; the ops are in `special` and `activation`.
 
-All functions take and return arrays of float32 or float64. Three pieces carry the rest:
+All functions take and return arrays of float32 or float64. All others rest on three of them:
 
 - `erf` adds to its value at the nearest multiple of 1/512 (a table) what the integral gains from there to x;
 - `tail`, ``exp(x^2) erfc(x)``, is a polynomial in ``(x - 3) / (x + 3)`` over ``1 + 2x``: the form of M. Shepherd and

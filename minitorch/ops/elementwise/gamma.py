@@ -1,6 +1,6 @@
 """The gamma function's family on raw arrays of float64, which NumPy lacks; the ops are in `special`.
 
-Three expansions carry the rest, all from F. Olver et al., NIST Digital Library of Mathematical Functions (DLMF):
+All rest on three expansions, from F. Olver et al., NIST Digital Library of Mathematical Functions (DLMF):
 Stirling's for large arguments (5.11), Taylor's at 2 for small ones (5.7.3), Euler and Maclaurin's for the zeta
 function (25.11.5). Their coefficients are Bernoulli numbers and values of the zeta function, computed here.
 """
@@ -15,7 +15,7 @@ EULER = 0.5772156649015329
 HALF_LOG_2PI = 0.9189385332046727
 
 
-# The Bernoulli numbers of even index from 2 on (DLMF 24.2), and what each expansion makes of them.
+# The Bernoulli numbers of even index from 2 on (DLMF 24.2), and the coefficients of each expansion.
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330,
              854513 / 138, -236364091 / 2730)
 STIRLING = tuple(b / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI[:10], 1))
@@ -99,7 +99,7 @@ def stirling(xp, x):
 
 
 def stirling_rest(x):
-    """What the factorial has beyond ``sqrt(2 pi x) (x / e)^x``, as a logarithm: 1/(12x) - 1/(360x^3) + ..."""
+    """Logarithm of the factorial over ``sqrt(2 pi x) (x / e)^x``: 1/(12x) - 1/(360x^3) + ..."""
     return horner(1 / (x * x), STIRLING) / x
 
 

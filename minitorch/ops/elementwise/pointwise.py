@@ -1,6 +1,7 @@
-"""Functions of one number: exponentials, logarithms, roots, trigonometry; and some of two.
+"""Op definitions: exponentials, logarithms, roots and trigonometry, of one number, and some of two.
 
-Integers and bools become the default float first. Shapes stay; two inputs broadcast.
+Integers and bools become the default float first. Shapes stay; two inputs broadcast. Functions that NumPy lacks are in
+`special.py`.
 """
 
 import math

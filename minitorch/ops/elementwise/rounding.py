@@ -1,4 +1,4 @@
-"""Signs, rounding and the neighbours of a number.
+"""Op definitions: signs, rounding, and the parts of a floating-point number.
 
 Integers round to themselves; their gradient and that of every sign is 0.
 """
@@ -26,7 +26,7 @@ def sign(F, input):
 
 @op(inplace=False, kinks="steps")
 def signbit(F, input):
-    """Whether the sign is negative, that of -0.0 included."""
+    """True if the sign is negative, that of -0.0 included."""
     return F.xp.signbit(input) if input.dtype.kind in "fV" else input < 0
 
 
@@ -54,7 +54,7 @@ def between_steps(d):
 
 # ---- rounding ----------------------------------------------------------------------------------------------
 def rounding(name, doc, *aliases):
-    """An op that maps numbers to whole ones."""
+    """Define an op that maps numbers to whole ones."""
     def forward(F, input):
         return input.copy() if input.dtype.kind in "iu" else getattr(F.xp, name)(input)
     forward.__name__, forward.__doc__ = name, doc + " The gradient is 0."
@@ -87,7 +87,7 @@ def round(F, input, *, decimals=0):
 
 @op(promotion="common", refuses="iub", inplace=True, kinks="steps", sample=between_steps, input=lambda F, g: g)
 def frac(F, input):
-    """What follows the point: ``input - trunc(input)``, with the sign of `input`."""
+    """The fractional part: ``input - trunc(input)``, with the sign of `input`."""
     return input - F.xp.trunc(input)
 
 

@@ -1,6 +1,7 @@
-"""What numerical series are made of: polynomials, functions in pieces, and float64 inside.
+"""Helpers of numerical series: polynomials, piecewise functions, computation in float64.
 
-Functions of `xp`, an array module, and arrays. The series themselves are in `erf.py`, `gamma.py` and `bessel.py`.
+Functions of `xp`, an array module, and arrays; no op definitions. The series themselves are in `erf.py`, `gamma.py`
+and `bessel.py`.
 """
 
 
@@ -15,7 +16,7 @@ def in_double(F, function, *inputs):
 
 
 def piecewise(xp, arrays, cases):
-    """A function in pieces: ``f(*arrays)`` where its condition is the first to hold, NaN where none does.
+    """A piecewise function: ``f(*arrays)`` where its condition is the first to hold, NaN where none does.
 
     `arrays` are of one shape, `cases` a list of (condition, f); a condition is a bool array, or True for the rest.
     """

@@ -1,7 +1,7 @@
-"""Special functions: the error function's family, the gamma function's, Bessel's, and `special`'s names.
+"""Op definitions: special functions (error, gamma and Bessel functions), and the names of `minitorch.special`.
 
-What NumPy lacks is computed in `erf.py`, `gamma.py` and `bessel.py`, in float64 (erf: in the input's own dtype) and
-rounded once. Integers become the default float first.
+Functions that NumPy lacks are computed by the series in `erf.py`, `gamma.py` and `bessel.py`, in float64 (erf: in the
+input's own dtype), and rounded once. Integers become the default float first.
 """
 
 import math
@@ -204,7 +204,7 @@ def by_input(F, out, input):
 
 
 # ---- the names of torch.special ----------------------------------------------------------------------------
-# What the package offers under another name, and under the same name.
+# Functions that the package has under another name, and under the same name.
 RENAMED = {"expit": "sigmoid", "psi": "digamma", "gammaln": "lgamma", "gammainc": "igamma", "gammaincc": "igammac",
            "multigammaln": "mvlgamma"}
 SHARED = ("digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp polygamma round sinc softmax "
@@ -212,6 +212,6 @@ SHARED = ("digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsume
 
 
 def publish_special():
-    """Enter in the registry what `minitorch.special` shares with the package; called once all tables are there."""
+    """Enter in the registry what `minitorch.special` shares with the package; called once all definitions are there."""
     for name, original in [*RENAMED.items(), *((name, name) for name in SHARED)]:
         FUNCTIONS["special", name] = Public(FUNCTIONS["", original].call, name, "special", False, False)

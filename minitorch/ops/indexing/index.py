@@ -1,4 +1,6 @@
-"""Op definitions for indexing: ``x[...]`` and ``x[...] = v`` with everything that PyTorch takes in brackets.
+"""Op definitions: indexing (``x[...]`` and ``x[...] = v``) with everything that PyTorch takes in brackets.
+
+Indices are translated in `indices.py`; functions that take an index tensor are in `scatter.py`.
 
 Integers, slices, None and Ellipsis give views. Lists and tensors, of integers or bools, give copies; the gradient of
 an element that was taken several times is summed.
@@ -47,7 +49,7 @@ def index(F, input, *, index):
 @op(namespace=None, input=lambda F, g, index: F.index(g, index=index),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=(d.given([0, 0, 2]),), shape=(4, 4, 2))))
 def index_backward(F, input, *, index, shape):
-    """Zeros of `shape` with `input` added at `index`, as often as it names a place: the transpose of `index`."""
+    """Zeros of `shape` with `input` added at `index`, repeated positions summed: the transpose of `index`."""
     out = F.xp.zeros(shape, input.dtype)
     F.xp.add.at(out, index, input)
     return out
@@ -82,7 +84,7 @@ def __getitem__(self, item):
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))
 def _index_put(F, input, values: Number, *, index):
-    """A copy of `input` with `values` at `index`, which names no place twice."""
+    """A copy of `input` with `values` at `index`, which names no position twice."""
     out = F.xp.array(input)
     out[index] = values
     return out
@@ -93,7 +95,7 @@ def _index_put(F, input, values: Number, *, index):
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((3, 4))], dict(index=(d.given([0, 2, 0]),))))
 def index_put_accumulate(F, input, values: Number, *, index):
-    """A copy of `input` with `values` added at `index`, as often as it names a place."""
+    """A copy of `input` with `values` added at `index`, as often as it names a position."""
     out = F.xp.array(input)
     F.xp.add.at(out, index, values)
     return out
@@ -103,7 +105,7 @@ def index_put_accumulate(F, input, values: Number, *, index):
 def __setitem__(self, item, value):
     """``x[item] = value``, a number or a tensor, with broadcasting; recorded like any in-place op.
 
-    A value that overlaps the piece it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
+    A value that overlaps the elements it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
     """
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)

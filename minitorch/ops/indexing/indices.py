@@ -1,6 +1,6 @@
-"""What stands between the brackets of ``x[...]``: everything that PyTorch takes there, as NumPy takes it.
+"""Translation of indices: everything that PyTorch takes between the brackets of ``x[...]``, as NumPy takes it.
 
-The ops that read and write by such indices are in `minitorch/ops/indexing/index.py`.
+No op definitions: those that read and write by such indices are in `index.py`.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ def parse(x, item):
 
 
 def as_parts(item):
-    """What stands between the brackets as a sequence of parts, one or more for each dimension."""
+    """The index between the brackets as a sequence of parts, one or more for each dimension."""
     if isinstance(item, tuple):
         return item
     if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
@@ -53,7 +53,7 @@ def as_parts(item):
 
 
 def is_array(part):
-    """Whether a part is an array of any backend, not an int, a slice, None or Ellipsis."""
+    """True if a part is an array of any backend, not an int, a slice, None or Ellipsis."""
     return hasattr(part, "ndim")
 
 

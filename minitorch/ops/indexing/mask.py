@@ -1,4 +1,7 @@
-"""Op definitions for masks: masked_fill, masked_select, masked_scatter; the indices of elements that are not zero."""
+"""Op definitions: masks (masked_fill, masked_select, masked_scatter), and the indices of nonzero elements.
+
+`where` is in `elementwise/compare.py`.
+"""
 
 from ...core.errors import worded
 from ...core.op import Number, Other
@@ -63,12 +66,17 @@ def masked_scatter(F, input, mask: Other, source):
     if input.shape != mask.shape:
         input, mask = F.xp.broadcast_arrays(input, mask)
     n = int(F.xp.count_nonzero(mask))
-    if n > source.size:
-        raise worded(RuntimeError(f"Number of elements of source < number of ones in mask: masked_scatter() got "
-                                  f"{source.size} elements for {n} places"))
+    check_source(source, n)
     out = F.xp.array(input, order="C")
     out[mask] = source.reshape(-1)[:n]
     return out
+
+
+def check_source(source, n):
+    """Raise RuntimeError if `source` has fewer than `n` elements."""
+    if n > source.size:
+        raise worded(RuntimeError(f"Number of elements of source < number of ones in mask: masked_scatter() got "
+                                  f"{source.size} elements for {n} places"))
 
 
 @op(node_name="PaddedToBackward0", namespace=None, input=lambda F, g, input_shape: F.take_first(g, n=input_shape[0]),

@@ -1,4 +1,4 @@
-"""Op definitions for reading and writing by index tensors: gather and scatter, index_*, take and put.
+"""Op definitions: reading and writing by index tensors (gather and scatter, index_*, take and put).
 
 `gather` and its kin take an index for every element, `index_select` and its kin one for every slice. PyTorch's
 argument order (``dim`` before ``index``) differs from that of definitions (arrays before attributes), so most public
@@ -123,7 +123,7 @@ def _scatter(F, input, index: Other, src: Number, *, dim):
     src=lambda F, g, index, dim: F.gather(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2), d.array((2, 4))], dict(dim=1)))
 def _scatter_add(F, input, index: Other, src, *, dim):
-    """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a place."""
+    """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a position."""
     return accumulate(F.xp.add, F, input, index, src, dim)
 
 
@@ -138,7 +138,7 @@ def scatter_reduce_prod(F, input, index: Other, src, *, dim):
 
 
 def other_factors(F, input, index, src, out, dim):
-    """For each element of `src` the product of all other factors at its place: ``out / src``, unless that is 0 / 0."""
+    """For each element of `src` the product of the other factors at its position: ``out / src`` if not 0 / 0."""
     at_zero = src == 0
     zeros = F.to(at_zero, dtype=src.dtype)
     other_zeros = F.gather(F.scatter_add(F.zero(input), index, zeros, dim=dim), index, dim=dim) - zeros
@@ -152,7 +152,7 @@ def other_factors(F, input, index, src, out, dim):
     sample=lambda d: ([d.distinct((2, 3)) * 0.9, d.integers((2, 4), 0, 2), d.distinct((2, 4))],
                       dict(dim=1, name=d.choice(["maximum", "minimum"]))))
 def scatter_reduce_extremum(F, input, index: Other, src, *, dim, name):
-    """The extremes (`name`: "maximum" or "minimum") of `input` and the elements of `src` for the same place."""
+    """The extremes (`name`: "maximum" or "minimum") of `input` and the elements of `src` for the same position."""
     return accumulate(getattr(F.xp, name), F, input, index, src, dim)
 
 
@@ -191,9 +191,9 @@ def cropped(name, input, index, src):
 def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`, or by a number.
 
-    The opposite of `gather`: ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``. Where `index` names a place twice, the
-    last one counts. `reduce` "add" or "multiply" combines instead of replacing. RuntimeError for an index outside the
-    dimension, and where the dtypes differ.
+    The opposite of `gather`: ``out[index[i][j]][j] = src[i][j]`` for ``dim=0``. Where `index` names a position twice,
+    the last one counts. `reduce` "add" or "multiply" combines instead of replacing. RuntimeError for an index outside
+    the dimension, and where the dtypes differ.
     """
     src = value if src is None else src
     if isinstance(src, Tensor):
@@ -209,15 +209,15 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
 
 @composite(inplace=True, out="exact")
 def scatter_add(input, dim, index, src):
-    """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a place."""
+    """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a position."""
     return _scatter_add(input, index, cropped("scatter_add", input, index, src), dim)
 
 
 @composite(inplace=True, out="exact")
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
-    """The "sum", "prod", "mean", "amax" or "amin" of `input` and all of `src` that `index` sends to the same place.
+    """The "sum", "prod", "mean", "amax" or "amin" of `input` and all of `src` that `index` sends to the same position.
 
-    With ``include_self=False`` the places that `index` names begin empty; the others keep what they hold. Equal
+    With ``include_self=False`` the positions that `index` names begin empty; the others keep what they hold. Equal
     extremes share the gradient.
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
@@ -521,7 +521,7 @@ def put(input, index, source, accumulate=False):
 
 @composite(method=False)
 def unravel_index(indices, shape):
-    """The coordinates, in a tensor of `shape`, of elements given by their place in flattened order: one tensor each."""
+    """The coordinates, in a tensor of `shape`, of elements given by their flat position: one tensor each."""
     if indices.array.dtype.kind not in "iu":
         raise TypeError(f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
     shape = ints((shape,))

@@ -1,4 +1,7 @@
-"""Op definitions for searches and sets: places in an order, membership, distinct elements."""
+"""Op definitions: searches and sets (position in sorted elements, membership, distinct elements).
+
+Sorting is in `sort.py`, counting in `reductions/histogram.py`.
+"""
 
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
@@ -6,7 +9,7 @@ from ..define import composite, op
 from ..shapes.view import dim_of
 
 
-# ---- places in an order ------------------------------------------------------------------------------------
+# ---- positions in an order ---------------------------------------------------------------------------------
 @op(name="searchsorted", namespace=None, promotion=None, sample=lambda d: (
     [d.array((2, 5)).cumsum(1), d.array((2, 3))], dict(right=d.bool(), out_int32=False)))
 def _searchsorted(F, sorted_sequence: Other, input: Number, sorter: Other = None, *, right=False, out_int32=False):
@@ -31,7 +34,7 @@ def _searchsorted(F, sorted_sequence: Other, input: Number, sorter: Other = None
 
 @composite(method=False, out=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
-    """Where each of `input` would stand in the sorted innermost dimension of `sorted_sequence`, (*, N) and (*, M).
+    """The positions of the elements of `input` in the sorted innermost dimension of `sorted_sequence`, (*, N), (*, M).
 
     Before elements equal to it, or with ``side="right"`` (or `right`) after them. A one-dimensional sequence serves an
     `input` of any shape. `sorter` holds the indices that sort a sequence which is not sorted.
@@ -92,9 +95,9 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 @op(name="unique", promotion="any", namespace=None, outputs=(False, False, False), sample=lambda d: (
     [d.integers((4, 3), 0, 2)], dict(dim=d.choice([None, 0, 1]), consecutive=d.bool(), full=True)))
 def _unique(F, input, *, dim, consecutive, full):
-    """The distinct slices along `dim` (elements, if None), the place of each slice among them, and their counts.
+    """The distinct slices along `dim` (elements, if None), the position of each slice among them, and their counts.
 
-    Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, places
+    Runs of equal slices are found by comparing neighbours, in order (`consecutive`) or sorted. Unless `full`, positions
     and counts are empty. No NaN is equal to another.
     """
     xp = F.xp

@@ -1,4 +1,4 @@
-"""Op definitions for order: sort, topk, the median, the mode, quantiles.
+"""Op definitions: sorting and order statistics (sort, topk, kthvalue, median, mode, quantiles).
 
 NaN counts as larger than every number. Equal elements keep their order, whether that is asked for or not.
 """
@@ -128,7 +128,7 @@ def _nanmedian(F, input, *, dim, keepdim):
 
 
 def evenly(F, g, input, out):
-    """The gradient in equal parts to the elements that `out` is equal to; NaN is equal to NaN here."""
+    """Distribute the gradient evenly over the elements equal to `out`; NaN equals NaN here."""
     at = F.to(F.where(out == out, input == out, input != input), dtype=g.dtype)
     return at * (g / F.sum(at))
 
@@ -231,7 +231,7 @@ def at_ranks(x, q, interpolation, skip_nan):
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The `q`-th quantiles, of all elements or along `dim`; the dimension of a vector `q` comes first. NaN if one is.
 
-    `interpolation` says what comes of a rank between two elements: "linear", "lower", "higher", "midpoint", "nearest".
+    `interpolation` decides for a rank between two elements: "linear", "lower", "higher", "midpoint", "nearest".
     """
     return quantile_of("quantile", input, q, dim, keepdim, interpolation, False)
 

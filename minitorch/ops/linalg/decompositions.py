@@ -1,5 +1,5 @@
-"""Decompositions of matrices: Cholesky, QR, SVD, symmetric eigenvalues, Householder products; and the
-triangular systems that their derivatives need. LU is in `lu.py`, what is built on all of these in `linalg.py`.
+"""Op definitions: Cholesky, QR, SVD, eigenvalues, Householder products; and the triangular systems that their
+derivatives need. LU is in `lu.py`, functions built on all of these are in `matrices.py`.
 
 The derivatives are for real matrices, batched over leading dimensions. Sources: Giles, "An extended collection of
 matrix derivative results" (2008); Townsend, "Differentiating the singular value decomposition" (2016); Walter and
@@ -333,7 +333,7 @@ def empty_svd(xp, x, full):
 
 
 def svd_slope(F, g, out):
-    """The gradient from those of U, S and Vh (Townsend); of U and V only what the first singular vectors say."""
+    """The gradient from those of U, S and Vh (Townsend); for U and V only the first singular vectors count."""
     (gu, gs, gv), (u, s, v) = g, out
     k = s.shape[-1]
     if u.shape[-1] > k:

@@ -1,7 +1,7 @@
-"""`einsum`: sums of products described by a letter for each dimension.
+"""Op definitions: `einsum`, sums of products described by a letter for each dimension.
 
-An equation such as "bij,bjk->bik" is parsed once (and remembered), diagonals are taken as views, and what remains is
-an op definition, `einsum`: two operands at a time are brought into the form of one batched matrix product. Its
+An equation such as "bij,bjk->bik" is parsed once (and remembered), diagonals are taken as views, and the rest is
+one op: two operands at a time are brought into the form of one batched matrix product. Its
 gradient is again a contraction, with the letters of the result and of an operand exchanged.
 """
 
@@ -79,7 +79,7 @@ def spelled_out(args):
 # ---- two operands at a time --------------------------------------------------------------------------------
 @functools.lru_cache(1000)
 def plan(in_a, a, in_b, b, keep):
-    """How arrays of shapes `a` and `b` become one batched matrix product, summed over the letters not in `keep`.
+    """Plan of one batched matrix product of arrays of shapes `a` and `b`, summed over the letters not in `keep`.
 
     For each its `Shape`, then whether anything is summed, the shape of the result and its letters.
     """
@@ -142,7 +142,7 @@ def contract_all(product, operands, equation):
 
 
 def next_pair(terms, shapes, output):
-    """Which two operands to take first: those with the smallest product."""
+    """The two operands to multiply first: those with the smallest product."""
     sizes = {c: n for t, s in zip(terms, shapes) for c, n in zip(t, s) if n != 1}
     best = None
     for i in range(len(terms)):

@@ -1,4 +1,7 @@
-"""Affine maps: ``input @ weight.T + bias`` and the bilinear form."""
+"""Op definitions: affine maps (``input @ weight.T + bias``) and the bilinear form.
+
+Other products are in `matmul.py`.
+"""
 
 from ...core.op import recorded as R
 from ..define import composite, op, publish

@@ -1,4 +1,4 @@
-"""The LU decomposition: ``A = P @ L @ U`` with partial pivoting, packed as LAPACK packs it, and systems.
+"""Op definitions: the LU decomposition ``A = P @ L @ U`` with partial pivoting, packed as in LAPACK, and systems.
 
 NumPy solves by LU but does not show it, so the elimination is written here: by recursion on halves of the columns, in
 which nearly all the work is matrix products (Toledo, "Locality of reference in LU decomposition", 1997).

@@ -1,4 +1,4 @@
-"""Matrix products: matmul and its strict forms, sums of products, outer products, chains of matrices.
+"""Op definitions: matrix products (matmul, its strict forms, sums of products, outer products, chains).
 
 `einsum` is in `einsum.py`, affine maps in `linear.py`. The derivatives of ``out = a @ b`` are ``g @ b.T`` for ``a`` and
 ``a.T @ g`` for ``b``; the rest of their code is about vectors, batches and speed.
@@ -135,17 +135,22 @@ def addmm(F, input, mat1, mat2, *, beta=1, alpha=1):
 
     With ``beta=0`` the values of `input` do not matter, not even NaN.
     """
-    check_dims(mat1, 2, "mat1 must be a matrix")
-    check_dims(mat2, 2, "mat2 must be a matrix")
-    if mat1.shape[1] != mat2.shape[0]:
-        raise worded(RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and "
-                                  f"{mat2.shape[0]}x{mat2.shape[1]})"))
+    check_matrices(mat1, mat2)
     out = F.xp.dot(mat1, mat2)
     if alpha != 1:
         out *= scalar(alpha, out.dtype)
     if beta:
         out += input if beta == 1 else input * scalar(beta, out.dtype)
     return out
+
+
+def check_matrices(mat1, mat2):
+    """Raise RuntimeError unless two arrays are matrices that can be multiplied."""
+    check_dims(mat1, 2, "mat1 must be a matrix")
+    check_dims(mat2, 2, "mat2 must be a matrix")
+    if mat1.shape[1] != mat2.shape[0]:
+        raise worded(RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and "
+                                  f"{mat2.shape[0]}x{mat2.shape[1]})"))
 
 
 def scalar(x, dtype):
@@ -296,7 +301,7 @@ def multi_dot(tensors):
 
 
 def best_splits(shapes):
-    """Where to split each chain i..j of matrices, by dynamic programming over their costs n * k * m."""
+    """The best split of each chain i..j of matrices, by dynamic programming over their costs n * k * m."""
     cost, split = {}, {}
     for i in range(len(shapes) - 1, -1, -1):
         cost[i, i] = 0

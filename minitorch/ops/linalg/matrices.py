@@ -1,4 +1,4 @@
-"""Linear algebra: inverses, systems, determinants, norms, powers, and what needs nothing but these.
+"""Op definitions: inverses, systems of equations, determinants, norms and powers of matrices.
 
 Matrices are the last two dimensions; all functions take batches of them. The decompositions are in `decompositions.py`
 and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
@@ -169,7 +169,7 @@ def det(F, A):
 @op(namespace=None, input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
     sample=lambda d: ([d.spread_matrix()], {}))
 def cofactors(F, input):
-    """``det(A) A^-T``: what the determinant changes by; for nearly singular matrices from singular values."""
+    """``det(A) A^-T``, the gradient of the determinant; for nearly singular matrices from singular values."""
     xp = F.xp
     try:
         a = xp.linalg.inv(input)

@@ -1,4 +1,4 @@
-"""What the definitions of matrix products share: their FLOPs, and the words for shapes that do not fit.
+"""Columns that definitions of matrix products share: their FLOPs, and the error texts for shapes that do not fit.
 
 The definitions themselves are in `matmul.py`, `linear.py` and `attention.py`.
 """
@@ -17,7 +17,7 @@ def product_mismatch(a, b):
     text = mismatch_text(a, b)
     if len(a) < 2 or len(b) < 2:
         return text
-    if a[-1] == b[-2]:                                     # it is the batch that does not fit
+    if a[-1] == b[-2]:                                     # the batch does not fit
         return f"{text}\n{draw(a[:-2], b[:-2])}"
     lines = [text, *mark("mat1", a, -1), *mark("mat2", b, -2)]
     if a[-1] == b[-1]:

@@ -1,4 +1,4 @@
-"""Op definitions, attention: softmax of scaled, masked products of queries and keys, and functions built on it.
+"""Op definitions: attention (softmax of scaled, masked products of queries and keys) and functions built on it.
 
 A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads, L queries, S keys, E features.
 """
@@ -85,7 +85,7 @@ def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, s
     """``scaled_dot_product_attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one
     op.
 
-    For devices with a kernel that never writes the weights down. What it keeps, "logs", is that kernel's own business.
+    For devices with a kernel that never writes the weights down. The kept intermediate, "logs", belongs to that kernel.
     """
     return F.xp.matmul(weights_of(F, query, key, mask, scale, causal), value), None
 
@@ -218,11 +218,11 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
                                  use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None,
                                  v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
                                  is_causal=False):
-    """Attention of `num_heads` heads with projections of inputs and output: what `nn.MultiheadAttention` calls.
+    """Attention of `num_heads` heads with projections of inputs and output, for `nn.MultiheadAttention`.
 
     `query` (L, N, E), `key` and `value` (S, N, E), or all without N, give (L, N, E) and, if `need_weights`, the
-    weights (N, L, S), or (N, H, L, S) if not `average_attn_weights`, else None. Masks say what does **not** take part
-    (True), or are added: `attn_mask` (L, S) or (N H, L, S), `key_padding_mask` (N, S). `bias_k` and `bias_v` are one
+    weights (N, L, S), or (N, H, L, S) if not `average_attn_weights`, else None. Masks are True for keys that do **not**
+    take part, or are added: `attn_mask` (L, S) or (N H, L, S), `key_padding_mask` (N, S). `bias_k` and `bias_v` are one
     more key and value, `add_zero_attn` adds zeros as such, `static_k` and `static_v` (N H, S, E / H) replace the
     projected ones.
     """
@@ -274,7 +274,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
 
 
 def check_heads(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """Whether the inputs have a batch dimension; AssertionError unless all of them agree on that."""
+    """True if the inputs have a batch dimension; AssertionError unless all of them agree on that."""
     n = query.ndim
     if n not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")

@@ -1,4 +1,4 @@
-"""The op table, convolution: one n-dimensional op and its two transposes, for 1, 2 and 3 dimensions.
+"""Op definitions: convolution in 1, 2 and 3 dimensions, one op and its two transposes.
 
 Convolution is linear in the input and in the weight, so the three ops are each other's derivatives to any order:
 
@@ -6,8 +6,8 @@ Convolution is linear in the input and in the weight, so the three ops are each 
 
 Shapes: x (N, C, *size), w (O, C / groups, *kernel), y (N, O, *out). `conv_transpose` is `convolution_backward_input`.
 
-Each reference is a sum over the places of the kernel: what a place sees of the input, as a matrix of channels by
-windows, is multiplied by the weight's matrix (outputs by channels) of that place.
+Each reference is a sum over the kernel positions: the slice of the input at a position, a matrix of channels by
+windows, is multiplied by the weight's matrix (outputs by channels) of that position.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ from typing import NamedTuple
 from ..define import op
 from ..shapes.shape import count
 from .pad import constant_pad_nd
-from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread
+from .windows import as_tuple, for_ranks, offsets, pad_sides, reach, shifted
 
 
 class Geometry(NamedTuple):
-    """How windows lie: tuples of n ints, and the number of groups."""
+    """Geometry of the windows: tuples of n ints, and the number of groups."""
 
     stride: tuple
     padding: tuple
@@ -88,24 +88,24 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
 
 
 def kernel_places(weight, geometry):
-    """For each place of the kernel the weight there, (G, O / G, C / G), and the place's offset in a window."""
+    """For each kernel position the weight there, (G, O / G, C / G), and its offset in a window."""
     outputs, channels, *kernel = weight.shape
     matrices = weight.reshape(geometry.groups, outputs // geometry.groups, channels, count(kernel))
     return [(matrices[..., k], offset) for k, offset in enumerate(offsets(kernel, geometry.dilation))]
 
 
 def by_group(x, groups):
-    """(N, C, *size) as matrices (N, G, C / G, places)."""
+    """(N, C, *size) as matrices (N, G, C / G, positions)."""
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, count(x.shape[2:]))
 
 
 def over_places(F, g):
-    """Sum over all dimensions except the channels: over the places of each image first."""
+    """Sum over all dimensions except the channels: over the positions of each image first."""
     return F.sum(F.sum(F.reshape(g, shape=(*g.shape[:2], count(g.shape[2:]))), dim=2), dim=0)
 
 
 def cut(F, y, shape):
-    """`y` without the last places that `output_padding` made room for; mostly `y` itself."""
+    """`y` without the last positions, added by `output_padding`; mostly `y` itself."""
     if tuple(y.shape) == tuple(shape):
         return y
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
@@ -146,15 +146,15 @@ def conv_nd(n):
         """Convolution: each output is the sum of a window of `input` times `weight`, plus `bias`.
 
         Shapes: `input` {shape}, N being optional, `weight` (O, C / groups, *kernel), `bias` (O); the result has
-        ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`` places in each dimension. `stride`,
-        `padding` and `dilation` are ints or tuples; `padding` may also be "valid" (none) or "same" (as many places as
-        the input, for stride 1). `groups` divides the channels into parts that are convolved apart.
+        ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`` positions in each dimension. `stride`,
+        `padding` and `dilation` are ints or tuples; `padding` may also be "valid" (none) or "same" (the result has the
+        size of the input, for stride 1). `groups` divides the channels into parts that are convolved apart.
 
         As in PyTorch, this is what mathematics calls cross-correlation. RuntimeError for shapes that do not fit.
         """
         name = f"conv{n}d"
         check_ranks(name, n, input, weight)
-        stride, dilation = spread(stride, n, "stride", name), spread(dilation, n, "dilation", name)
+        stride, dilation = as_tuple(stride, n, "stride", name), as_tuple(dilation, n, "dilation", name)
         check_numbers(name, groups, stride=stride, dilation=dilation)
         single = input.ndim == n + 1
         if single:
@@ -162,7 +162,7 @@ def conv_nd(n):
         if isinstance(padding, str):
             input, padding = resolve_padding(name, n, input, weight, stride, padding, dilation)
         else:
-            padding = spread(padding, n, "padding", name)
+            padding = as_tuple(padding, n, "padding", name)
         check_conv(name, input, weight, bias, padding, dilation, groups)
         out = convolution(input, weight, bias, Geometry(stride, padding, dilation, groups))
         return out[0] if single else out
@@ -176,13 +176,13 @@ def conv_transpose_nd(n):
 
         It is the gradient of a convolution with the same numbers. Shapes: `input` {shape}, N being optional, `weight`
         (C, O / groups, *kernel), `bias` (O); the result has ``(size - 1) * stride - 2 * padding + dilation *
-        (kernel - 1) + output_padding + 1`` places in each dimension. `output_padding` chooses between the sizes that
+        (kernel - 1) + output_padding + 1`` positions in each dimension. `output_padding` chooses between the sizes that
         a strided convolution maps to the same one; it must be smaller than the stride or the dilation.
         """
         name = f"conv_transpose{n}d"
         check_ranks(name, n, input, weight)
-        stride, dilation = spread(stride, n, "stride", name), spread(dilation, n, "dilation", name)
-        padding, extra = spread(padding, n, "padding", name), spread(output_padding, n, "output_padding", name)
+        stride, dilation = as_tuple(stride, n, "stride", name), as_tuple(dilation, n, "dilation", name)
+        padding, extra = as_tuple(padding, n, "padding", name), as_tuple(output_padding, n, "output_padding", name)
         check_numbers(name, groups, stride=stride, dilation=dilation)
         single = input.ndim == n + 1
         if single:

@@ -1,4 +1,7 @@
-"""Op definitions, losses over classes: the negative log likelihood and the cross entropy."""
+"""Op definitions: losses over classes (negative log likelihood, cross entropy).
+
+Other losses are in `loss.py` and `margin.py`.
+"""
 
 from ...core.errors import worded
 from ...core.op import Other
@@ -87,7 +90,7 @@ def divide(F, x, n):
 
 
 def weight_sum(F, weight, safe, valid):
-    """What a mean divides by: the weights of the targets that count, or their number."""
+    """The divisor of a mean: the weights of the targets that count, or their number."""
     if weight is None:
         return safe.size if valid is None else int(F.xp.count_nonzero(valid))
     return F.xp.add.reduce(weights_of(F, weight, safe, valid), None)

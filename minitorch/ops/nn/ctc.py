@@ -1,4 +1,4 @@
-"""Op definitions, connectionist temporal classification.
+"""Op definitions: connectionist temporal classification.
 
 A. Graves et al., "Connectionist Temporal Classification: Labelling Unsegmented Sequence Data with Recurrent Neural
 Networks", 2006. The probability of a label sequence is the sum over all its alignments to T frames, found by a
@@ -22,7 +22,7 @@ NEVER = -1e30                                              # the logarithm of pr
     input=lambda F, g, by: F.ctc_shift(g, by=-by, fill=0.0),
     sample=lambda d: ([d.array((2, 4))], dict(by=d.choice([-2, -1, 1, 2]), fill=0.5)))
 def ctc_shift(F, input, *, by, fill):
-    """`input` moved by so many places along the last dimension, `fill` coming in."""
+    """`input` moved by so many positions along the last dimension, `fill` coming in."""
     out = F.xp.full_like(input, fill)
     if by > 0:
         out[..., by:] = input[..., :-by]

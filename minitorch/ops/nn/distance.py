@@ -1,4 +1,4 @@
-"""Distances and similarities of vectors, and one-hot vectors: plain functions of other ops."""
+"""Distances and similarities of vectors, and one-hot vectors: plain functions of other ops, no op definitions."""
 
 from ...core.tensor import wrap
 from ..define import composite, publish

@@ -1,4 +1,4 @@
-"""Op definitions, dropout: values set to zero at random in training, the rest scaled so that the mean stays.
+"""Op definitions: dropout. Random elements are set to zero in training, the others scaled so that the mean stays.
 
 The masks are PyTorch's on the CPU for the same seed: Bernoulli numbers of the default generator. On CUDA devices they
 are Philox's, and not stored.

@@ -1,4 +1,4 @@
-"""Op definitions, embeddings: rows of a table looked up by index, singly or in bags."""
+"""Op definitions: embeddings (rows of a table looked up by index, singly or in bags)."""
 
 from ...core.graph import bump_version
 from ...core.op import Other
@@ -14,18 +14,27 @@ from ..define import composite, op
                       dict(padding_idx=-1, scale_grad_by_freq=False)))   # with others it is no derivative
 def _embedding(F, input: Other, weight, *, padding_idx, scale_grad_by_freq):
     """``weight[input]``: indices (*) and a table (V, D) give (*, D)."""
+    check_lookup(input, weight)
+    try:
+        return weight[input]
+    except IndexError:
+        raise outside_table(weight, input.max()) from None
+
+
+def check_lookup(input, weight):
+    """Raise an error for indices that are no integers or negative, and for a table that is no matrix."""
     if input.dtype.kind not in "iu":
         raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the scalar types Long, "
                            f"Int; but got {input.dtype} instead")
     if weight.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D, got {weight.ndim}-D")
     if input.size and input.min() < 0:
-        raise IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got {int(input.min())}")
-    try:
-        return weight[input]
-    except IndexError:
-        raise IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got "
-                         f"{int(input.max())}") from None
+        raise outside_table(weight, input.min())
+
+
+def outside_table(weight, index):
+    """IndexError for an index outside the table."""
+    return IndexError(f"index out of range in self: indices go from 0 to {len(weight) - 1}, got {int(index)}")
 
 
 @op(promotion="any", namespace=None,

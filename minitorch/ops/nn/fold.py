@@ -1,4 +1,4 @@
-"""The op table, folding: windows of an image as columns (`unfold`), and columns added up to an image (`fold`).
+"""Op definitions: windows of an image as columns (`unfold`), and columns added up to an image (`fold`).
 
 The two are each other's transposes. Shapes: images (N, C, H, W), columns (N, C * kH * kW, L), L the number of windows;
 N is optional.
@@ -8,7 +8,7 @@ from math import prod
 
 from ..define import composite, op
 from .conv import Geometry
-from .windows import offsets, pad_sides, shifted, spread, window_view
+from .windows import as_tuple, offsets, pad_sides, shifted, window_view
 
 
 def sample(d):
@@ -52,8 +52,8 @@ def col2im(F, input, *, size, kernel, geometry):
 
 
 def settings(name, kernel_size, dilation, padding, stride):
-    kernel, stride = spread(kernel_size, 2, "kernel_size", name), spread(stride, 2, "stride", name)
-    padding, dilation = spread(padding, 2, "padding", name), spread(dilation, 2, "dilation", name)
+    kernel, stride = as_tuple(kernel_size, 2, "kernel_size", name), as_tuple(stride, 2, "stride", name)
+    padding, dilation = as_tuple(padding, 2, "padding", name), as_tuple(dilation, 2, "dilation", name)
     for what, values, least in (("kernel_size", kernel, 1), ("stride", stride, 1), ("dilation", dilation, 1),
                                 ("padding", padding, 0)):
         if min(values) < least:
@@ -86,7 +86,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 @composite(namespace="nn.functional")
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns (N, C * kH * kW, L) added up to images (N, C, *output_size): the transpose of `unfold`; N is optional."""
-    size = spread(output_size, 2, "output_size", "fold")
+    size = as_tuple(output_size, 2, "output_size", "fold")
     kernel, geometry = settings("fold", kernel_size, dilation, padding, stride)
     if min(size) < 1:
         raise RuntimeError(f"fold: output_size should be greater than zero, but got {list(size)}")

@@ -1,4 +1,4 @@
-"""Op definitions, steps of transformers that are worth one pass over memory: rotary positions, the norm of a sum.
+"""Op definitions: steps of transformers in one pass over memory (rotary positions, norm of a residual sum).
 
 PyTorch has no functions for these: there they are written out, or come from libraries of kernels.
 """
@@ -98,7 +98,7 @@ def add_and_normalise(input, residual, weight, bias, eps, centred):
 
 @composite(namespace="nn.functional")
 def add_layer_norm(input, residual, weight=None, bias=None, eps=1e-5):
-    """``(layer_norm(s), s)`` for ``s = input + residual``: what stands between two blocks of a transformer.
+    """``(layer_norm(s), s)`` for ``s = input + residual``, the step between two blocks of a transformer.
 
     `input` and `residual` are (..., D), the norm is over the last dimension, `weight` and `bias` are (D,); the results
     are (..., D). On a GPU it is one kernel, which reads both and writes both once. PyTorch has no such function.

@@ -1,6 +1,6 @@
-"""The op table, sampling: `grid_sample` reads images at places given by a tensor, `affine_grid` makes such places.
+"""Sampling: `grid_sample` reads images at positions given by a tensor, `affine_grid` makes such positions.
 
-Places are in [-1, 1], x first: -1 and 1 are the centers of the first and last pixels with `align_corners`, else the
+Positions are in [-1, 1], x first: -1 and 1 are the centers of the first and last pixels with `align_corners`, else the
 outer edges. Both functions are made of ops that have derivatives, so theirs follow to any order.
 """
 
@@ -17,9 +17,9 @@ from .pool import gather_last
 
 @composite(namespace="nn.functional")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """The values of `input` (N, C, H, W) or (N, C, D, H, W) at the places `grid` (N, *out, 2 or 3): (N, C, *out).
+    """The values of `input` (N, C, H, W) or (N, C, D, H, W) at the positions `grid` (N, *out, 2 or 3): (N, C, *out).
 
-    `mode`: "bilinear" (trilinear for volumes), "nearest" or "bicubic" (images only). What lies outside is 0 for
+    `mode`: "bilinear" (trilinear for volumes), "nearest" or "bicubic" (images only). Pixels outside are 0 for
     `padding_mode` "zeros", the edge for "border", the mirrored image for "reflection" (mirrored at pixel centers with
     `align_corners`, else at the edge). Spatial transformer networks, Jaderberg et al. (2015).
     """
@@ -43,7 +43,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def read(input, indices):
-    """`input` at an integer place in each dimension (N, *out), 0 outside."""
+    """`input` at an integer position in each dimension (N, *out), 0 outside."""
     sizes, xp = input.shape[2:], input.backend.xp
     inside, flat = True, 0
     for index, size in zip(indices, sizes):
@@ -56,12 +56,12 @@ def read(input, indices):
 
 
 def whole(xp, flat, out, like):
-    """(N, *out) indices for every channel, as (N, C, places)."""
-    spread = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], -1)
-    return wrap(spread, like.backend)
+    """(N, *out) indices for every channel, as (N, C, positions)."""
+    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], -1)
+    return wrap(expanded, like.backend)
 
 
-# ---- the pixels that a place reads, by dimension: pairs of integer places and weights ---------------------------
+# ---- the pixels that a position reads, by dimension: pairs of integer positions and weights ---------------------
 def nearest_taps(place, size, padding_mode, align):
     place = fold_back(place, size, padding_mode, align)
     return [(place.backend.xp.rint(place.array).astype("int64"), None)]
@@ -114,7 +114,7 @@ def mirror(xp, x, low, high):
 
 
 def finite(place):
-    """`place` with what no index can reach (infinite, NaN) moved to somewhere far outside the image."""
+    """`place` with infinite and NaN positions moved far outside the image, but within the range of indices."""
     xp, x = place.backend.xp, place.array
     sound = xp.abs(x) < FAR
     if sound.all():
@@ -181,7 +181,7 @@ def affine_grid(theta, size, align_corners=None):
 
 
 def places_of(xp, sizes, align):
-    """The places of all pixels, x first, with a 1 behind: (pixels, n + 1)."""
+    """The positions of all pixels, x first, with a 1 behind: (pixels, n + 1)."""
     rows = []
     for m in sizes:
         x = xp.linspace(-1, 1, m) if m > 1 else xp.zeros(1)

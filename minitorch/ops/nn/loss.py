@@ -1,4 +1,5 @@
-"""Op definitions, losses: how far predictions are from targets.
+"""Op definitions: losses between predictions and targets. Losses over classes are in `cross_entropy.py`, margins in
+`margin.py`.
 
 `reduction` is "mean" (the default), "sum" or "none". `size_average` and `reduce` are PyTorch's old spelling of it,
 deprecated there and here. Definitions have the reduction built in, so that the most common losses are one node.
@@ -38,7 +39,7 @@ def reduced(F, values, reduction):
     return out if reduction == "sum" else out / values.size if values.size else out * F.xp.nan
 
 
-def spread(g, reduction, shape):
+def expand_grad(g, reduction, shape):
     """The gradient of each value, given that of the reduced result."""
     return g * (1 / max(count(shape), 1)) if reduction == "mean" else g
 
@@ -63,7 +64,7 @@ def check_sizes(name, input, target):
 
 
 def fit(a, b):
-    """Whether two shapes broadcast against each other."""
+    """True if two shapes broadcast against each other."""
     return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
 
 
@@ -97,7 +98,7 @@ def float_difference(name, input, target):
 
 def squared_slope(g, input, target, reduction):
     difference = input - target
-    return spread(g * 2, reduction, difference.shape) * difference
+    return expand_grad(g * 2, reduction, difference.shape) * difference
 
 
 def bent_sample(d, **attrs):
@@ -117,7 +118,7 @@ def _l1_loss(F, input, target, *, reduction):
 
 def absolute_slope(F, g, input, target, reduction):
     difference = input - target
-    return spread(g, reduction, difference.shape) * F.sign(difference)
+    return expand_grad(g, reduction, difference.shape) * F.sign(difference)
 
 
 @op(name="smooth_l1_loss", promotion="common", namespace=None, node_name="HuberLossBackward0", autocast="float32",
@@ -136,7 +137,7 @@ def _smooth_l1_loss(F, input, target, *, reduction, delta, scale):
 def bent_slope(F, g, input, target, reduction, delta, scale):
     difference = input - target
     slope = F.hardtanh(difference, min_val=-delta, max_val=delta)
-    return spread(g * scale, reduction, difference.shape) * slope
+    return expand_grad(g * scale, reduction, difference.shape) * slope
 
 
 def difference_loss(name, error, input, target, size_average, reduce, reduction, weight=None, **attrs):
@@ -229,7 +230,7 @@ def logits_slope(F, g, input, target, weight, pos_weight, reduction):
     """``sigmoid(input) - target``, with a `pos_weight` the same with the positive term weighted."""
     p = F.sigmoid(input)
     slope = p - target if pos_weight is None else (1 - target) * p - pos_weight * target * (1 - p)
-    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+    return expand_grad(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
 
 
 def target_slope(F, g, input, target, weight, pos_weight, reduction):
@@ -237,7 +238,7 @@ def target_slope(F, g, input, target, weight, pos_weight, reduction):
     if pos_weight is not None:
         slope = slope - (pos_weight - 1) * F.log(F.sigmoid(input))
     slope = slope + target * 0.0
-    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+    return expand_grad(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
 
 
 @composite(namespace="nn.functional")
@@ -255,7 +256,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @op(name="binary_cross_entropy", promotion="common", namespace=None,
     autocast="float32",
     input=lambda F, g, input, target, weight, reduction: probability_slope(F, g, input, target, weight, reduction),
-    target=lambda F, g, input, weight, reduction: spread(
+    target=lambda F, g, input, weight, reduction: expand_grad(
         g if weight is None else g * weight, reduction, input.shape) * (F.log(1 - input) - F.log(input)),
     sample=lambda d: ([d.array((2, 3), 0.1, 0.9), d.array((2, 3), 0, 1), d.choice([None, d.array((2, 3), 0.5, 2)])],
                       dict(reduction=d.choice(REDUCTIONS))))
@@ -272,7 +273,7 @@ def _binary_cross_entropy(F, input, target, weight: Other = None, *, reduction="
 def probability_slope(F, g, input, target, weight, reduction):
     """``(input - target) / (input (1 - input))``."""
     slope = (input - target) / F.clamp((1 - input) * input, 1e-12)
-    return spread(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
+    return expand_grad(g, reduction, slope.shape) * (slope if weight is None else slope * weight)
 
 
 @composite(namespace="nn.functional")

@@ -1,4 +1,4 @@
-"""Losses of margins, zero where a prediction is right by more than the margin: plain functions of other ops."""
+"""Margin losses, zero where a prediction is right by more than the margin: plain functions, no op definitions."""
 
 from ...core.op import recorded as R
 from ...core.tensor import wrap

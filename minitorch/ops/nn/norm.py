@@ -1,4 +1,4 @@
-"""Op definitions, normalisation: mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
+"""Op definitions: normalisation to mean 0 and variance 1 over some dimensions, then a learnt scale and shift.
 
 layer_norm and rms_norm standardise each row, batch_norm each channel of a batch, group_norm groups of channels and
 instance_norm each channel of each sample. See `standardize` for the mathematics.
@@ -16,7 +16,7 @@ from .standardise import batch_dims, moments, projected, standardise_curvature, 
 
 # ---- scaled and shifted ------------------------------------------------------------------------------------
 def by_channel(ndim, dims):
-    """Whether weights belong to channels (C,); otherwise to the last dimensions, which are those standardised."""
+    """True if weights belong to channels (C,); otherwise to the last dimensions, which are those standardised."""
     return dims == batch_dims(ndim) and ndim > 1
 
 

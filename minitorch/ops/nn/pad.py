@@ -1,6 +1,6 @@
-"""The op table, padding: constants, mirrored, repeated or wrapped places around the last dimensions.
+"""Op definitions: padding, with constant, mirrored, repeated or wrapped elements around the last dimensions.
 
-`pad` counts from the last dimension: (left, right, top, bottom, ...). Negative numbers cut places off.
+`pad` counts from the last dimension: (left, right, top, bottom, ...). Negative numbers crop.
 """
 
 from typing import NamedTuple
@@ -18,12 +18,12 @@ def sides_of(pad):
     input=lambda F, g, pad: F.constant_pad_nd(g, pad=tuple([-p for p in pad]), value=0),
     sample=lambda d: ([d.array((2, 3, 4))], dict(pad=(d.int(-1, 2), 1, d.int(0, 2), d.int(-1, 1)), value=0.5)))
 def constant_pad_nd(F, input, *, pad, value):
-    """`input` with places of `value` around its last dimensions."""
+    """`input` with elements `value` around its last dimensions."""
     out = pad_sides(F.xp, input, sides_of(pad), value)
     return input.copy() if out is input else out
 
 
-# ---- where places come from --------------------------------------------------------------------------------
+# ---- where positions come from -----------------------------------------------------------------------------
 def reflect(xp, n, before, after):
     places = xp.abs(xp.arange(-before, n + after))
     return xp.where(places >= n, 2 * (n - 1) - places, places)
@@ -39,7 +39,7 @@ def circular(xp, n, before, after):
 
 
 def nearest(xp, n, out, scale, exact):
-    """The input place that each output copies, computed in float32 as PyTorch does."""
+    """The input position that each output copies, computed in float32 as PyTorch does."""
     single = xp.dtype("float32").type
     step = single(1 / scale if scale else single(n) / single(out))
     i = xp.arange(out, dtype="float32") + single(0.5 if exact else 0)
@@ -50,17 +50,17 @@ RULES = {"reflect": reflect, "replicate": replicate, "circular": circular, "near
 
 
 class Places(NamedTuple):
-    """The places of a dimension that another one is made of: a rule by name, and its numbers."""
+    """An index along one dimension, as the name of the function that computes it and its arguments."""
 
     rule: str
     numbers: tuple
 
     def array(self, xp):
-        """The places as integers, in the order in which they are taken."""
+        """The positions as integers, in the order in which they are taken."""
         return RULES[self.rule](xp, *self.numbers)
 
 
-# ---- taking places, and adding them back -------------------------------------------------------------------
+# ---- taking positions, and adding them back ----------------------------------------------------------------
 def sample_take(d):
     rows = d.choice([Places("circular", (3, 1, 2)), Places("nearest", (3, 6, None, False)), None])
     return [d.array((2, 3, 4))], dict(places=(rows, d.choice([None, Places("reflect", (4, 2, -1))])))
@@ -113,11 +113,11 @@ CHECKS = {"reflect": check_reflect, "replicate": lambda n, before, after: None, 
 
 @composite(namespace="nn.functional")
 def pad(input, pad, mode="constant", value=None):
-    """`input` with places around its last dimensions: ``pad`` is (left, right, top, bottom, ...), the last one first.
+    """`input` padded around its last dimensions: ``pad`` is (left, right, top, bottom, ...), the last dimension first.
 
     `mode`: "constant" puts `value` there (0 by default); "reflect" mirrors without repeating the edge, "replicate"
     repeats the edge, "circular" goes on at the other end; these three pad the last 1, 2 or 3 dimensions of an input
-    with one or two more. Negative numbers cut places off.
+    with one or two more. Negative numbers crop.
 
     >>> import minitorch
     >>> pad(minitorch.tensor([[1., 2., 3.]]), (2, 1), "reflect")

@@ -1,4 +1,6 @@
-"""The op table, pooling: maxima, means and norms over windows of the last 1, 2 or 3 dimensions.
+"""Op definitions: pooling (maxima, means and norms over windows of the last 1, 2 or 3 dimensions).
+
+The inverse of max pooling is in `unpool.py`.
 
 Indices of maxima are computed when they are asked for, not in the common forward pass.
 """
@@ -10,11 +12,11 @@ from ...core.op import Other
 from ..define import op
 from ..elementwise.compare import where
 from .resize import Taps, _interpolate, adaptive_bounds
-from .windows import for_ranks, offsets, pad_sides, reach, shifted, spread, window_view
+from .windows import as_tuple, for_ranks, offsets, pad_sides, reach, shifted, window_view
 
 
 class Pooling(NamedTuple):
-    """How windows lie: tuples of n ints; `out` is the number of windows in each dimension."""
+    """Geometry of the windows: tuples of n ints; `out` is the number of windows in each dimension."""
 
     kernel: tuple
     stride: tuple
@@ -23,7 +25,7 @@ class Pooling(NamedTuple):
     out: tuple
 
     def sides(self, size):
-        """How much to pad, or cut off, so that the windows cover just all of it."""
+        """The amount to pad (or crop, if negative) on each side, so that the windows cover all of `size`."""
         return [(p, (o - 1) * s + reach(k, d) - p - n) for n, (k, s, p, d, o) in zip(size, zip(*self))]
 
     def windows(self, F, x, fill):
@@ -34,18 +36,18 @@ class Pooling(NamedTuple):
         return view.transpose(*range(lead), *range(lead + n, lead + 2 * n), *range(lead, lead + n))
 
     def axes(self):
-        """The dimensions of `windows` that run over the places of a window."""
+        """The dimensions of `windows` that run over the positions of a window."""
         return tuple(range(-len(self.out), 0))
 
     def tables(self, xp, size):
-        """For each dimension the places in the input, (out, kernel), that each window covers.
+        """For each dimension the positions in the input, (out, kernel), that each window covers.
 
-        A place in the padding is replaced by the window's first place in the input, so that it never comes first.
+        A position in the padding is replaced by the window's first position in the input, so that it never comes first.
         """
         tables = []
         for n, k, s, p, d, o in zip(size, *self):
             start = xp.arange(o) * s - p
-            first = xp.minimum(start - xp.minimum(start, 0) // d * d, n - 1)   # the first place not in the padding
+            first = xp.minimum(start - xp.minimum(start, 0) // d * d, n - 1)   # the first position not in the padding
             table = start[:, None] + xp.arange(k) * d
             tables.append(xp.where((table < 0) | (table >= n), first[:, None], table))
         return tables
@@ -58,7 +60,7 @@ class Adaptive(NamedTuple):
     out: tuple
 
     def tables(self, xp, size):
-        """For each dimension the places, (out, longest window), that each window covers, its last one repeated."""
+        """For each dimension the positions, (out, longest window), that each window covers, its last one repeated."""
         tables = []
         for n, o in zip(self.size, self.out):
             start, end = adaptive_bounds(xp, n, o)
@@ -68,7 +70,7 @@ class Adaptive(NamedTuple):
 
 
 class WindowSizes(NamedTuple):
-    """How many places each window covers: of an input of `size`, and of the padding if that counts."""
+    """How many positions each window covers: of an input of `size`, and of the padding if that counts."""
 
     pooling: Pooling
     size: tuple
@@ -86,7 +88,7 @@ class WindowSizes(NamedTuple):
 
 
 # ---- maxima ------------------------------------------------------------------------------------------------
-OVERLAPPING, APART = Pooling((3,), (2,), (1,), (1,), (4,)), Pooling((3,), (3,), (1,), (1,), (3,))   # of 7 places
+OVERLAPPING, APART = Pooling((3,), (2,), (1,), (1,), (4,)), Pooling((3,), (3,), (1,), (1,), (3,))   # of 7 positions
 
 
 def sample_max_backward(d):
@@ -102,7 +104,7 @@ def sample_max_backward(d):
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
 def max_pool(F, input, *, pooling):
-    """The largest element of each window; what lies in the padding never is."""
+    """The largest element of each window, padding excluded."""
     return pooling.windows(F, input, lowest(F.xp, input.dtype)).max(pooling.axes())
 
 
@@ -122,28 +124,28 @@ def max_pool_backward(F, grad, input, result, *, pooling):
 
 @op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
-    """Where the first maximum of each window stands: its place in the last dimensions, laid out in one row.
+    """The position of the first maximum of each window, in the flattened last dimensions.
 
-    `windows` is a `Pooling`, an `Adaptive`, or a table for each dimension that gives the places by plane and window,
+    `windows` is a `Pooling`, an `Adaptive`, or a table for each dimension that gives the positions by plane and window,
     (N, C, out, kernel).
     """
     tables = tables_of(F, windows, input.shape)
     n = len(tables)
-    places = flat_places(tables, input.shape[input.ndim - n:])                  # (..., *out, places of a window)
+    places = flat_places(tables, input.shape[input.ndim - n:])                  # (..., *out, positions of a window)
     places = F.xp.broadcast_to(places, (*input.shape[:input.ndim - n], *places.shape[-n - 1:]))
     values = F.xp.take_along_axis(rows(input, n), rows(places, n + 1), -1).reshape(places.shape)
     return F.xp.take_along_axis(places, values.argmax(-1)[..., None], -1)[..., 0]
 
 
 def tables_of(F, windows, shape):
-    """The places that the windows cover: a table for each dimension."""
+    """The positions that the windows cover: a table for each dimension."""
     if isinstance(windows, (Pooling, Adaptive)):
         return windows.tables(F.xp, shape[len(shape) - len(windows.out):])
     return [F.from_host(table) for table in windows]
 
 
 def flat_places(tables, size):
-    """The places in the last dimensions, laid out in one row, that each window covers: (..., *out, places)."""
+    """The positions in the last dimensions, laid out in one row, that each window covers: (..., *out, positions)."""
     n, places = len(tables), 0
     for i, (table, places_there) in enumerate(zip(tables, size)):
         (out, kernel), before, after = table.shape[-2:], (1,) * i, (1,) * (n - i - 1)
@@ -156,7 +158,7 @@ def flat_places(tables, size):
     sample=lambda d: ([d.array((2, 5)), d.integers((2, 3), 0, 4)], dict(dims=1)),
     input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
 def gather_last(F, input, indices: Other, *, dims):
-    """The elements of `input` at `indices`, places in its last `dims` dimensions laid out in one row."""
+    """The elements of `input` at `indices`, positions in its last `dims` dimensions laid out in one row."""
     return F.xp.take_along_axis(rows(input, dims), rows(indices, dims), -1).reshape(indices.shape)
 
 
@@ -212,9 +214,9 @@ def windows_of(name, n, input, kernel_size, stride, padding, dilation=1, ceil_mo
     """The `Pooling` of a public call, checked."""
     if not hasattr(input, "array"):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    kernel = spread(kernel_size, n, "kernel_size", name)
-    stride = kernel if stride is None or stride == () or stride == [] else spread(stride, n, "stride", name)
-    padding, dilation = spread(padding, n, "padding", name), spread(dilation, n, "dilation", name)
+    kernel = as_tuple(kernel_size, n, "kernel_size", name)
+    stride = kernel if stride is None or stride == () or stride == [] else as_tuple(stride, n, "stride", name)
+    padding, dilation = as_tuple(padding, n, "padding", name), as_tuple(dilation, n, "dilation", name)
     for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) < 1:
             raise RuntimeError(f"{name}: {what} must be greater than zero, but got {list(values)}")
@@ -327,7 +329,7 @@ def lp_pool_nd(n):
         if norm_type == float("inf"):
             return max_pool(input, windows_of(name, n, input, kernel_size, stride, 0, 1, ceil_mode))
         mean = average(n, name, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True)
-        total = mean * prod(spread(kernel_size, n, "kernel_size", name))
+        total = mean * prod(as_tuple(kernel_size, n, "kernel_size", name))
         return where(total == 0, 0.0, total).pow(1 / norm_type)
     return lp_pool_of_rank
 
@@ -361,7 +363,7 @@ def adaptive_avg_pool_nd(n):
     def adaptive_avg_pool_of_rank(input, output_size):
         """The means of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
 
-        Window i of `out` in a dimension of n places covers those from ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
+        Window i of `out` in a dimension of size n covers ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
         """
         out, size = adaptive_size(f"adaptive_avg_pool{n}d", n, input, output_size), input.shape[-n:]
         pooling = even(size, out)

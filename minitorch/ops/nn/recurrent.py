@@ -1,7 +1,7 @@
-"""Op definitions, recurrent layers: an LSTM, a GRU or a plain RNN over a whole sequence as one op.
+"""Op definitions: recurrent layers (LSTM, GRU, plain RNN) over a whole sequence, as one op.
 
 The reference takes the steps one by one (`step_by_step`), and its gradients are those of that loop; so does a backward
-pass that is itself recorded, so second derivatives need no rule. Kernels take all steps at once.
+pass that is itself recorded, so second derivatives need no formula. Kernels take all steps at once.
 
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
@@ -122,7 +122,7 @@ def recorded_backward(*inputs, mode, reverse, needs):
     """`rnn_layer_backward` on tensors, as the gradient of a plain loop, so that it can be differentiated again."""
     *inputs, grad, grad_cell = inputs[:9]
     needs = [need and x is not None for x, need in zip(inputs, needs)]
-    again = [x.view_as(x) if need else x for x, need in zip(inputs, needs)]     # places of their own in the graph
+    again = [x.view_as(x) if need else x for x, need in zip(inputs, needs)]     # graph nodes of their own
     outputs = zip(step_by_step(*again, mode, reverse), (grad, grad_cell))
     outputs, grads = zip(*[(y, g) for y, g in outputs if g is not None])
     live = [x for x, need in zip(again, needs) if need]

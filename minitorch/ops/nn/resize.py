@@ -1,7 +1,7 @@
-"""The op table, resizing: interpolation along the last dimensions, and channels traded for pixels.
+"""Op definitions: interpolation along the last dimensions.
 
-Interpolation is linear, and goes one dimension after the other: an output place is a weighted sum of a few
-neighbouring input places, its taps.
+Interpolation is linear, and goes one dimension after the other: an output position is a weighted sum of a few
+neighbouring input positions, its taps.
 """
 
 import warnings
@@ -14,14 +14,14 @@ from .pad import Places, outer_index
 
 # ---- taps: functions of an array module, which compute in float64 ------------------------------------------
 def ratio(size, out, scale, align_corners):
-    """The distance, in input places, between neighbouring outputs."""
+    """The distance, in input positions, between neighbouring outputs."""
     if align_corners:
         return (size - 1) / (out - 1) if out > 1 else 0.0
     return 1 / scale if scale else size / out
 
 
 def centers(xp, size, out, scale, align_corners):
-    """Where in the input each output lies."""
+    """The position of each output in the input."""
     step = ratio(size, out, scale, align_corners)
     i = xp.arange(out)
     return i * step if align_corners else (i + 0.5) * step - 0.5
@@ -50,7 +50,7 @@ def cubic(xp, x, a):
 
 
 def smoothed_taps(filter, reach):
-    """Taps of a filter that is stretched when shrinking, so that every input place counts (antialias)."""
+    """Taps of a filter that is stretched when shrinking, so that every input position counts (antialias)."""
     def taps(xp, size, out, scale, align_corners):
         step = ratio(size, out, scale, align_corners)
         stretch = max(step, 1.0)
@@ -68,7 +68,7 @@ def triangle(xp, x):
 
 
 def adaptive_bounds(xp, size, out):
-    """Where the `out` windows that divide `size` places begin and end."""
+    """The bounds of the `out` windows that divide `size` positions."""
     i = xp.arange(out)
     return i * size // max(out, 1), -(-(i + 1) * size // max(out, 1))
 
@@ -86,7 +86,7 @@ FILTERS = {"linear": linear_taps, "cubic": cubic_taps, "smooth linear": smoothed
 
 
 class Taps(NamedTuple):
-    """A linear map along one dimension of `size` places to one of `out`, by the filter of that name."""
+    """A linear map along one dimension of `size` positions to one of `out`, by the filter of that name."""
 
     filter: str
     size: int
@@ -95,11 +95,11 @@ class Taps(NamedTuple):
     align_corners: bool = False
 
     def table(self, xp):
-        """Places (out, taps), ints, and weights (out, taps), float64: output i sums ``weight[i] * x[place[i]]``."""
+        """Positions (out, taps), ints, and weights (out, taps), float64: output i sums ``weight[i] * x[place[i]]``."""
         return FILTERS[self.filter](xp, self.size, self.out, self.scale, self.align_corners)
 
     def each(self, xp):
-        """For each tap, one after the other, the places and the weights of all outputs."""
+        """For each tap, one after the other, the positions and the weights of all outputs."""
         return zip(*[columns.T for columns in self.table(xp)])
 
 
@@ -144,7 +144,7 @@ def interpolate_backward(F, grad, *, taps):
 
 
 def along(weight, x, axis):
-    """A number for each place of dimension `axis` of `x`, in the dtype and with the dimensions of `x`."""
+    """A number for each position of dimension `axis` of `x`, in the dtype and with the dimensions of `x`."""
     return weight.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
 
 

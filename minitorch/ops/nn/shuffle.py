@@ -1,4 +1,4 @@
-"""The op table, shuffling: channels traded for pixels, and channels interleaved, by reshaping and transposing."""
+"""Shuffling: channels traded for pixels, and channels interleaved, by reshaping and transposing; no op definitions."""
 
 from ..define import composite
 from ..shapes.shape import copy_contiguous

@@ -1,4 +1,7 @@
-"""Op definitions, softmax and its logarithm, over one dimension."""
+"""Op definitions: softmax and its logarithm, over one dimension.
+
+Elementwise activations are in `elementwise/activation.py`.
+"""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Op definitions, mean 0 and variance 1 over some dimensions: what all normalisations rest on.
+"""Op definitions: mean 0 and variance 1 over some dimensions, the basis of all normalisations (`norm.py`).
 
 `standardize` is ``y = (x - mean) r`` with ``r = 1 / sqrt(var + eps)``, over n elements. Its Jacobian
 is symmetric, ``J a = r (a - mean(a) - y mean(a y))``. Not `centred` (as in RMSNorm), the mean is left out of both.

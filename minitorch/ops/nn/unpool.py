@@ -1,4 +1,4 @@
-"""The op table, relatives of pooling: `max_unpool`, which puts maxima back, and windows placed at random."""
+"""Op definitions: `max_unpool`, the inverse of max pooling, and pooling over windows placed at random."""
 
 from math import prod
 
@@ -6,7 +6,7 @@ from ...core.op import Other
 from ..creation.random import rand
 from ..define import op
 from .pool import adaptive_size, max_with_indices, rows
-from .windows import for_ranks, spread
+from .windows import as_tuple, for_ranks
 
 
 @for_ranks("max_unpool{}d", 1, 2, 3)
@@ -15,12 +15,12 @@ def max_unpool_nd(n):
         """The maxima `input` back at their `indices` (as `max_pool` returns them) in zeros of shape {shape}.
 
         The size is that of the smallest input which such a pooling could have come from, unless `output_size` names
-        another; if two maxima share a place, one of them is kept.
+        another; if two maxima share a position, one of them is kept.
         """
         name = f"max_unpool{n}d"
-        kernel = spread(kernel_size, n, "kernel_size", name)
-        stride = kernel if stride is None else spread(stride, n, "stride", name)
-        padding = spread(padding, n, "padding", name)
+        kernel = as_tuple(kernel_size, n, "kernel_size", name)
+        stride = kernel if stride is None else as_tuple(stride, n, "stride", name)
+        padding = as_tuple(padding, n, "padding", name)
         if indices.shape != input.shape:
             raise RuntimeError(f"{name}: Expected shape of indices to be same as that of the input tensor "
                                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}")
@@ -50,16 +50,20 @@ def unpooled_size(name, n, input, kernel, stride, padding, output_size):
     sample=lambda d: ([d.array((2, 3)), d.distinct((2, 5)).argsort(1)[:, :3]], dict(size=(5,))),
     input=lambda F, g, indices, size: F.gather_last(g, indices, dims=len(size)))
 def max_unpool(F, input, indices: Other, *, size):
-    """Zeros with `input` written at `indices`, places in the last dimensions of `size` laid out in one row."""
-    xp, places = F.xp, prod(size)
+    """Zeros with `input` written at `indices`, positions in the last dimensions of `size` laid out in one row."""
+    check_max_indices(indices, size)
+    lead = indices.shape[:indices.ndim - len(size)]
+    out = F.xp.zeros((*lead, prod(size)), input.dtype)
+    F.xp.put_along_axis(out, rows(indices, len(size)), rows(input, len(size)), -1)
+    return out.reshape(*lead, *size)
+
+
+def check_max_indices(indices, size):
+    """Raise RuntimeError unless all indices are int64 and lie within `size`."""
     if indices.dtype != "int64":
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
-    if indices.size and not (0 <= indices.min() and indices.max() < places):
+    if indices.size and not (0 <= indices.min() and indices.max() < prod(size)):
         raise RuntimeError(f"Found an invalid max index: {indices.max()} (output volumes are of size {size})")
-    lead = indices.shape[:indices.ndim - len(size)]
-    out = xp.zeros((*lead, places), input.dtype)
-    xp.put_along_axis(out, rows(indices, len(size)), rows(input, len(size)), -1)
-    return out.reshape(*lead, *size)
 
 
 # ---- fractional max pooling --------------------------------------------------------------------------------
@@ -72,7 +76,7 @@ def fractional(n, input, kernel_size, output_size, output_ratio, samples):
     name = f"fractional_max_pool{n}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    kernel, sizes = spread(kernel_size, n, "kernel_size", name), input.shape[-n:]
+    kernel, sizes = as_tuple(kernel_size, n, "kernel_size", name), input.shape[-n:]
     if output_size is None:
         ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
         if len(ratio) != n:
@@ -93,7 +97,7 @@ def fractional(n, input, kernel_size, output_size, output_ratio, samples):
 
 
 def starts(xp, u, size, kernel, out):
-    """Where the windows of each plane begin: `u` (*planes) to (*planes, out)."""
+    """The first positions of the windows of each plane: `u` (*planes) to (*planes, out)."""
     last = xp.full((*u.shape, 1), size - kernel, "int64")
     if out == 1:
         return last
@@ -108,7 +112,7 @@ def fractional_max_pool_nd(n):
                                     _random_samples=None):
         """The maxima of windows of {shape} placed at random: `output_size` of them, or `output_ratio` times the size.
 
-        `_random_samples` (N, C, spatial dimensions) in [0, 1) decides the places; it is drawn if not given.
+        `_random_samples` (N, C, spatial dimensions) in [0, 1) decides the positions; it is drawn if not given.
         """
         found = fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
         return found if return_indices else found[0]

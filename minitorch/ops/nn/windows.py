@@ -1,7 +1,8 @@
-"""Windows that slide over the last n dimensions of an array: what convolution, pooling and folding share.
+"""Windows that slide over the last n dimensions of an array, for convolution, pooling and folding.
 
-A window covers ``kernel`` places that lie ``dilation`` apart; it moves by ``stride``. Everything works for any number
-of dimensions, with raw arrays and tuples of n ints; `for_ranks` makes PyTorch's functions for 1, 2 and 3 of it.
+A window covers ``kernel`` positions that lie ``dilation`` apart; it moves by ``stride``. No op
+definitions: functions of raw arrays and tuples of n ints, for any n; `for_ranks` makes PyTorch's functions for n of 1,
+2 and 3.
 """
 
 from itertools import product
@@ -9,7 +10,7 @@ from itertools import product
 from ..define import publish
 
 
-def spread(value, n, name, op):
+def as_tuple(value, n, name, op):
     """An int or a sequence of 1 or n ints as a tuple of n ints; RuntimeError for another length."""
     if value.__class__ is int:
         return (value,) * n
@@ -24,14 +25,14 @@ def spread(value, n, name, op):
 
 
 def reach(kernel, dilation):
-    """How far a window reaches from its first place to behind its last one."""
+    """The extent of a window, from its first position to behind its last one."""
     return dilation * (kernel - 1) + 1
 
 
 def pad_sides(xp, x, sides, value=0):
-    """A copy of `x` with ``(before, after)`` places of `value` around each of the last dimensions; `x` if none.
+    """A copy of `x` with ``(before, after)`` positions of `value` around each of the last dimensions; `x` if none.
 
-    Negative numbers cut places off.
+    Negative numbers cut positions off.
     """
     if not any(b or a for b, a in sides):
         return x
@@ -54,12 +55,12 @@ def pad_sides(xp, x, sides, value=0):
 
 
 def offsets(kernel, dilation):
-    """Where in a window its places lie, in the order of memory."""
+    """The offsets of a window's positions, in the order of memory."""
     return product(*[range(0, k * d, d) for k, d in zip(kernel, dilation)])
 
 
 def shifted(x, offset, stride, out):
-    """The view of `x` that holds, for each of the `out` windows, its place at `offset`."""
+    """The view of `x` that holds, for each of the `out` windows, its position at `offset`."""
     return x[(Ellipsis,) + tuple([slice(o, o + s * n, s) for o, s, n in zip(offset, stride, out)])]
 
 

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along a dimension, differences and integrals.
+"""Op definitions: running sums, products and extremes along a dimension, differences and integrals.
 
 The derivative of a running product is a linear recurrence, ``y[i] = x[i] + a[i] * y[i - 1]``, run backwards. It divides
 by nothing, so it is right where elements are zero, to any order.
@@ -52,7 +52,7 @@ def cumprod(F, input, *, dim, dtype=None):
 @op(namespace=None, input=lambda F, g, by, dim: F.shift(g, by=-by, dim=dim, fill=0),
     sample=lambda d: ([d.array((3, 2))], dict(by=d.int(-3, 3), dim=d.int(-2, 1), fill=d.int(0, 1))))
 def shift(F, input, *, by, dim, fill):
-    """The elements moved `by` places up along `dim` (down if negative), `fill` in the places left free."""
+    """The elements moved `by` positions up along `dim` (down if negative), `fill` in the positions left free."""
     out, n = F.xp.full(input.shape, fill, input.dtype), input.shape[dim]
     take, put = (slice(0, n - by), slice(by, n)) if by >= 0 else (slice(-by, n), slice(0, n + by))
     if abs(by) < n:
@@ -105,7 +105,7 @@ def running_sample(d):
 
 
 def put_back(F, g, index, shape, dim):
-    """The gradient at the places that were chosen, often several times."""
+    """Add the gradient at the chosen positions, which may repeat."""
     return F.gather_backward(g, index, shape=shape, dim=dim)
 
 
@@ -139,7 +139,7 @@ def logcumsumexp(F, input, *, dim):
 
 
 # ---- differences, sums under curves ------------------------------------------------------------------------
-def piece(x, dim, start, stop=None):
+def part(x, dim, start, stop=None):
     """The view of `x` from `start` to `stop` along `dim`."""
     return _slice(x, along(x.array.ndim, dim, slice(start, stop)))
 
@@ -160,7 +160,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     x = cat(pieces, d) if len(pieces) > 1 else input
     minus = ne if x.array.dtype.kind == "b" else sub
     for _ in range(min(n, x.array.shape[d])):
-        x = minus(piece(x, d, 1), piece(x, d, 0, -1))
+        x = minus(part(x, d, 1), part(x, d, 0, -1))
     return x if n else input.clone()
 
 
@@ -180,7 +180,7 @@ def areas(name, y, x, dx, dim):
                                f"{list(x.array.shape)} and {list(y.array.shape)}")
         dx = diff(x, dim=d - y.array.ndim)
     y = y if y.is_floating_point() else y.long()
-    both = piece(y, d, 1) + piece(y, d, 0, -1)
+    both = part(y, d, 1) + part(y, d, 0, -1)
     return both if dx is None else both * dx, d
 
 
@@ -236,14 +236,14 @@ def slope_along(x, d, spacing, edge_order):
         return spacing if even else h[start:stop]
 
     def first(at):
-        return (piece(x, d, at + 1, at + 2) - piece(x, d, at, at + 1)) / step(at, at + 1)
+        return (part(x, d, at + 1, at + 2) - part(x, d, at, at + 1)) / step(at, at + 1)
 
     def inside(start, stop):
         """At the points from `start` to `stop`: the slopes on both sides, each weighted by the other side's length."""
         if even:
-            return (piece(x, d, start + 1, stop + 1) - piece(x, d, start - 1, stop - 1)) / (2 * spacing)
-        left = (piece(x, d, start, stop) - piece(x, d, start - 1, stop - 1)) / step(start - 1, stop - 1)
-        right = (piece(x, d, start + 1, stop + 1) - piece(x, d, start, stop)) / step(start, stop)
+            return (part(x, d, start + 1, stop + 1) - part(x, d, start - 1, stop - 1)) / (2 * spacing)
+        left = (part(x, d, start, stop) - part(x, d, start - 1, stop - 1)) / step(start - 1, stop - 1)
+        right = (part(x, d, start + 1, stop + 1) - part(x, d, start, stop)) / step(start, stop)
         a, b = step(start - 1, stop - 1), step(start, stop)
         return (left * b + right * a) / (a + b)
 

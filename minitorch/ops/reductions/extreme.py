@@ -1,4 +1,4 @@
-"""Extremes: the largest and smallest elements and where they are, `all` and `any`.
+"""Op definitions: extremes (the largest and smallest elements and their indices), `all` and `any`.
 
 Equal elements share the gradient of `amax`, `amin` and of the extreme of a whole tensor; the extreme along one
 dimension passes it to the element whose index it returns. NaN counts as both the largest and the smallest.
@@ -27,7 +27,7 @@ def check_not_empty(name, x, dim):
 
 # ---- values: ties share the gradient -----------------------------------------------------------------------
 def shared(F, g, out, input, dim, keepdim, shape):
-    """The gradient of an extreme, in equal parts to the elements that attain it."""
+    """Distribute the gradient of an extreme evenly over the elements that attain it."""
     at = F.to(input == expanded(F, out, dim, keepdim, shape), dtype=g.dtype)
     n = F.sum(at, dim=all_dims(dim, shape), keepdim=True)
     return restore(F, g, dim, keepdim, shape) / n * at
@@ -53,7 +53,7 @@ def amin(F, input, *, dim=(), keepdim=False):
     return F.xp.minimum.reduce(input, axes(input, dim), None, None, keepdim)
 
 
-# ---- places ------------------------------------------------------------------------------------------------
+# ---- positions ---------------------------------------------------------------------------------------------
 @op()
 def argmax(F, input, *, dim=None, keepdim=False):
     """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
@@ -93,7 +93,7 @@ def extremum(F, input, *, dim, keepdim, name):
 
 
 def put_back(F, g, index, shape, dim, keepdim):
-    """The gradient at the places that were chosen, zero elsewhere."""
+    """Put the gradient at the chosen positions, zero elsewhere."""
     if not shape:
         return g
     if not keepdim:
@@ -104,7 +104,7 @@ def put_back(F, g, index, shape, dim, keepdim):
 @op(node_name="PutAlongBackward0", namespace=None, input=lambda F, g, index, dim: F.take_along_dim(g, index, dim=dim),
     sample=lambda d: ([d.array((2, 1)), d.integers((2, 1), 0, 2)], dict(shape=(2, 3), dim=1)))
 def put_along_dim(F, input, index: Other, *, shape, dim):
-    """Zeros of `shape` with `input` put where `index` says along `dim`; no place twice (else: `gather_backward`)."""
+    """Zeros of `shape` with `input` put where `index` says along `dim`; no position twice (else: `gather_backward`)."""
     out = F.xp.zeros(shape, input.dtype)
     F.xp.put_along_axis(out, index, input, dim)
     return out
@@ -114,7 +114,7 @@ def put_along_dim(F, input, index: Other, *, shape, dim):
     input=lambda F, g, index, input_shape, dim: F.put_along_dim(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
 def take_along_dim(F, input, index: Other, *, dim):
-    """The elements where `index` says along `dim`; no place twice (else: `gather`)."""
+    """The elements where `index` says along `dim`; no position twice (else: `gather`)."""
     return F.xp.take_along_axis(input, index, dim)
 
 

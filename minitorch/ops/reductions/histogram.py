@@ -1,6 +1,6 @@
-"""Op definitions for counting: integers by value, numbers and points by bin. They have no gradients."""
+"""Op definitions: counts of integers by value, of numbers and points by bin. They have no gradients."""
 
-from math import isfinite
+from math import isfinite, prod
 
 from ... import return_types
 from ...core import errors
@@ -16,6 +16,13 @@ def bincount(F, input, weights: Other = None, *, minlength=0):
 
     With `weights`, of the shape of `input`, the sums of the weights, as float64, or float32 if they are.
     """
+    check_bincount(input, weights, minlength)
+    out = F.xp.bincount(input, weights, minlength)
+    return out if weights is None else out.astype("float32" if weights.dtype == "float32" else "float64")
+
+
+def check_bincount(input, weights, minlength):
+    """Raise an error for arguments that `bincount` does not take."""
     if input.dtype.kind not in "iu":
         raise errors.not_implemented("bincount", input.dtype)
     if input.ndim != 1 or (input.size and input.min() < 0):
@@ -26,8 +33,6 @@ def bincount(F, input, weights: Other = None, *, minlength=0):
     if weights is not None and weights.shape != input.shape:
         raise RuntimeError(f"weights should be 1-d and have the same length as input: shapes {list(weights.shape)} and "
                            f"{list(input.shape)}")
-    out = F.xp.bincount(input, weights, minlength)
-    return out if weights is None else out.astype("float32" if weights.dtype == "float32" else "float64")
 
 
 @op(name="histogramdd", namespace=None, promotion="any", sample=lambda d: (
@@ -44,11 +49,8 @@ def _histogramdd(F, input, weight: Other = None, *, edges=()):
         at = xp.where(x == e[-1], n - 1, xp.searchsorted(e, x, "right") - 1)
         inside &= (x >= e[0]) & (x <= e[-1]) & (at < n)
         flat = flat * n + at
-    total = 1
-    for n in sizes:
-        total *= n
-    counts = xp.bincount(flat[inside], None if weight is None else weight[inside], total)
-    return counts[:total].reshape(sizes).astype(input.dtype)
+    counts = xp.bincount(flat[inside], None if weight is None else weight[inside], prod(sizes))
+    return counts.reshape(sizes).astype(input.dtype)
 
 
 def bin_edges(name, x, bins, bounds, margin):

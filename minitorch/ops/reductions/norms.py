@@ -1,4 +1,7 @@
-"""Op definitions, norms of vectors: over some dimensions or all, and functions built on them."""
+"""Op definitions: norms of vectors over some dimensions or all, and functions built on them.
+
+Norms of matrices are in `linalg/matrices.py`.
+"""
 
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
@@ -33,13 +36,8 @@ def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
 
     Its gradient at a vector of zeros is 0.
     """
-    if x.dtype.kind not in "fc":
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{x.dtype}: convert it first, as in x.float()")
+    check_norm(x, ord, dim)
     xp, dim = F.xp, axes(x, dim)
-    if not x.size and (ord < 0 or ord == INF) and count(x.shape, dim) == 0:
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation "
-                           f"does not have an identity")
     if ord == 2:
         return xp.sqrt(xp.add.reduce(x * x, dim, None, None, keepdim))
     if ord == 0:
@@ -50,6 +48,16 @@ def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
     if ord == 1:
         return xp.add.reduce(size, dim, None, None, keepdim)
     return xp.add.reduce(size ** ord, dim, None, None, keepdim) ** (1 / ord)
+
+
+def check_norm(x, ord, dim):
+    """Raise RuntimeError for dtypes that are no floats, and for norms that an empty vector does not have."""
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{x.dtype}: convert it first, as in x.float()")
+    if not x.size and (ord < 0 or ord == INF) and count(x.shape, axes(x, dim)) == 0:
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation "
+                           f"does not have an identity")
 
 
 def norm_sample(d):

@@ -1,7 +1,7 @@
-"""Reductions over dimensions: sums, means, products, counts.
+"""Op definitions: reductions over dimensions (sums, means, products, counts).
 
 `dim` is an int, a tuple of ints, or None for all dimensions; with `keepdim` the reduced dimensions stay, as size 1.
-Extremes are in `extreme.py`, norms in `norms.py`, medians and quantiles in `sort.py`, running sums in `cumulative.py`.
+Extremes are in `extreme.py`, norms in `norms.py`, medians in `indexing/sort.py`, running sums in `cumulative.py`.
 """
 
 from ...core.errors import checked_dim
@@ -10,7 +10,7 @@ from ..define import composite, op
 
 # ---- dimensions --------------------------------------------------------------------------------------------
 def axes(x, dim):
-    """`dim` as NumPy takes it: a list as a tuple, no dims as all of them, dimension 0 of a number as none."""
+    """`dim` as NumPy takes it: a list as a tuple, an empty one as all, dimension 0 of a number as none."""
     if dim is None or (dim.__class__ is int and x.ndim):
         return dim
     dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)
@@ -132,7 +132,7 @@ def prod(F, input, *, dim=None, keepdim=False, dtype=None):
 @op(promotion="float", input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
-    """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. Of nothing it is -inf."""
+    """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
     xp, dim = F.xp, axes(input, dim)
     top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))

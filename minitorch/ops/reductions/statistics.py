@@ -1,4 +1,7 @@
-"""Statistics: variance, standard deviation, covariance."""
+"""Op definitions: variance, standard deviation, covariance, correlation.
+
+Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
+"""
 
 import warnings
 

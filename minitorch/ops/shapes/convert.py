@@ -1,4 +1,4 @@
-"""Other dtypes and devices: `to` and its short forms."""
+"""Conversion to other dtypes and devices: `to` and its short forms; no op definitions (the cast is in `shape.py`)."""
 
 from ...autograd.function import Function
 from ...core import dtypes

@@ -1,4 +1,4 @@
-"""Op definitions for joining and repeating: cat, stack, tile, roll, flip, triangles, diagonals. All of these copy."""
+"""Op definitions: joining and repeating (cat, stack, tile, roll, flip, triangles, diagonals). All of these copy."""
 
 import builtins
 import itertools
@@ -416,13 +416,14 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 @composite
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of `input` with the piece that `as_strided` would read replaced by `src`."""
+    """A copy of `input` with the elements that `as_strided` would read replaced by `src`."""
     return replaced(input, src, lambda x: x.as_strided(size, stride, storage_offset))
 
 
-def replaced(input, src, piece):
+def replaced(input, src, view):
+    """A copy of `input` with ``view(copy)`` overwritten by `src`."""
     out = input.clone()
-    target = piece(out)
+    target = view(out)
     if target.array.shape != src.array.shape:
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
                            f"slice size = {list(target.shape)}")

@@ -1,4 +1,4 @@
-"""How a tensor lies in memory: methods for strides, offsets and addresses; storages as PyTorch shows them."""
+"""Memory of a tensor: methods for strides, offsets and addresses; storages as PyTorch shows them."""
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def stride(self, dim=None):
 
 @method
 def storage_offset(self):
-    """Where in its memory the tensor begins, in elements."""
+    """The offset of the tensor in its memory, in elements."""
     return self.storage_range()[0]
 
 

@@ -1,4 +1,4 @@
-"""Op definitions for shapes: views that rearrange dimensions without moving elements, copies and casts.
+"""Op definitions: the basic changes of shape (expand, reshape, transpose, permute), copies and casts.
 
 The VJP of a view is its transpose: the op that puts the gradient back where the view took the value from.
 """

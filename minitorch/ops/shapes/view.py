@@ -1,4 +1,6 @@
-"""Op definitions for views: other ways to look at the same memory. Copies are in `shape.py` and `join.py`."""
+"""Op definitions: views, with other shapes and strides of the same memory, built on those of `shape.py`.
+
+Functions that copy are in `join.py`."""
 
 from ...core.arrays import owner
 from ...core.dtypes import as_np
@@ -156,7 +158,7 @@ def swapaxes(input, axis0, axis1):
 
 @composite
 def movedim(input, source, destination):
-    """`input` with the dimensions `source` moved to the places `destination`: a view."""
+    """`input` with the dimensions `source` moved to the positions `destination`: a view."""
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(source) != len(destination):
@@ -254,7 +256,7 @@ def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
     if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = input.diagonal(offset, dim1, dim2)               # which array modules may give for reading only
+    out = input.diagonal(offset, dim1, dim2)               # some array modules return it read-only
     return F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
 
 
@@ -287,7 +289,7 @@ def _unbind(F, input, *, dim):
     joint=lambda F, g, needs, dim: F.unbind(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def _stack(F, *pieces, dim):
-    """The pieces side by side along a new dimension."""
+    """The arrays side by side along a new dimension."""
     return F.xp.stack(pieces, dim)
 
 
@@ -309,7 +311,7 @@ def unbind(input, dim=0):
     joint=lambda F, g, needs, input_shape, sizes, dim: (F.cat(*fill_sizes(F, g, sizes, dim, input_shape), dim=dim),),
     sample=lambda d: ([d.array((4, 2))], dict(sizes=(1, 3), dim=0)))
 def _split(F, input, *, sizes, dim):
-    """Consecutive pieces of `sizes` along `dim`, as views."""
+    """Consecutive chunks of `sizes` along `dim`, as views."""
     out, start = [], 0
     for n in sizes:
         out.append(input[(slice(None),) * dim + (slice(start, start + n),)])
@@ -318,7 +320,7 @@ def _split(F, input, *, sizes, dim):
 
 
 def fill_sizes(F, g, sizes, dim, shape):
-    """The gradients of all pieces, zeros for those that were not used."""
+    """The gradients of all chunks, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
     zero = F.sum(some, dim=(dim,), keepdim=True) * 0.0
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
@@ -328,7 +330,7 @@ def fill_sizes(F, g, sizes, dim, shape):
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def _cat(F, *pieces, dim):
-    """The pieces one after the other along `dim`, all of one dtype and number of dimensions."""
+    """The arrays one after the other along `dim`, all of one dtype and number of dimensions."""
     return F.xp.concatenate(pieces, dim)
 
 
@@ -338,7 +340,7 @@ def split_by(input, sizes, dim):
 
 @composite
 def split(tensor, split_size_or_sections, dim=0):
-    """Consecutive pieces along `dim`, of one size (the last may be smaller) or of the sizes given: views."""
+    """Consecutive chunks along `dim`, of one size (the last may be smaller) or of the sizes given: views."""
     if not tensor.array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = dim_of(tensor, dim)
@@ -354,7 +356,7 @@ def split(tensor, split_size_or_sections, dim=0):
 
 @composite
 def split_with_sizes(input, split_sizes, dim=0):
-    """Consecutive pieces of the given sizes along `dim`: views."""
+    """Consecutive chunks of the given sizes along `dim`: views."""
     if not input.array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = dim_of(input, dim)
@@ -366,7 +368,7 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 @composite
 def chunk(input, chunks, dim=0):
-    """`input` in at most `chunks` pieces of one size along `dim` (the last may be smaller): views."""
+    """`input` in at most `chunks` parts of one size along `dim` (the last may be smaller): views."""
     if not input.array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -379,7 +381,7 @@ def chunk(input, chunks, dim=0):
 @composite
 def tensor_split(input, sections=None, dim=0, *, indices=None, indices_or_sections=None,
                  tensor_indices_or_sections=None):
-    """`input` in `sections` pieces of nearly one size, or cut at the given `indices`, along `dim`: views.
+    """`input` in `sections` parts of nearly one size, or cut at the given `indices`, along `dim`: views.
 
     The second argument may be an int, a list of ints or a tensor, under any of PyTorch's names for it.
     """

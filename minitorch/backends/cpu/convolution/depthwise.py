@@ -1,10 +1,10 @@
 """Depthwise convolution: one input channel a group.
 
-There is nothing for a matrix product to sum but the places of the kernel. So the last dimension is treated in tiles: a
+There is nothing for a matrix product to sum but the kernel positions. So the last dimension is treated in tiles: a
 row of `span` inputs times a banded matrix (span, outputs), which holds the kernel once for each output, shifted by the
 stride. Only a tenth or so of the products count, and still BLAS is several times faster than NumPy's loops.
 
-Letters: N images, C channels, M outputs a channel, K places of the kernel.
+Letters: N images, C channels, M outputs a channel, K kernel positions.
 """
 
 from math import prod
@@ -18,7 +18,7 @@ TILE = 32                      # outputs that a banded matrix makes
 
 def bands(F, x, kernel, geometry, out, multiple):
     """Blocks of unfolded `x`: slices of channels, of images and of outputs in the last dimension, and the rows
-    (channels, images, *other outputs, other places of K, span)."""
+    (channels, images, *other outputs, other positions of K, span)."""
     xp, n, channels = F.xp, len(kernel), x.shape[1]
     stride, width = geometry.stride[-1], reach(kernel[-1], geometry.dilation[-1])
     order = (1, 0, *range(n + 2, 2 * n + 1), *range(2, n + 2), 2 * n + 1)
@@ -39,8 +39,8 @@ def bands(F, x, kernel, geometry, out, multiple):
 
 
 def diagonals(F, band, k, geometry):
-    """The view (C, other places of K, k, M, outputs) of banded matrices (C, other places, span, M, outputs) that holds
-    each output's kernel."""
+    """The view (C, other positions of K, k, M, outputs) of banded matrices (C, other positions, span, M, outputs)
+    that holds each output's kernel."""
     *lead, down, multiple, right = band.strides
     shape = (*band.shape[:2], k, *band.shape[3:])
     return F.strided(band, shape, (*lead, down * geometry.dilation[-1], multiple, down * geometry.stride[-1] + right))

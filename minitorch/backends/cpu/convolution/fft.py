@@ -1,8 +1,8 @@
-"""Convolution by Fourier transforms, for large kernels: what a kernel costs no longer depends on its size.
+"""Convolution by Fourier transforms, for large kernels: the cost does not depend on the kernel's size.
 
-A convolution on a circle is a product of spectra. The circle is so long that what would reach around its end meets
-zeros: in each dimension ``size + padding`` places for the windows' beginnings, and ``out + kernel - 1 - padding`` for
-their ends. With the input x laid down from place `padding` on, and ``~`` for the complex conjugate,
+A convolution on a circle is a product of spectra. The circle is so long that windows which reach around its end meet
+zeros: in each dimension ``size + padding`` positions for the windows' beginnings, ``out + kernel - 1 - padding`` for
+their ends. With the input x laid down from position `padding` on, and ``~`` for the complex conjugate,
 
     y = [X ~W] from 0        dx = [Y W] from `padding`        dw = [X ~Y] from 0
 
@@ -18,11 +18,11 @@ from ....ops.nn.windows import reach
 from ..blocks import evenly
 
 BLOCK = 1 << 23                # bytes of spectra of a block of images
-MOST = 1 << 28                 # bytes of the spectrum of a weight, above which other methods must do
+MOST = 1 << 28                 # largest spectrum of a weight, in bytes
 
 
 def applies(geometry, dtype, weights, size):
-    """Whether the method can do it: windows that move by one place, floats, and `weights` planes of `size` that fit."""
+    """True if the method applies: windows that move by one position, floats, `weights` planes of `size` that fit."""
     return max(geometry.stride) == 1 and dtype.kind == "f" and weights * size * dtype.itemsize <= MOST
 
 
@@ -45,7 +45,7 @@ def fast(n):
 
 
 def places(shape, first, step):
-    """The index of places in the last dimensions, from `first` on, `step` apart."""
+    """The index of positions in the last dimensions, from `first` on, `step` apart."""
     return (Ellipsis,) + tuple([slice(a, a + (n - 1) * s + 1, s) for n, a, s in zip(shape, first, step)])
 
 

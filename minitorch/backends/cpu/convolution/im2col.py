@@ -7,7 +7,7 @@ to this one, the choice between them is in `methods.py`.
 Memory decides the speed, not arithmetic: windows are unfolded into the columns of a matrix block by block, so that
 a block is still in a cache when the matrix product reads it. A block is some images, or some rows of one image.
 
-Letters: N images, C and O channels, G groups, K places of the kernel, P places of the output.
+Letters: N images, C and O channels, G groups, K kernel positions, P positions of the output.
 """
 
 from math import prod
@@ -19,7 +19,7 @@ BLOCK = 1 << 21                # bytes of columns in a block; less makes the pro
 
 
 def not_cut(kernel, geometry):
-    """Whether the padding is smaller than the kernel, so that the transposed convolution pads too."""
+    """True if the padding is smaller than the kernel, so that the transposed convolution pads too."""
     return all(d * (k - 1) >= p for k, p, d in zip(kernel, geometry.padding, geometry.dilation))
 
 

@@ -1,4 +1,4 @@
-"""Which algorithm computes a convolution: the methods, what each is estimated to cost, and the choice.
+"""The choice of an algorithm for a convolution: the methods and their estimated costs.
 
 The choice depends on shapes alone, so the same call takes the same path every time and on every machine. Costs are
 nanoseconds of one core, from the table `COSTS`, fitted to measurements with NumPy's OpenBLAS on a core of 2.5 GHz with
@@ -7,8 +7,8 @@ compare methods, or where a program knows better.
 
 | method    | how                                                        | where it does well                        |
 |-----------|------------------------------------------------------------|-------------------------------------------|
-| channels  | unfolded whole, (channels, kernel) by places               | 1x1 kernels; many channels, few places    |
-| pixels    | unfolded whole, places by (kernel, channels)               | small images with many channels; strides  |
+| channels  | unfolded whole, (channels, kernel) by positions            | 1x1 kernels; many channels, few positions |
+| pixels    | unfolded whole, positions by (kernel, channels)            | small images with many channels; strides  |
 | rows      | unfolded in all dimensions but one (`rows.py`)             | wide images with up to 32 channels        |
 | winograd  | F(4x4, 3x3) (`winograd.py`)                                | 3x3 kernels, from 32 channels on          |
 | fft       | Fourier transforms (`fft.py`)                              | large kernels                             |
@@ -28,7 +28,7 @@ COSTS = {
     "call": 110.0,             # a matrix product of a batch
     "pack": 0.25,              # an element that a matrix product reads, which is copied into its order
     "copy": 0.5,               # an element copied
-    "run": 8.0,                # and what each contiguous run of a copy adds
+    "run": 8.0,                # a contiguous run of a copy, in addition
     "scatter": 6.5,            # an element added where it was unfolded from, by channels
     "scatter pixels": 1.0,     # the same by pixels,
     "scatter stride": 0.6,     # times the stride
@@ -103,7 +103,7 @@ def plain(p):
 
 
 def run_of_places(p):
-    """How many places are copied at a time; with a stride, one by one."""
+    """How many positions are copied at a time; with a stride, one by one."""
     return p.out[-1] / p.geometry.stride[-1] ** 2
 
 
@@ -195,7 +195,7 @@ def cheapest(problem):
 
 
 def turning_pays(p, method):
-    """Whether a method that could scatter the gradient had better take the convolution with the mirrored weight."""
+    """True if a method that could scatter the gradient had better take the convolution with the mirrored weight."""
     if not p.can_turn or 2 * prod(p.size) > 3 * prod(p.out):
         return False
     return method != "depthwise" or p.outputs == p.channels

@@ -1,10 +1,10 @@
 """Convolution by matrix products over inputs that are unfolded in all dimensions but the first.
 
 Unfolding all dimensions copies each input once for every place of the kernel. Here windows that follow each other in
-the first dimension share their memory. For the forward pass the input lies as (rows, places of the kernel in a row,
-channels, places of a row of the output): what an output row depends on is `kernel` rows one behind the other, and so
-already a matrix. For the gradient of the weight it lies as (places of the kernel in a row, channels, rows, places of a
-row): what a row of the kernel is multiplied with is again a matrix, the same one for the next row a little further on.
+the first dimension share their memory. For the forward pass the input lies as (rows, kernel positions in a row,
+channels, positions of a row of the output): an output row depends on `kernel` consecutive rows, which are
+already a matrix. For the gradient of the weight it lies as (kernel positions in a row, channels, rows, positions of a
+row): a row of the kernel is multiplied with a matrix, the same one for the next row a little further on.
 
 A block is some images, or some rows of one, and stays in the cache. Products are written to where they belong; where
 rows are short, `several` images lie side by side, so that the matrices are not too narrow.
@@ -18,7 +18,7 @@ from math import prod
 from ..blocks import evenly
 
 BLOCK = 1 << 20                # bytes of unfolded input in a block
-NARROW = 32                    # places in a row that make a matrix wide enough
+NARROW = 32                    # positions in a row that make a matrix wide enough
 
 
 def in_rows(x, n=1):
@@ -27,14 +27,14 @@ def in_rows(x, n=1):
 
 
 def applies(task, kernel, geometry):
-    """Whether the method can do it: what shares memory must lie at equal steps."""
+    """True if the method applies: windows that share memory must lie at equal steps."""
     if task == "weight":
         return in_rows(geometry.stride)[0] == 1
     return in_rows(geometry.dilation)[0] == 1 or in_rows(kernel)[0] == 1
 
 
 class Rows:
-    """How a convolution is cut into blocks and each block is unfolded."""
+    """Division of a convolution into blocks, and the unfolding of each."""
 
     def __init__(self, x, kernel, geometry, out):
         self.x = x if x.ndim > 3 else x[:, :, None]
@@ -46,7 +46,7 @@ class Rows:
         self.buffer = None
 
     def move(self, place):
-        """For a place of the kernel in a row: where inputs go to and come from; what is not written is padding."""
+        """Target and source slices of the inputs for a kernel position in a row; the rest is padding."""
         to, source = [], []
         for k, size, out, step, apart, before in zip(place, self.x.shape[3:], self.out[1:], self.stride[1:],
                                                      self.dilation[1:], self.padding[1:]):
@@ -70,7 +70,8 @@ class Rows:
     def unfold(self, F, x, rows, order):
         """Images x (N, several, G, C, *size) unfolded for some rows of the output.
 
-        As (N, G, rows, places, C, several, *row) if `order` is "forward", else (N, G, places, C, rows, several, *row).
+        As (N, G, rows, positions, C, several, *row) if `order` is "forward", else (N, G, positions, C, rows, several,
+        *row).
         """
         xp, (count, several, groups, channels, height), lead = F.xp, x.shape[:5], len(self.out) - 1
         first = rows.start * self.stride[0] - self.padding[0]

@@ -62,7 +62,7 @@ def blocks(count, tiles_down, tiles_across, channels):
 class Frames:
     """Images (n, C, H, W) as (rows, columns, n C), with the first pixel at (top, left) and zeros around.
 
-    The memory is that of the last ones where they were as many: what is not written stays zero.
+    The memory is reused if the next frames are as many: elements that are not written stay zero.
     """
 
     def __init__(self, F, rows, columns, top=0, left=0):
@@ -105,7 +105,7 @@ def tiles_of(F, matrix, frame, rows, across):
 
 # ---- the two tasks ------------------------------------------------------------------------------------------
 def applies(kernel, geometry, dtype):
-    """Whether the method can do it: 3x3, stride 1, no dilation, no groups, floats."""
+    """True if the method applies: 3x3, stride 1, no dilation, no groups, floats."""
     return (tuple(kernel) == (3, 3) and set(geometry.stride) == set(geometry.dilation) == {1} and geometry.groups == 1
             and dtype.kind == "f")
 

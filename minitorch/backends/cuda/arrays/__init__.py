@@ -3,5 +3,5 @@
 - `array`: the array type. `namespace`: NumPy's names, each a function that launches a kernel of ours (`ours`).
 - `layout`: shapes and strides. `dtypes`: what kernels take and compute in. `launch`: elementwise launches.
 - `ufunc`, `reduce`, `copy`, `random`: functions by shape of work.
-- `library`: what has no kernel of ours, by CuPy or NumPy.
+- `library`: functions without a kernel of ours, by CuPy or NumPy.
 """

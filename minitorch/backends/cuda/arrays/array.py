@@ -1,7 +1,7 @@
 """`Array`: CuPy's array with our kernels behind its operators and methods.
 
-Storage, shapes, views and basic slices are CuPy's own; CuPy hands this type on to every view. What computes or copies
-goes to the `xp` of the array's backend: its operators, NumPy's functions and ufuncs called on it (``np.add(a, b)``),
+Storage, shapes, views and basic slices are CuPy's own; CuPy hands this type on to every view. Computing and copying
+go to the `xp` of the array's backend: operators, NumPy's functions and ufuncs called on it (``np.add(a, b)``),
 and the methods. Each device has a subclass of its own (`array_type`), so that the type says where an array lives.
 """
 
@@ -62,7 +62,7 @@ class Array(cupy.ndarray):
 
     @property
     def flags(self):
-        """What NumPy's flags say of an array's memory."""
+        """NumPy's flags of an array's memory."""
         return Flags(self)
 
     # -- on the host -----------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Array(cupy.ndarray):
         return self.copy()
 
     def fill(self, value):
-        """Write one number into every place."""
+        """Write one number into every element."""
         self.backend.xp.copyto(self, value, casting="unsafe")
 
     def reshape(self, *shape, order="C"):
@@ -196,7 +196,7 @@ class Flags:
 
 
 def is_basic(index):
-    """Whether an index makes a view: ints, slices, None and ... only."""
+    """True if an index makes a view: ints, slices, None and ... only."""
     if index.__class__ is tuple:
         return all([x.__class__ in BASIC or isinstance(x, (int, np.integer)) and x.__class__ is not bool
                     for x in index])
@@ -204,7 +204,7 @@ def is_basic(index):
 
 
 def share_memory(a, b):
-    """Whether two arrays may have memory in common, judged by the ranges in which they lie."""
+    """True if two arrays may have memory in common, judged by the ranges in which they lie."""
     if not isinstance(a, Array) or not isinstance(b, Array) or type(a) is not type(b) or not a.size or not b.size:
         return False
     (a_low, a_high), (b_low, b_high) = reach(a), reach(b)
@@ -212,7 +212,7 @@ def share_memory(a, b):
 
 
 def same_places(x, y):
-    """Whether the elements of two arrays of one size lie in the same places."""
+    """True if the elements of two arrays of one size lie in the same positions."""
     return x.data.ptr == y.data.ptr and x.shape == y.shape and x.strides == y.strides and x.itemsize == y.itemsize
 
 
@@ -236,7 +236,7 @@ def array_type(backend):
 
 
 def answers(other):
-    """Whether an operator's other operand is one for us: arrays and numbers, not tensors."""
+    """True if an operator's other operand is one for us: arrays and numbers, not tensors."""
     return isinstance(other, (cupy.ndarray, np.ndarray, np.generic, int, float, complex))
 
 

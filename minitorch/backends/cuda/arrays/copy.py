@@ -1,4 +1,4 @@
-"""Copies: transposes, arrays side by side, triangles, rows of numbers; and what is made of views and copies.
+"""Copies: transposes, arrays side by side, triangles, sequences of numbers; and functions made of views and copies.
 
 Copies do not care what the elements mean: kernels are compiled for sizes of 1, 2, 4 and 8 bytes.
 """
@@ -73,7 +73,7 @@ def copy_array(F, dst, src):
 
 
 def fill(F, dst, value):
-    """One number into every place."""
+    """Write one number into every element."""
     if dst.dtype.kind in "iu" and not isinstance(value, float):
         value = int(np.array(int(value) & (1 << 64) - 1, "u8").astype(dst.dtype)) if not fits(value, dst.dtype) else \
             int(value)
@@ -288,7 +288,7 @@ def tile(F, A, reps):
 
 @ours
 def repeat(F, a, repeats, axis=None):
-    """Each element repeated; by the library where the numbers of repeats differ."""
+    """Each element repeated; by the library where the counts differ."""
     if not isinstance(repeats, (int, np.integer)):
         return library.function(F, "repeat")(a, repeats, axis)
     if axis is None:

@@ -1,4 +1,4 @@
-"""Dtypes as kernels see them: which ones they take, and what they compute in."""
+"""Dtypes of kernels: which ones are supported, and in which dtype they compute."""
 
 import functools
 
@@ -18,16 +18,16 @@ def kind_of(dtype):
 
 
 def is_float(dtype):
-    """Whether there are kernels of floats for a dtype: float16, bfloat16, float32, float64."""
+    """True if there are kernels of floats for a dtype: float16, bfloat16, float32, float64."""
     return dtype.kind == "f" and dtype.itemsize <= 8 or dtype.name == "bfloat16"
 
 
 def compute_dtype(dtype):
-    """What kernels of floats compute in: float64 for float64, float32 for the others."""
+    """The dtype that kernels of floats compute in: float64 for float64, float32 for the others."""
     return dtype if dtype.itemsize == 8 else FLOAT32
 
 
 def fits(x, dtype):
-    """Whether an integer dtype can hold a number."""
+    """True if an integer dtype can hold a number."""
     info = np.iinfo(dtype)
     return info.min <= x <= info.max

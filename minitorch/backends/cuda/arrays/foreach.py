@@ -47,13 +47,13 @@ def launches(F, lists):
 
 
 def alike(F, arrays):
-    """Whether these are arrays of this device and of one floating dtype."""
+    """True if these are arrays of this device and of one floating dtype."""
     return all([a.__class__ is F.ndarray and a.dtype == arrays[0].dtype for a in arrays]) and is_float(arrays[0].dtype)
 
 
 # ---- steps -------------------------------------------------------------------------------------------------
 class Step:
-    """One step of a rule for parameters and states that stay where they are; see `minitorch.optim.flat`."""
+    """One step of an update rule for parameters and states that stay where they are; see `minitorch.optim.flat`."""
 
     def __init__(self, F, rule, lists):
         self.F, self.rule, self.lists = F, RULES[rule], lists

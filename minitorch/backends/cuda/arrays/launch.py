@@ -1,7 +1,7 @@
 """Elementwise launches: one functor (`functors.cuh`) over broadcast operands.
 
 `launch` takes the vectorised flat path if all arrays lie contiguous in the same order, else one through a `layout`.
-16-bit floats are computed in float32 and rounded once, and Python numbers stay as precise as what is computed in.
+16-bit floats are computed in float32 and rounded once, and Python numbers stay as precise as the compute dtype.
 """
 
 import itertools
@@ -34,7 +34,7 @@ MAPS = (pair("map0", "U* out, i64 a"),
         pair("map2", "U* out, const T* x?, const V* y?, i64 x_number, i64 y_number, i64 a, i64 b"),
         pair("map3", "U* out, const T* x?, const V* y?, const T* z?, i64 x_number, i64 y_number, i64 z_number, i64 a, "
                      "i64 b"))
-RAW = pair("map1", "any* out, const any* x, i64 a, i64 b") # whatever the elements mean
+RAW = pair("map1", "any* out, const any* x, i64 a, i64 b") # for elements of any type
 
 
 # ---- launching -----------------------------------------------------------------------------------------------
@@ -42,8 +42,8 @@ def launch(F, functor, operands, out_dtype, T, V=None, numbers=(0, 0), out=None)
     """``functor(*operands)`` as a new array of `out_dtype`, or in `out`.
 
     An operand is an array (of dtype T, the second one of V) or a Python number. `numbers` are the functor's a and b.
-    What a call comes to is remembered by the operands' shapes, strides and alignment: the next one like it only makes
-    the result and launches.
+    The launch is cached by the operands' shapes, strides and alignment: the next call like it only makes the result
+    and launches.
     """
     ndarray, key, aligned = F.ndarray, [functor, T, V, out_dtype], 0
     if out is not None:
@@ -161,7 +161,7 @@ def is_dense(array):
 
 
 def unaligned(F, functor, out, operands):
-    """The rare view between whose elements there are parts of some: the library copies."""
+    """A rare view, whose strides are no multiples of the item size: the library copies."""
     if functor != "identity":
         raise NotImplementedError(f"elements of {out.dtype} that do not lie at multiples of their size: copy first")
     library.function(F, "copyto")(out, operands[0], casting="unsafe")
@@ -181,7 +181,7 @@ def expand_operands(record, places):
 
 
 def moved(F, array, offset):
-    """An array that begins `offset` elements behind another: what a launch over a part of it is given."""
+    """An array that begins `offset` elements behind another, for a launch over a part of it."""
     return array if not offset else library.view_of(array, (1,), array.dtype, offset * array.itemsize,
                                                     (array.itemsize,))
 

@@ -77,7 +77,7 @@ def layout_of(shape, strides):
 
 @functools.lru_cache(maxsize=4096)
 def plan(shape, strides, itemsizes, vector):
-    """How to launch an elementwise kernel over arrays of one shape, the first of which is written.
+    """Launches of an elementwise kernel over arrays of one shape; the first array is written.
 
     `strides` (bytes) and `itemsizes` have an entry for each array; `vector` is how many elements a thread may take at
     once, if the arrays lie so. Returns that number, or 1, and a list of launches, each the offsets of the arrays in

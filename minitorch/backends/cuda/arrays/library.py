@@ -13,12 +13,12 @@ from ..runtime.machine import import_cupy
 
 __all__ = ["VIEWS", "Submodule", "function", "view_of"]
 
-# These only make another view of an array's memory: CuPy's own, on every machine.
+# Functions that only make another view of an array's memory: CuPy's own, on every machine.
 VIEWS = ("atleast_1d", "atleast_2d", "atleast_3d", "array_split", "broadcast_arrays", "broadcast_to", "diagonal",
          "expand_dims", "flip", "fliplr", "flipud", "moveaxis", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
          "transpose")
 
-# What CuPy does not have, or not in all its versions or for all that is asked of it: there and back, with a wait.
+# Functions that CuPy lacks in some versions or for some arguments: computed by NumPy on copies, with a wait.
 THROUGH_HOST = (
     "maximum.accumulate", "minimum.accumulate", "fmax.accumulate", "fmin.accumulate", "logical_and.accumulate",
     "logical_or.accumulate",                               # CuPy accumulates sums and products only
@@ -57,7 +57,7 @@ class Submodule:
 
 
 def each(convert, x):
-    """`convert` of what is in nested tuples, lists and dicts."""
+    """Apply `convert` to the leaves of nested tuples, lists and dicts."""
     if isinstance(x, (tuple, list)):
         items = [each(convert, v) for v in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)

@@ -1,7 +1,7 @@
 """`Namespace`: NumPy's names on a device's arrays, the `F.xp` of op definitions.
 
-A name is looked for in `OURS`, functions that launch our kernels; then among NumPy's constants, types and functions of
-dtypes, which need no array; then in `library`. What is found is kept as an attribute.
+A name is looked up in `OURS`, functions that launch our kernels; then among NumPy's constants, types and functions of
+dtypes, which need no array; then in `library`. The result is kept as an attribute.
 """
 
 import types
@@ -15,7 +15,7 @@ __all__ = ["HOT", "Namespace", "OURS"]
 
 OURS: dict = {}                                            # name -> function(F, ...) that launches kernels of ours
 
-# What programs spend their time in, and so must never fall to the library: tests/test_cuda_training.py sees to it.
+# Hot functions, which must never fall back to the library: tests/test_cuda_training.py sees to it.
 HOT = ("abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin", "array", "asarray", "ascontiguousarray",
        "astype", "clip", "concatenate", "copy", "copysign", "copyto", "cos", "count_nonzero", "divide", "dot", "empty",
        "empty_like", "equal", "exp", "exp2", "expm1", "eye", "floor", "floor_divide", "full", "full_like", "greater",
@@ -25,7 +25,7 @@ HOT = ("abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin", "ar
        "repeat", "rint", "roll", "sign", "sin", "sqrt", "square", "stack", "std", "subtract", "sum", "tanh", "tile",
        "tril", "triu", "true_divide", "var", "where", "zeros", "zeros_like")
 
-# Of dtypes and shapes, not of arrays.
+# Functions of dtypes and shapes, not of arrays.
 OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types",
              "result_type", "broadcast_shapes", "isscalar", "ndindex")
 

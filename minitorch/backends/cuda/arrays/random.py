@@ -18,7 +18,7 @@ GEOMETRIC, BERNOULLI, INTEGERS = 5, 6, 7
 
 
 def plan(sampler, dtype, args):
-    """Words for each number, whether it is whole, and what the kernel is given; None where the host must draw."""
+    """Words for each number, whether it is whole, and the kernel's arguments; None where the host must draw."""
     if dtype.name not in C_NAMES:
         return None
     words = 2 if dtype.itemsize == 8 else 1

@@ -1,4 +1,4 @@
-"""Reductions over any axes: sums, means, products, extremes and their places, norms, variances, `logsumexp`.
+"""Reductions over any axes: sums, means, products, extremes and their positions, norms, variances, `logsumexp`.
 
 A reduction is brought to one of two shapes of work (`reduce.cu`): rows, whose elements may lie anywhere, or columns
 that lie side by side. Long ones are cut into segments and joined in a second launch. The order of additions depends on
@@ -29,7 +29,7 @@ SEGMENT = 4096                                             # elements that a blo
 BLOCK = (THREADS,)
 INT64, UINT64, BOOL, BYTES = map(np.dtype, ("int64", "uint64", "bool", "u1"))
 
-# NumPy's ufunc: what is accumulated. Those of the second column have no value for nothing.
+# NumPy's ufunc: the accumulation. Those of the second column have no identity.
 REDUCTIONS = {"add": "total", "multiply": "product", "maximum": "largest", "minimum": "smallest",
               "logical_and": "every", "logical_or": "some"}
 NEUTRAL = {"total": 0, "product": 1, "every": True, "some": False, "total_of_squares": 0, "total_of_absolutes": 0,
@@ -39,7 +39,7 @@ ORDERED = ("place_of_largest", "place_of_smallest")        # where an index coun
 
 
 def accumulator_size(op, T, U):
-    """Bytes of what is accumulated."""
+    """Bytes of an accumulator."""
     wide = {d: 4 if d.itemsize == 2 and d.kind in "fV" else d.itemsize for d in (T, U)}
     if op in ORDERED:
         return 16
@@ -268,7 +268,7 @@ def mean_over(F, a, axis=None, dtype=None, out=None, keepdims=False):
 
 
 def averaged(F, op, x, axis, keepdims, correction=0, out=None):
-    """A mean or a variance: what is accumulated, divided by how many there are less `correction`."""
+    """A mean or a variance: the accumulated sum divided by the count less `correction`."""
     axes = axes_of(axis, x.ndim)
     count = math.prod([x.shape[d] for d in axes])
     return reduce(F, op, x, axes, None, out, keepdims, None, float(max(count - correction, 0)))

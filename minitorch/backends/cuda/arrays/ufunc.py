@@ -1,6 +1,6 @@
 """NumPy's ufuncs, `where`, `clip` and `divmod`, one functor each (`functors.cuh`).
 
-Types are NumPy's (`ufunc.resolve_dtypes`). What has no functor goes to the library.
+Types are NumPy's (`ufunc.resolve_dtypes`). Ufuncs without a functor fall back to the library.
 """
 
 import functools
@@ -37,7 +37,7 @@ def loop_of(name, operands):
 
 
 class Ufunc:
-    """One of NumPy's ufuncs over our kernels, with its methods; what these do not take goes to the library."""
+    """One of NumPy's ufuncs over our kernels, with its methods; unsupported arguments fall back to the library."""
 
     takes_halves = True
 

@@ -1,6 +1,6 @@
 """Attention without its matrix of weights, forward and backward, for 16-bit floats.
 
-`attention.cu` says how. What it does not support is left to the ops' reference, products and softmax by their own
+`attention.cu` has the algorithm. Unsupported calls fall back to the reference, products and softmax by their own
 kernels: float32 and float64, heads of more than 128 features, keys and values of different sizes, devices before
 compute capability 8.0, and batches that do not lie in three regular dimensions.
 """
@@ -52,7 +52,7 @@ def describe(query, scale, **arrays):
 
 
 def constants(query, mask, causal, *rows):
-    """What the kernels are compiled for; `rows` are the arrays that are copied row by row."""
+    """The constants that the kernels are compiled with; `rows` are the arrays that are copied row by row."""
     head = next(n for n in (32, 64, LARGEST_HEAD) if query.shape[-1] <= n)
     aligned = all(x.strides[-1] == x.itemsize and x.data.ptr % 16 == 0 and
                   all(s % 16 == 0 for s, n in zip(x.strides[:-1], x.shape) if n > 1) for x in rows)

@@ -94,7 +94,7 @@ def nll_loss_backward(F, grad, target, weight=None, *, ignore_index=-100, reduct
     out, total = F.empty(shape, grad.dtype), None
     grad, target, weight = (x if x is None else dense(F, x) for x in (grad, target, weight))
     _, classes, inner = split_at(shape, class_dim(shape))
-    if reduction == "mean":                                # what counts, as the forward pass found it
+    if reduction == "mean":                                # the total weight from the forward pass
         losses, counts = (F.empty(target.shape, compute_dtype(grad.dtype)) for _ in range(2))
         LIKELIHOOD(F.machine, -(-target.size // 256), 256, losses, counts, None, target, weight, target.size, classes,
                    inner, ignore_index, T=grad.dtype)

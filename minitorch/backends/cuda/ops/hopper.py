@@ -46,7 +46,7 @@ def maps_of(p, along_k, columns):
 
 
 def map_of(step, k_step, size, tile, depth, operand, batch, along_k):
-    """One operand: (depth, places, batch) if it is contiguous along the depth, else (places, depth, batch)."""
+    """One operand: (depth, positions, batch) if it is contiguous along the depth, else (positions, depth, batch)."""
     inner, outer = (k_step, step) if along_k else (step, k_step)
     apart = (operand.batch or (0,))[-1]
     if inner != 1 or not operand.aligned or outer <= 0 or outer % 8 or apart < 0 or apart % 8:
@@ -58,7 +58,7 @@ def map_of(step, k_step, size, tile, depth, operand, batch, along_k):
 
 
 def arguments(machine, launch, out, a, b, addend):
-    """What the kernel is called with, but for the record."""
+    """The arguments of the kernel, except the record."""
     return out, addend, *[tensor_map(machine, x.data.ptr, x.dtype.name, *m) for x, m in zip((a, b), launch.maps)]
 
 

@@ -14,7 +14,7 @@ __all__ = ["dot", "matmul", "matrices"]
 
 
 def matrices(F, a, b, addend=None, *, alpha=1, beta=1, activation=None, out=None):
-    """`product` of arrays of two or more dimensions, by whom the switches say."""
+    """`product` of arrays of two or more dimensions, by our kernels or cuBLAS, as the switches say."""
     if not multipliable(a, b) or activation is None and addend is None and alpha == 1 and by_library(a, b):
         return library.function(F, "matmul")(a, b, **({} if out is None else {"out": out}))
     tf32 = a.dtype == np.float32 and float32_matmul() != "highest"

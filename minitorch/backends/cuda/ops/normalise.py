@@ -1,8 +1,8 @@
 """Layer, RMS, group and batch norm, forward and backward: `src/normalise.cu` for rows, `src/channels.cu`.
 
-The reference keeps the normalised input `y` and `r`, one over the deviation, for the backward pass; here, in place of
-`y`, it is the mean (`r` again where no mean is taken away), from which the backward pass computes y again: one
-array less to write and to keep. Where a row has one element, so that these cannot be told apart, the reference runs.
+The reference keeps the normalised input `y` and `r`, one over the deviation, for the backward pass; here the mean is
+kept instead of `y` (`r` again where no mean is subtracted), and the backward pass recomputes y from it: one array less
+to write and to keep. Where a row has one element, so that these cannot be told apart, the reference runs.
 
 All sums are made in an order that depends on shapes only, so that results are the same in every run.
 """
@@ -60,13 +60,13 @@ SMALL_PLANE = 64           # up to this size of a plane memory is read as column
 
 
 def are_rows(input, dims):
-    """Whether the last dimensions are normalised, of more than one element."""
+    """True if the last dimensions are normalised, of more than one element."""
     n = input.ndim
     return dims == tuple(range(n - len(dims), n)) and prod([input.shape[d] for d in dims]) > 1
 
 
 def are_channels(input, dims):
-    """Whether everything but the channels is."""
+    """True if the reduction is over all dims except channels."""
     return by_channel(input.ndim, dims) and input.size > input.shape[1] and input.size < 2**32
 
 
@@ -137,7 +137,7 @@ def sizes_of(input):
 
 
 def channel_parts(F, what, input, grad=None, means=None, deviations=None):
-    """Partial sums over all but the channels, and what the kernels that merge them want to know of them."""
+    """Partial sums over all but the channels, and the arguments of the kernels that merge them."""
     samples, channels, inner = sizes_of(input)
     words, dtype = 3 if what == 0 else 2, compute_dtype(input.dtype)
     if inner > SMALL_PLANE:

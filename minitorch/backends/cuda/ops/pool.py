@@ -64,7 +64,7 @@ def max_pool(F, input, *, pooling):
 
 
 def places(F, input, pooling, planes, record):
-    """Where the first maximum of each window stands in its plane."""
+    """The position of the first maximum of each window in its plane."""
     indices = F.empty((*input.shape[:input.ndim - len(pooling.out)], *pooling.out), np.dtype("int64"))
     MAX(F.machine, blocks(indices.size), BLOCK, None, indices, dense(F, input), planes, record)
     return indices

@@ -41,7 +41,7 @@ COMBINE = Kernel("combine.cu", "combine", "T* out, const U* pieces, const T* add
 
 
 class Operand(NamedTuple):
-    """How a batch of matrices lies: strides in elements, and whether it begins at a multiple of 16 bytes."""
+    """Layout of a batch of matrices: strides in elements, and whether it begins at a multiple of 16 bytes."""
 
     row: int
     column: int
@@ -72,8 +72,8 @@ class Problem(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel, how it is launched, and its last argument; `shared` is dynamic shared memory in bytes, `maps` what the
-    kernel for Hopper takes instead of two arrays."""
+    """A kernel, how it is launched, and its last argument; `shared` is dynamic shared memory in bytes, `maps` the
+    tensor maps that the kernel for Hopper takes instead of two arrays."""
 
     kernel: Kernel
     grid: int | tuple
@@ -150,7 +150,7 @@ def run(F, launch, *arrays):
 
 
 def describe(x):
-    """All that a plan depends on of an array."""
+    """The facts about an array that a plan depends on."""
     return x.shape, x.strides, x.data.ptr % 16 == 0
 
 
@@ -222,7 +222,7 @@ def neighbours(operand, along_rows, extent, most):
 
 
 def along_depth(p):
-    """Whether `a` and `b` are read along the depth: where the stride is smaller."""
+    """True if `a` and `b` are read along the depth: where the stride is smaller."""
     return abs(p.a.column) <= abs(p.a.row), abs(p.b.row) < abs(p.b.column)
 
 

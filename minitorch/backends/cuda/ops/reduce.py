@@ -23,7 +23,7 @@ def dims_of(x, dim):
 
 
 def sum_dtype(dtype):
-    """What sums and products are returned in: integers and bools in int64, None for their own."""
+    """The dtype of sums and products: int64 for integers and bools, None for the input's own."""
     return None if kind_of(dtype) == "f" else INT64
 
 

@@ -15,7 +15,7 @@ RESAMPLE = Kernel("resize.cu", "resample", "U* out, const T* input, const i32* s
 
 @functools.lru_cache(maxsize=64)
 def table(F, taps, transposed, dtype):
-    """Starts, places and weights of a map, or of its transpose, on the device, and how many outputs it has."""
+    """Starts, positions and weights of a map, or of its transpose, on the device, and how many outputs it has."""
     place, weight = taps.table(np)
     output = np.repeat(np.arange(taps.out, dtype=np.int32), place.shape[1])
     place, weight = place.astype(np.int32).reshape(-1), weight.reshape(-1)
@@ -28,7 +28,7 @@ def table(F, taps, transposed, dtype):
 
 
 def map_dims(F, x, taps, transposed):
-    """Each map, or its transpose, applied to its dimension; in between in what kernels compute in."""
+    """Each map, or its transpose, applied to its dimension; intermediate results in the kernels' compute dtype."""
     dtype, sums, first = x.dtype, compute_dtype(x.dtype), x.ndim - len(taps)
     todo = [(first + d, tap) for d, tap in enumerate(taps) if tap is not None]
     for k, (d, tap) in enumerate(todo):

@@ -1,4 +1,4 @@
-"""How rows are distributed over threads: what softmax, norms and losses share (`src/rows.cuh` is their other half)."""
+"""Distribution of rows over threads, for softmax, norms and losses; `src/rows.cuh` is the device's part."""
 
 import functools
 from math import prod
@@ -88,7 +88,7 @@ def split_at(shape, dim):
 def check_indices(F, index, size, error, but=None):
     """Raise ``error(wrong one)`` for an index that is not from 0 to `size` - 1, nor `but`; only in the simulator.
 
-    Of a GPU the host does not know the memory: looking would wait until all work is done. Kernels take care there.
+    The host cannot see a GPU's memory: reading it would wait until all work is done. Kernels take care there.
     """
     if F.machine.kind == "sim":
         found = F.machine.view(index)

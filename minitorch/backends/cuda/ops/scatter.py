@@ -1,8 +1,8 @@
-"""Gather, scatter and the sums of what indices send to one place: `src/scatter.cu`.
+"""Gather, scatter and sums of elements with equal indices: `src/scatter.cu`.
 
 Sums are deterministic, always: indices are sorted by a stable radix sort of our own and equal ones added up in their
 order, where PyTorch adds atomically, in the order of chance, unless `use_deterministic_algorithms` asks it not to.
-Here that switch changes nothing. Where indices name a place twice that is to be overwritten, the last one counts.
+Here that switch changes nothing. Where indices name a position twice that is to be overwritten, the last one counts.
 
 The host does not look at indices, since it would have to wait for the GPU. One that is out of bounds writes nothing,
 and reads NaN, or 0 of integers; in the simulator it raises the error that the CPU raises.
@@ -78,7 +78,7 @@ def sum_keys(F, out, keys, values, sizes):
 
 
 def sum_type(dtype):
-    """What sums are kept in."""
+    """The dtype in which sums are accumulated."""
     return np.dtype("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
@@ -139,13 +139,13 @@ def row_major(shape):
 
 
 def along(index, steps, dim):
-    """A layout of the places that an index of zeros along `dim` names in an array of these strides, and the stride
+    """A layout of the positions that an index of zeros along `dim` names in an array of these strides, and the stride
     from there to the others."""
     return make_layout(index.shape, [[0 if d == dim else s for d, s in enumerate(steps)]]), steps[dim]
 
 
 def element_keys(F, shape, index, dim):
-    """The place in a contiguous array of `shape` of each element that `index` names along `dim`."""
+    """The position in a contiguous array of `shape` of each element that `index` names along `dim`."""
     check_slice_indices(F, index, shape[dim], dim)
     layout, step = along(index, row_major(shape), dim)
     keys = F.empty((index.size,), np.uint32)
@@ -225,7 +225,7 @@ def as_slices(F, shape, index):
 
 
 def check_on_host(F, index, size, lowest=0):
-    """Whether all indices are from `lowest` to `size` - 1, in memory that the host can look at."""
+    """True if all indices are from `lowest` to `size` - 1, in memory that the host can look at."""
     found = F.machine.view(index)
     return bool(((found >= lowest) & (found < size)).all())
 

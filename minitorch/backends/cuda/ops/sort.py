@@ -1,4 +1,4 @@
-"""A stable sort of keys below 2^32 together with their places, without a wait for the host: `src/sort.cu`."""
+"""A stable sort of keys below 2^32 together with their positions, without a wait for the host: `src/sort.cu`."""
 
 from ..runtime.kernel import Kernel
 
@@ -13,7 +13,7 @@ BITS, TILE = 8, 2048       # as in sort.cu: bits of a digit, keys of a block
 
 
 def sorted_places(F, keys, largest):
-    """`keys` (uint32, from 0 to `largest`) in order, and the place each of them came from; equal keys keep theirs."""
+    """`keys` (uint32, from 0 to `largest`) in order, and their positions before; equal keys keep their order."""
     n, places = keys.size, None
     tiles = -(-n // TILE)
     counts = F.empty((tiles << BITS,), keys.dtype)

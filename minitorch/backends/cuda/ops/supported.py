@@ -1,7 +1,8 @@
-"""Which arguments kernels take: predicates for ``@kernel(name, when=...)``; all others go to the op's reference.
+"""Predicates of the arguments that kernels support, for ``@kernel(name, when=...)``.
 
-A predicate is given what the kernel is: the backend, arrays, attributes. Those that take ``*rest`` look at the first
-array or two only. What depends on shapes beyond that stands beside the kernels.
+Calls that a predicate refuses fall back to the op's reference. A predicate takes the arguments of the kernel: the
+backend, arrays, attributes. Those that take ``*rest`` look at the first array or two only. Predicates that one kernel
+needs stand beside it.
 """
 
 from math import prod
@@ -17,7 +18,7 @@ __all__ = ["attention_heads", "class_targets", "convolvable", "elements", "float
 
 INDICES = ("int64", "int32")
 TARGETS = ("int64", "int32", "uint8")
-MOST_KEYS = 2**32 - 2                                      # places that `sort.py` can sort by
+MOST_KEYS = 2**32 - 2                                      # positions that `sort.py` can sort by
 LARGEST_HEAD = 128
 
 
@@ -60,7 +61,7 @@ def same_floats(F, first, second, **attrs):
 
 
 def multipliable(*arrays):
-    """Whether our kernels multiply matrices of these: real numbers of one dtype."""
+    """True if our kernels multiply matrices of these: real numbers of one dtype."""
     dtype = arrays[0].dtype
     return all(x.dtype == dtype for x in arrays) and (dtype.kind in "fi" or is_half(dtype))
 

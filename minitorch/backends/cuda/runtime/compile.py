@@ -1,12 +1,12 @@
-"""From CUDA C++ source to what a device runs: NVRTC, with a cache on disk and one in the process.
+"""Compilation of CUDA C++ by NVRTC, with a cache on disk and one in the process.
 
 `compile_source(source, ...)` gives PTX (for the simulator) or a cubin (for a GPU); neither needs a GPU. The options are
 those that CuPy would pass, ``-ftz=true`` among them: denormal float32 numbers are flushed to zero on the GPU, and in
 the simulator, which follows the PTX, as well.
 
 Compiled code is kept in a folder by the platform's custom (``~/.cache/minitorch/kernels`` on Linux); the environment
-variable MINITORCH_CACHE names another one. A file is found by a hash of all that went into it: the source with what
-it includes, the options and the version of NVRTC.
+variable MINITORCH_CACHE names another one. A file is found by a hash of its inputs: the source with its
+includes, the options and the version of NVRTC.
 """
 
 import functools
@@ -127,8 +127,8 @@ def write_whole(path, content):
 
 # ---- what a kernel takes -----------------------------------------------------------------------------------
 class Resources(NamedTuple):
-    """What one kernel takes of a multiprocessor: registers a thread, bytes that did not fit into registers, bytes of
-    static shared memory, bytes of stack."""
+    """Resources of one kernel: registers a thread, bytes that did not fit into registers (spills), bytes of static
+    shared memory, bytes of stack."""
 
     registers: int
     spills: int

@@ -1,9 +1,9 @@
-"""Captured graphs: a sequence of launches that is written down once and run again at next to no cost on the host.
+"""Captured graphs: a sequence of launches that is recorded once and replayed at next to no cost on the host.
 
-While a `Capture` is the `capture` of a machine, kernels are written down and not run. On a GPU that is CUDA's stream
-capture; the simulator keeps a list. What the host computes is part of no graph: a number that changes from run to run
-(the offset of random numbers, the corrections of Adam) lies in memory of the device, and `Capture.numbers` says how it
-is found; each run begins by sending these.
+While a `Capture` is the `capture` of a machine, kernels are recorded and not run. On a GPU that is CUDA's stream
+capture; the simulator keeps a list. Computations of the host are not in the graph: a number that changes from run to
+run (the offset of random numbers, the corrections of Adam) lies in memory of the device, and `Capture.numbers` says
+how it is found; each run begins by sending these.
 
 Memory: arrays made during the capture are kept for the graph, and each run overwrites them.
 """
@@ -20,14 +20,14 @@ EIGHT = np.dtype([("at", "u8", 8)])
 
 
 class Capture:
-    """What is written down on one backend: ``begin()``, the calls, ``end()``, then ``run()`` as often as wanted."""
+    """The launches recorded on one backend: ``begin()``, the calls, ``end()``, then ``run()`` as often as wanted."""
 
     def __init__(self, F):
         self.F, self.updates, self.generators, self.moved = F, [], {}, []
         self.recorded = None
 
     def begin(self, **options):
-        """Start writing down; RuntimeError if that is already being done."""
+        """Start recording; RuntimeError if a capture is in progress."""
         machine = self.F.machine
         if machine.capture is not None:
             raise RuntimeError(f"a graph is already being captured on {self.F.device}: end that capture first")
@@ -35,7 +35,7 @@ class Capture:
         machine.begin_capture(self, **options)
 
     def end(self):
-        """Stop writing down."""
+        """Stop recording."""
         self.recorded = self.F.machine.end_capture()
         for generator in self.generators:
             self.moved.append((generator, generator.end_capture()))
@@ -49,16 +49,16 @@ class Capture:
         self.recorded = None
 
     def run(self):
-        """Run what was written down, on the current stream."""
+        """Run the recorded launches, on the current stream."""
         for (generator, moved), state in zip(self.moved, self.generators.values()):
             self.send(state, generator.next_run(moved))
         for array, function in self.updates:
             self.send(array, np.asarray(function(), np.float64))
         self.F.machine.run_captured(self.recorded)
 
-    # -- what changes from run to run ------------------------------------------------------------------------
+    # -- values that change from run to run ------------------------------------------------------------------
     def follow(self, generator):
-        """Let a generator find its place in memory of the device, so that each run draws other numbers."""
+        """Let a generator read its offset from memory of the device, so that each run draws other numbers."""
         if generator not in self.generators and hasattr(generator, "begin_capture"):
             state = self.generators[generator] = self.F.machine.outside_capture(lambda: self.F.empty((2,), np.uint64))
             generator.begin_capture(state)

@@ -3,8 +3,8 @@
     ROWS = Kernel("softmax.cu", "softmax_rows", "T* out, const T* input, i64 rows, i64 columns")
     ROWS(F.machine, grid, block, out, input, rows, columns, shared=0, COLUMNS_PER_THREAD=4)
 
-The signature is written in the words of the kernel's own: what CUDA does not check, a wrong type or an array of another
-device, is a Python error here.
+The signature is written in the kernel's own words: a wrong type or an array of another device, which CUDA does not
+check, is a Python error here.
 """
 
 from typing import NamedTuple
@@ -88,7 +88,7 @@ class Kernel:
 
     @property
     def source(self):
-        """The source with what it includes."""
+        """The source with its includes."""
         return self.file if isinstance(self.file, compiler.Source) else compiler.from_file(self.file)
 
     def __call__(self, machine, grid, block, *arguments, shared=0, **constants):
@@ -101,7 +101,7 @@ class Kernel:
         machine.launch(function, grid, block, values, shared)
 
     def checked(self, machine, arguments, constants):
-        """The loaded function, and what is passed to it for these arguments."""
+        """The loaded function, and the values passed to it for these arguments."""
         dtypes = tuple([None if arguments[i] is None else arguments[i].dtype for _, i in self.generic]
                        if len(arguments) == len(self.parameters) else self.complain(arguments))
         key = machine, dtypes, tuple(constants.items())
@@ -116,7 +116,7 @@ class Kernel:
         raise TypeError(f"kernel {self.entry} takes {len(self.parameters)} arguments ({names}), got {len(arguments)}")
 
     def prepare(self, machine, dtypes, constants, arguments):
-        """Compile for these types and constants; the function, and for each parameter what checks its argument."""
+        """Compile for these types and constants; the function, and a converter of the argument for each parameter."""
         types = self.bind(dtypes, constants, arguments)
         converters = [self.converter(machine, p, types) for p in self.parameters]
         for f, x in zip(converters, arguments):            # before compiling: a wrong argument costs nothing
@@ -147,7 +147,7 @@ class Kernel:
         return (*sorted(headers), *[f"-D{k}={v}" for k, v in sorted(given.items())])
 
     def converter(self, machine, p, types):
-        """A function that checks one argument and gives what is passed for it."""
+        """A function that checks one argument and returns the value to pass."""
         if not p.is_array:
             return self.record if p.type not in TYPES else SCALARS[p.type]
         ndarray = machine.ndarray
@@ -181,7 +181,7 @@ class Kernel:
         return x
 
     def resources(self, arch="90", dtypes=(), **constants):
-        """What this kernel takes on `arch` (registers, spilled bytes, shared memory); needs no GPU.
+        """The resources that this kernel takes on `arch` (registers, spilled bytes, shared memory); needs no GPU.
 
         `dtypes` are NumPy dtypes for T, U and V, in this order, of those that the signature has.
         """

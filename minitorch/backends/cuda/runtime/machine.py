@@ -1,4 +1,4 @@
-"""The machines: what a GPU and the simulator do differently, and nothing else.
+"""The machines: the differences between a GPU and the simulator, and nothing else.
 
 `Real` is a GPU reached through CuPy, `Simulated` the processor's memory and the simulator. Both allocate, load and
 launch kernels, copy and fill; everything above them is one code path.
@@ -47,13 +47,13 @@ def require_gpu(index=0):
 class Machine:
     """One device. `ndarray` is the type of its arrays: a kernel takes no others.
 
-    `arch` is what its kernels are compiled for, `form` what they are compiled to.
+    `arch` is the architecture that its kernels are compiled for, `form` the kind of code ("ptx" or "cubin").
     """
 
     ndarray: type
     arch = "90"
     form = "cubin"
-    capture: Any = None                                    # what is being written down instead of run: see `graphs`
+    capture: Any = None                                    # the capture in progress: see `graphs`
 
     def __init__(self, kind, index):
         self.kind, self.index, self.cupy = kind, index, import_cupy()
@@ -90,23 +90,23 @@ class Machine:
         raise NotImplementedError
 
     def synchronize(self):
-        """Wait until all that was asked for is done."""
+        """Wait until all queued work is done."""
         raise NotImplementedError
 
     def begin_capture(self, capture):
-        """From here on write down launches instead of running them."""
+        """From here on record launches instead of running them."""
         raise NotImplementedError
 
     def end_capture(self):
-        """Stop that; returns what `run_captured` runs."""
+        """Stop capturing; returns the argument of `run_captured`."""
         raise NotImplementedError
 
     def run_captured(self, recorded):
-        """Run what was written down, in order."""
+        """Run the captured launches, in order."""
         raise NotImplementedError
 
     def outside_capture(self, function):
-        """Call a function whose work is not to be written down."""
+        """Call a function whose work is not captured."""
         raise NotImplementedError
 
 
@@ -234,7 +234,7 @@ def pinned_copy(array):
 
 
 def is_pinned(array):
-    """Whether a NumPy array lies in memory that `pinned_copy` made."""
+    """True if a NumPy array lies in memory that `pinned_copy` made."""
     while isinstance(array, np.ndarray):
         array = array.base
     array = array.obj if isinstance(array, memoryview) else array
@@ -249,8 +249,8 @@ def size(nbytes):
 class Simulated(Machine):
     """The processor. Kernels run in the simulator (`minitorch/backends/sim`), which checks every access.
 
-    Arrays are CuPy's over memory of the host, which holds NaNs when it is new, so that reads of what nobody wrote are
-    found.
+    Arrays are CuPy's over memory of the host, filled with NaNs when new, so that reads of uninitialised memory
+    are found.
     """
 
     form = "ptx"
@@ -290,10 +290,10 @@ class Simulated(Machine):
         self.do(lambda: self.view(array).reshape(-1).view("u1").fill(value))
 
     def synchronize(self):
-        """Nothing: each launch has ended when it returns."""
+        """Nothing to do: each launch has ended when it returns."""
 
     def do(self, action):
-        """Do something now, or write it down for a captured graph."""
+        """Run an action now, or record it for a captured graph."""
         if self.capture is None:
             action()
         else:
@@ -349,7 +349,7 @@ def triple(n):
 
 
 def as_bytes(value):
-    """A kernel argument as the bytes that lie in the parameter's place."""
+    """A kernel argument as the bytes of the parameter."""
     pointer = getattr(value, "data", None)
     if hasattr(pointer, "ptr"):
         return pointer.ptr.to_bytes(8, "little")
