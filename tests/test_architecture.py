@@ -76,6 +76,7 @@ SHADOWED = {                                               # modules hidden by a
     "minitorch.backends.sim.report": "of the simulator, imported by name only",
 }
 NUMPY_IN_OPS = {"creation/host_data.py",                   # Python's and NumPy's data becomes arrays there
+                "creation/type_info.py",                   # limits of NumPy types
                 "creation/interop.py",                     # tensors become arrays there
                 "indexing/indices.py"}                     # and indices come from lists and NumPy arrays
 
