@@ -11,6 +11,7 @@ that not every program needs are imported when first asked for. `docs/architectu
 """
 
 import importlib
+import sys
 import warnings
 
 # Division by zero, overflow and the like give inf and NaN, silently, as in PyTorch; NumPy warns of them, and the
@@ -48,13 +49,15 @@ __version__ = "0.1.0"
 for public in (Tensor, Size, device, dtype):               # where they are pickled and shown, wherever they are defined
     public.__module__ = "minitorch"
 
-einops_backend.watch()
+einops_backend.watch(sys.modules[__name__])
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
 # What tensors and functions hand over to packages that lie above them: all that the core knows of these.
 late.places.update(
+    Compiled="minitorch.compiler.compiled:Compiled",
+    Replay="minitorch.viz.replays:Replay",
     accelerator="minitorch.backends:accelerator",
     accumulate_grad="minitorch.autograd.hooks:AccumulateGrad",
     after_node="minitorch.autograd.hooks:after_node",
@@ -68,12 +71,16 @@ late.places.update(
     formula="minitorch.formula:formula",
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
+    gradcheck="minitorch.testing.gradcheck:gradcheck",
+    gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
+    module_html="minitorch.viz.modules:module_html",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
+    summary_html="minitorch.viz.modules:summary_html",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",

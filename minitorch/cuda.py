@@ -12,6 +12,7 @@ from .backends.cuda.runtime.machine import import_cupy, require_gpu
 from .core.device import device as _Device
 from .core.device import made
 from .core.errors import OutOfMemoryError
+from .random.generator import default_of
 
 __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "current_device", "current_stream",
            "default_stream", "device", "device_count", "device_of", "empty_cache", "get_arch_list",
@@ -371,7 +372,6 @@ def mem_get_info(device=None):
 # ---- random numbers ------------------------------------------------------------------------------------------
 def _generator(device="cuda"):
     """The generator that a GPU draws from by default."""
-    from .random.generator import default_of
     return default_of(_Device("cuda", _index(device)))
 
 

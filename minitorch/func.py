@@ -10,6 +10,7 @@ from .autograd import api
 from .autograd import functional as _functional
 from .autograd.grad_mode import enable_grad
 from .core.tensor import Tensor
+from .ops.shapes.join import stack
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
            "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
@@ -143,8 +144,6 @@ def hessian(func, argnums=0):
 # ---- a batch -----------------------------------------------------------------------------------------------
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     """`func` for each element of a batch: dimension `in_dims` of each argument (None: the same for all), stacked."""
-    from . import stack
-
     @functools.wraps(func)
     def call(*args, **kwargs):
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
@@ -193,7 +192,6 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
 def stack_module_state(models):
     """Parameters and buffers of several models of one architecture, stacked, as two dicts."""
-    from . import stack
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     params = {k: stack([dict(m.named_parameters())[k].detach() for m in models]).requires_grad_()

@@ -21,6 +21,7 @@ from .core.arrays import owner
 from .core.graph import Node
 from .core.tensor import Tensor
 from .explain.graphs import lines
+from .nn.parameter import is_lazy
 
 __all__ = ["explain", "Explanation", "Holder"]
 
@@ -244,11 +245,6 @@ def named(variable, way):
 
 def is_own(module):
     return module == "minitorch" or module.startswith("minitorch.")
-
-
-def is_lazy(tensor):
-    from .nn.parameter import is_lazy as lazy
-    return lazy(tensor)
 
 
 def steps_from(holder, held):

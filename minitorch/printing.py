@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from .core.dtypes import get_default_dtype
+
 __all__ = [
     "format_array",
     "format_tensor",
@@ -369,8 +371,6 @@ def _dtype_is_evident(dtype: str, default: str, empty: bool) -> bool:
 
 
 def _default_dtype() -> Any:
-    from .core.dtypes import get_default_dtype  # late: dtypes needs nothing of this file, tests of it no dtypes
-
     return get_default_dtype()
 
 

@@ -3,7 +3,6 @@
 ``minitorch.vision.utils`` is this module, so ``torchvision.utils.make_grid`` has its place here.
 """
 
-import importlib
 import math
 import struct
 import sys
@@ -12,19 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import minitorch
-
+from . import datasets, transforms  # noqa: F401  (torchvision has them)
+from .core.dtypes import uint8
 from .core.tensor import Tensor
+from .datasets import vision
+from .ops.shapes.join import cat, stack
 
 __all__ = ["make_grid", "save_image"]
 
 utils = sys.modules[__name__]
-
-
-def __getattr__(name: str):
-    if name in ("datasets", "transforms"):
-        return importlib.import_module(f"minitorch.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def make_grid(
@@ -50,7 +45,7 @@ def make_grid(
             raise TypeError("value_range has to be a tuple (min, max) if specified. min and max are numbers")
         groups = images.unbind(0) if scale_each else [images]
         scaled = [_scale(group, value_range) for group in groups]
-        images = minitorch.stack(scaled) if scale_each else scaled[0]
+        images = stack(scaled) if scale_each else scaled[0]
     if images.size(0) == 1:
         return images.squeeze(0)
     count, channels, height, width = images.shape
@@ -66,14 +61,14 @@ def make_grid(
 
 def _as_batch(tensor: Any) -> Tensor:
     if isinstance(tensor, (list, tuple)) and all(isinstance(image, Tensor) for image in tensor):
-        tensor = minitorch.stack(list(tensor))
+        tensor = stack(list(tensor))
     if not isinstance(tensor, Tensor):
         raise TypeError(f"tensor or list of tensors expected, got {type(tensor)}")
     if tensor.dim() not in (2, 3, 4):
         raise ValueError(f"expected images (B, C, H, W), (C, H, W) or (H, W), got shape {tuple(tensor.shape)}")
     while tensor.dim() < 4:
         tensor = tensor.unsqueeze(0)
-    return minitorch.cat([tensor] * 3, 1) if tensor.size(1) == 1 else tensor
+    return cat([tensor] * 3, 1) if tensor.size(1) == 1 else tensor
 
 
 def _scale(image: Tensor, value_range: tuple[float, float] | None) -> Tensor:
@@ -88,10 +83,8 @@ def save_image(tensor: Tensor | Sequence[Tensor], fp: Any, format: str | None = 
     knows; without Pillow there is PNG, and RuntimeError for others.
     """
     grid = make_grid(tensor, **kwargs)
-    pixels = grid.mul(255).add(0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", minitorch.uint8).numpy()
-    from .datasets.vision import pillow
-
-    image = pillow()
+    pixels = grid.mul(255).add(0.5).clamp(0, 255).permute(1, 2, 0).to("cpu", uint8).numpy()
+    image = vision.pillow()
     if image is not None:
         image.fromarray(pixels).save(fp, format=format)
         return

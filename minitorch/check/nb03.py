@@ -1,10 +1,12 @@
 """Checks of lesson 3, "A tensor is a buffer and a story about it": strides, views, broadcasting, writes."""
 
 import math
+import random
 
 import minitorch as torch
 
-from .exercise import Exercise
+from ..testing.strategies import Draw
+from .exercise import Exercise, show
 
 strides = Exercise(
     "nb03.strides", "The strides, in elements, of a fresh tensor of this shape.",
@@ -62,7 +64,6 @@ def _(solution, x, how):
 
 @diagonal.describe
 def _(x, how):
-    from .exercise import show
     return f"x = {show(x)}, {how}. First the values, then whether they are a view of x's memory"
 
 
@@ -109,7 +110,6 @@ def _(solution, x, k, step):
 
 @windows.describe
 def _(x, k, step):
-    from .exercise import show
     return (f"windows(x{f'[::{step}]' if step > 1 else ''}, {k}) with x = {show(x)}. First the values, then whether "
             "they are a view of x's memory")
 
@@ -201,9 +201,6 @@ def _():
 
 
 def _draw():
-    import random
-
-    from ..testing.strategies import Draw
     return Draw(random.Random(1))
 
 
@@ -307,7 +304,6 @@ def _(solution, x):
 
 @repair.describe
 def _(x):
-    from .exercise import show
     return f"x = {show(x)}. First the value, then x.grad"
 
 

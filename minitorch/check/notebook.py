@@ -22,6 +22,8 @@ import json
 import re
 from pathlib import Path
 
+from .exercise import RESULTS, report
+
 __all__ = ["cells", "grade", "run", "solved", "student", "to_ipynb"]
 
 STUB = 'raise NotImplementedError("your code here")'
@@ -102,7 +104,6 @@ def grade(path):
 
     The notebook's code runs in this process with your rights: grade strangers' work in a container.
     """
-    from .exercise import RESULTS, report
     mine = dict(RESULTS)
     RESULTS.clear()
     try:

@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from ..core.tensor import wrap
 from . import buffers, fused
 from .program import Instruction, Value
 
@@ -322,7 +323,6 @@ class Source:
 
 def set_gradients(pairs):
     """Put arrays where an optimiser looks for gradients."""
-    from ..core.tensor import wrap
     for p, g in pairs:
         p._grad = wrap(g if isinstance(g, p.backend.ndarray) else p.backend.asarray(g), p.backend)
 

@@ -3,6 +3,7 @@
 import inspect
 
 from ..core.tensor import Tensor
+from ..nn.modules.module import Module
 from .nests import mapped
 
 __all__ = ["signature", "watched_modules", "flatten", "rebuild"]
@@ -47,7 +48,6 @@ def describe(x, tensors, key):
 
 def watched_modules(function):
     """The modules that a function can see (its own, its closure's, its globals'), each with all inside it."""
-    from ..nn.modules.module import Module
     found = []
     bound = getattr(function, "__self__", None)
     try:

@@ -1,7 +1,7 @@
 """A module whose forward pass is compiled, as ``minitorch.compile(model)`` returns it."""
 
 from ..nn.modules.module import Module
-from . import Compiled
+from .compiled import Compiled
 
 __all__ = ["CompiledModule"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-import minitorch
-
+from ..core.dtypes import float32
 from ..core.tensor import Tensor
+from ..ops.creation.create import from_numpy
 from .vision import VisionDataset
 
 
@@ -44,12 +44,12 @@ class Digits(VisionDataset):
         if train is not None:
             chosen = _is_test(labels) != train
             images, labels = images[chosen], labels[chosen]
-        self.data = minitorch.from_numpy(images)
-        self.targets = minitorch.from_numpy(labels.astype(np.int64))
+        self.data = from_numpy(images)
+        self.targets = from_numpy(labels.astype(np.int64))
 
     def tensors(self) -> tuple[Tensor, Tensor]:
         """All images as float32 (N, 1, 8, 8) with values 0 to 1, and the labels: ready for a `TensorDataset`."""
-        return self.data.unsqueeze(1).to(minitorch.float32) / 16, self.targets
+        return self.data.unsqueeze(1).to(float32) / 16, self.targets
 
     def __getitem__(self, index: int):
         return self._item(self.data.array[index], self.targets.array[index])

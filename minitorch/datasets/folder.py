@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import minitorch
-
+from ..ops.creation.random import randint, randn
+from ..random.generator import Generator
 from ..transforms.transforms import ToPILImage
 from .vision import VisionDataset
 
@@ -127,9 +127,9 @@ class FakeData(VisionDataset):
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         if index >= len(self):
             raise IndexError(f"{type(self).__name__} index out of range")
-        generator = minitorch.Generator().manual_seed(index + self.random_offset)
-        pixels = minitorch.randn(*self.image_size, generator=generator)
-        target = minitorch.randint(0, self.num_classes, (1,), generator=generator).item()
+        generator = Generator().manual_seed(index + self.random_offset)
+        pixels = randn(*self.image_size, generator=generator)
+        target = randint(0, self.num_classes, (1,), generator=generator).item()
         return self._transformed(ToPILImage()(pixels), target)
 
     def __len__(self) -> int:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-import minitorch
-
+from ..ops.creation.create import from_numpy
 from .utils import check_integrity, fetch
 from .vision import VisionDataset
 
@@ -64,8 +63,8 @@ class MNIST(VisionDataset):
         labels = self._read(f"{prefix}-labels-idx1-ubyte", ndim=1)
         if len(images) != len(labels):
             raise RuntimeError(f"{self.raw_folder} holds {len(images)} {prefix} images but {len(labels)} labels")
-        self.data = minitorch.from_numpy(images)
-        self.targets = minitorch.from_numpy(labels.astype(np.int64))
+        self.data = from_numpy(images)
+        self.targets = from_numpy(labels.astype(np.int64))
 
     @property
     def raw_folder(self) -> str:

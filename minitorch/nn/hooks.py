@@ -9,10 +9,9 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 
-import minitorch
-
 from ..autograd import hooks
 from ..autograd.function import Function
+from ..autograd.grad_mode import is_grad_enabled
 from ..core.tensor import Tensor
 
 Hooks = OrderedDict[int, Callable]
@@ -143,7 +142,7 @@ def _bounded(values, on_backward):
     tuple, and whether anything was led through.
     """
     where = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
-    if not where or not minitorch.is_grad_enabled():
+    if not where or not is_grad_enabled():
         return values, False
 
     def full_width(grads):

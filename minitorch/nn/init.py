@@ -8,7 +8,12 @@ import functools
 import math
 import warnings
 
-import minitorch
+from ..autograd.grad_mode import no_grad
+from ..ops.creation import create
+from ..ops.creation.create import empty_like
+from ..ops.creation.random import randperm
+from ..ops.elementwise import compare
+from ..ops.linalg.decompositions import qr
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
            "sigmoid")
@@ -18,7 +23,7 @@ def _writes(fn):
     """Run under ``no_grad``; PyTorch's functions of this module all do."""
     @functools.wraps(fn)
     def without_recording(*args, **kwargs):
-        with minitorch.no_grad():
+        with no_grad():
             return fn(*args, **kwargs)
     return without_recording
 
@@ -75,7 +80,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
 
     if cdf(b) - cdf(a) > 0.3:
-        low, high = (minitorch.tensor(bound, dtype=tensor.dtype).item() for bound in (a, b))
+        low, high = (create.tensor(bound, dtype=tensor.dtype).item() for bound in (a, b))
 
         def propose(into):
             into.normal_(mean, std, generator=generator)
@@ -86,14 +91,14 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         def propose(into):
             into.uniform_(a, b, generator=generator)
             log_chance = ((into - mean) / std) ** 2 * -0.5 - peak
-            return minitorch.empty_like(into).uniform_(generator=generator).log_() > log_chance
+            return empty_like(into).uniform_(generator=generator).log_() > log_chance
 
     rejected = propose(tensor)
     # Every round draws for all elements, whether needed or not: that keeps to PyTorch's stream of random numbers.
     while rejected.any():
-        new = minitorch.empty_like(tensor)
+        new = empty_like(tensor)
         still = propose(new)
-        tensor.copy_(minitorch.where(rejected, new, tensor))
+        tensor.copy_(compare.choose(rejected, new, tensor))
         rejected = rejected & still
     return tensor
 
@@ -121,7 +126,7 @@ def eye_(tensor):
     """Make a 2-D tensor the identity matrix: ones on the diagonal, zeros elsewhere."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return tensor.copy_(minitorch.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+    return tensor.copy_(create.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 @_writes
@@ -214,7 +219,7 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor
     rows, cols = tensor.size(0), tensor.numel() // tensor.size(0)
     flat = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
-    q, r = minitorch.linalg.qr(flat.t() if rows < cols else flat)
+    q, r = qr(flat.t() if rows < cols else flat)
     q *= r.diagonal().sign()
     q = q.t() if rows < cols else q
     return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)
@@ -230,7 +235,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     tensor.normal_(0, std, generator=generator)
     for col in range(cols):
         # The order of rows comes from the default generator, as in PyTorch.
-        tensor[minitorch.randperm(rows)[:zeros], col] = 0
+        tensor[randperm(rows)[:zeros], col] = 0
     return tensor
 
 

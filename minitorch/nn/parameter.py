@@ -1,7 +1,9 @@
 """``Parameter`` and ``Buffer``: tensors that a module knows as its own; and their kinds without a shape yet."""
 
 from ..core import dtypes
+from ..core.device import device as Device
 from ..core.device import get
+from ..core.dtypes import dtype as DType
 from ..core.tensor import Tensor
 
 __all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "is_lazy"]
@@ -95,7 +97,6 @@ class UninitializedTensorMixin:
     # -- moving: what Module._apply may call -------------------------------------------------------------------------
     def to(self, *args, **kwargs):
         """One like this with another device or dtype."""
-        from .modules.module import parse_to
         device, dtype, _, _ = parse_to(*args, **kwargs)
         return type(self)(self.needs_grad, self.device if device is None else device, dtype or self._dtype)
 
@@ -158,3 +159,37 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 def is_lazy(param):
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(param, UninitializedTensorMixin)
+
+
+def typename(value):
+    """The name of the type of `value`, for an error's text."""
+    cls = type(value)
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def parse_to(*args, **kwargs):
+    """The arguments of ``Module.to`` as ``(device, dtype, non_blocking, memory_format)``."""
+    given = dict(device=None, dtype=None, non_blocking=False, memory_format=None)
+    args = list(args)
+    if args and isinstance(args[0], Tensor):
+        other = args.pop(0)
+        given.update(device=other.device, dtype=other.dtype)
+        names = ["non_blocking"]
+    elif args and isinstance(args[0], DType):
+        names = ["dtype", "non_blocking"]
+    else:
+        names = ["device", "dtype", "non_blocking"]
+    if "tensor" in kwargs:
+        other = kwargs.pop("tensor")
+        given.update(device=other.device, dtype=other.dtype)
+    unknown = set(kwargs) - {*given, "copy"}
+    if len(args) > len(names) or unknown:
+        raise TypeError("to() received an invalid combination of arguments: expected to(device, dtype, non_blocking), "
+                        "to(dtype, non_blocking) or to(tensor, non_blocking), each also with memory_format")
+    given.update(zip(names, args))
+    given.update((k, v) for k, v in kwargs.items() if k != "copy")
+    if given["dtype"] is not None and not isinstance(given["dtype"], DType):
+        raise TypeError(f"to(): argument 'dtype' must be a dtype, not {typename(given['dtype'])}")
+    if given["device"] is not None and not isinstance(given["device"], Device):
+        given["device"] = Device(given["device"])
+    return given["device"], given["dtype"], given["non_blocking"], given["memory_format"]

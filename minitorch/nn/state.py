@@ -7,8 +7,7 @@ can read files that an older version of itself wrote. Format and messages are Py
 import itertools
 from collections import OrderedDict, namedtuple
 
-import minitorch
-
+from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
@@ -191,7 +190,7 @@ class Stateful:
             return (f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, "
                     f"the shape in current model is {tensor.shape}.")
         try:
-            with minitorch.no_grad():
+            with no_grad():
                 if not assign:
                     tensor.copy_(new)
                 elif isinstance(tensor, Parameter):

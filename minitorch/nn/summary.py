@@ -1,9 +1,10 @@
 """``nn.summary(model, input)``: the layers of a model with their output shapes, parameters and work, as a table."""
 
-import minitorch
 
+from .. import random
+from ..autograd.grad_mode import no_grad
 from ..core.layers import observed
-from ..core.registry import OPS
+from ..core.registry import OPS, late
 from ..core.tensor import Tensor
 
 __all__ = ["summary", "Summary"]
@@ -65,15 +66,15 @@ class Summary:
         handles = [m.register_forward_pre_hook(self.enter) for m in self.names]
         handles += [m.register_forward_hook(self.leave, always_call=True) for m in self.names]
         buffers = {name: b.detach().clone() for name, b in self.model.named_buffers()}
-        state = minitorch.get_rng_state()
+        state = random.get_rng_state()
         try:
-            with minitorch.no_grad(), observed(self.begin, self.end):
+            with no_grad(), observed(self.begin, self.end):
                 self.model(*inputs, **kwargs)
         finally:
             for handle in handles:
                 handle.remove()
-            minitorch.set_rng_state(state)
-            with minitorch.no_grad():
+            random.set_rng_state(state)
+            with no_grad():
                 for name, b in self.model.named_buffers():
                     if name in buffers:
                         b.copy_(buffers[name])
@@ -126,9 +127,7 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self):
-        from ..viz import drawing
-        table = drawing.table(self.table(), ["module", "output", "parameters", "FLOPs"], "One call of the model")
-        return drawing.frame(drawing.new_id(), table, drawing.element("p", drawing.escape(self.total())))
+        return late.summary_html(self)
 
 
 def shapes_of(output):

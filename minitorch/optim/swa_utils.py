@@ -8,10 +8,11 @@ import math
 from copy import deepcopy
 from itertools import chain
 
-import minitorch
-
 from ..autograd.grad_mode import no_grad
+from ..core.dtypes import int64
 from ..nn.modules.module import Module
+from ..nn.modules.norm import _BatchNorm
+from ..ops.creation.create import tensor
 from .lr_scheduler.base import LRScheduler, one_per_group
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
@@ -102,7 +103,7 @@ class AveragedModel(Module):
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
-        self.register_buffer("n_averaged", minitorch.tensor(0, dtype=minitorch.int64, device=device))
+        self.register_buffer("n_averaged", tensor(0, dtype=int64, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):
@@ -150,7 +151,6 @@ def update_bn(loader, model, device=None):
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device` if given. Averaged weights
     need this, since no statistics were ever taken with them.
     """
-    from ..nn.modules.norm import _BatchNorm
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not norms:
         return

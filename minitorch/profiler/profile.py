@@ -8,6 +8,7 @@ import json
 import os
 from pathlib import Path
 
+from .. import cuda
 from .averages import EventList
 from .recording import Recording
 from .schedule import ProfilerAction
@@ -24,8 +25,7 @@ class ProfilerActivity(enum.Enum):
 
 def supported_activities():
     """The activities that can be profiled here."""
-    import minitorch
-    return {ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if minitorch.cuda.is_available() else [])}
+    return {ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda.is_available() else [])}
 
 
 class profile:

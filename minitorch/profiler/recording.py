@@ -10,9 +10,11 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import cuda
 from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..core import graph, layers
 from ..core.arrays import owner
+from ..optim import optimizer
 
 __all__ = ["Event", "Recording"]
 
@@ -76,7 +78,6 @@ class Recording(NodeHook):
         self.layer = layers.observed(self.begin_op, self.end_op).__enter__()
         self.began = time.perf_counter_ns()
         add_node_hook(self)
-        from ..optim import optimizer
         self.handles = [optimizer.register_optimizer_step_pre_hook(self.begin_step),
                         optimizer.register_optimizer_step_post_hook(self.end_step)]
 
@@ -116,8 +117,7 @@ class Recording(NodeHook):
 
     def end_op(self, event, result):
         if self.wait and event.device == "cuda":
-            import minitorch
-            minitorch.cuda.synchronize()
+            cuda.synchronize()
         self.end(event, new_bytes(result, event) if self.memory else 0)
 
     def run(self, node, pull):

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from . import names
 from .archive import Reader, broken, map_file
+from .formats import load_file
 from .legacy import load_legacy
 from .storages import aligned, placer, reference, size_of, swapped
 from .tensors import Memory, Typed, shown
@@ -53,7 +54,6 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
         raise TypeError(f"{', '.join(pickle_load_args)}: options of the Unpickler are for weights_only=False")
     is_path = isinstance(f, (str, bytes, os.PathLike))
     if is_path and os.fsdecode(f).endswith(".safetensors"):
-        from .formats import load_file
         return load_file(f, device="cpu" if map_location is None else map_location)
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")

@@ -4,6 +4,8 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.tensor import Tensor
+from ..ops.creation.random import rand, randint
+from ..ops.shapes.shape import ints
 
 __all__ = ["assert_close", "make_tensor"]
 
@@ -135,8 +137,6 @@ def _up_to(tol, exact):
 def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False, noncontiguous=False,
                 exclude_zero=False, memory_format=None):
     """A tensor of random numbers between `low` and `high` (by default -9 to 9; 0 to 9 for uint8; bools)."""
-    from .. import rand, randint
-    from ..ops.shapes.shape import ints
     shape = ints(shape)
     full = (*shape[:-1], 2 * shape[-1]) if noncontiguous and shape else shape
     if dtype is dtypes.bool:

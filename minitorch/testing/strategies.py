@@ -8,6 +8,9 @@ import random
 
 import numpy as np
 
+from ..core.registry import OPS
+from ..ops.creation.create import from_numpy
+
 __all__ = ["Draw", "tensors", "shapes", "broadcastable_shapes", "indices", "op_samples", "draws"]
 
 
@@ -168,8 +171,6 @@ def draws():
 
 def tensors(shape=None, dtype=None, requires_grad=False, lo=-2.0, hi=2.0):
     """A strategy of tensors of a shape (any small one by default) and a dtype (float64)."""
-    from .. import from_numpy
-
     def make(d):
         t = from_numpy(d.array(shape, lo, hi))
         t = t if dtype is None else t.to(dtype)
@@ -194,6 +195,5 @@ def indices(shape):
 
 def op_samples(op):
     """A strategy of (inputs, attributes) for an op, by name or row of the table."""
-    from ..core.registry import OPS
     row = OPS[op] if isinstance(op, str) else op
     return draws().map(lambda d: d.op_sample(row))

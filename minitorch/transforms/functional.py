@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-import minitorch
-
+from ..core import dtypes
 from ..core.device import host
-from ..core.dtypes import as_np
+from ..core.dtypes import as_np, float32, get_default_dtype, int32, int64, uint8
 from ..core.tensor import Tensor, wrap
+from ..ops.creation.create import as_tensor, from_numpy
+from ..ops.creation.type_info import iinfo
+from ..ops.nn.pad import pad as pad_tensor
 
 
 class InterpolationMode(enum.Enum):
@@ -74,7 +76,7 @@ def _accepts_arrays(function: Callable) -> Callable:
         if not isinstance(img, np.ndarray):
             return function(img, *args, **kwargs)
         axes = (2, 0, 1) if img.ndim == 3 else (0, 1)
-        result = function(minitorch.from_numpy(np.ascontiguousarray(img.transpose(axes))), *args, **kwargs).numpy()
+        result = function(from_numpy(np.ascontiguousarray(img.transpose(axes))), *args, **kwargs).numpy()
         return np.ascontiguousarray(result.transpose(np.argsort(axes)))
 
     return wrapper
@@ -89,8 +91,8 @@ def to_tensor(pic: Any) -> Tensor:
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
     pixels = _channels_first(_pil_array(pic) if _is_pil(pic) else pic)
     if pixels.dtype != np.uint8:
-        return minitorch.from_numpy(np.array(pixels, order="C"))
-    scaled = np.empty(pixels.shape, as_np(minitorch.get_default_dtype()))
+        return from_numpy(np.array(pixels, order="C"))
+    scaled = np.empty(pixels.shape, as_np(get_default_dtype()))
     np.divide(pixels, 255, out=scaled, dtype=scaled.dtype)
     return wrap(scaled, host())
 
@@ -99,7 +101,7 @@ def pil_to_tensor(pic: Any) -> Tensor:
     """`PILToTensor`."""
     if not _is_pil(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
-    return minitorch.from_numpy(np.array(_channels_first(_pil_array(pic)), order="C"))
+    return from_numpy(np.array(_channels_first(_pil_array(pic)), order="C"))
 
 
 def _pil_array(pic: Any) -> np.ndarray:
@@ -132,7 +134,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
     if isinstance(pic, Tensor):
         if pic.is_floating_point() and mode != "F":
-            pic = pic.mul(255).to(minitorch.uint8)
+            pic = pic.mul(255).to(uint8)
         pixels = pic.detach().cpu().numpy()
         if pixels.ndim == 3:
             pixels = pixels.transpose(1, 2, 0)
@@ -179,7 +181,7 @@ def normalize(tensor: Any, mean: Sequence[float], std: Sequence[float], inplace:
 @functools.lru_cache(maxsize=32)
 def _per_channel(values: tuple, dtype, device, divisor: bool = False) -> Tensor:
     """Shape (C, 1, 1). Cached, for a data set asks for the same ones with every image."""
-    result = minitorch.as_tensor([float(value) for value in values], dtype=dtype, device=device).reshape(-1, 1, 1)
+    result = as_tensor([float(value) for value in values], dtype=dtype, device=device).reshape(-1, 1, 1)
     if divisor and (result == 0).any():
         raise ValueError(f"std evaluated to zero after conversion to {dtype}, leading to division by zero.")
     return result
@@ -191,13 +193,13 @@ def convert_image_dtype(image: Any, dtype=None) -> Tensor:
     Integers of a smaller dtype are not mapped onto the whole range of a larger one: there and back changes nothing.
     RuntimeError for float32 to int32 or int64 and for float64 to int64, which would overflow.
     """
-    dtype = minitorch.float32 if dtype is None else dtype
+    dtype = float32 if dtype is None else dtype
     if image.dtype == dtype:
         return image
     if image.is_floating_point():
         if dtype.is_floating_point:
             return image.to(dtype)
-        if dtype == minitorch.int64 or (dtype == minitorch.int32 and image.dtype == minitorch.float32):
+        if dtype == int64 or (dtype == int32 and image.dtype == float32):
             raise RuntimeError(f"The cast from {image.dtype} to {dtype} cannot be performed safely.")
         # One more than the largest value, less a little: each integer gets an equal part of 0..1, the largest 1.0 too.
         return image.mul(_largest(dtype) + 1.0 - 1e-3).to(dtype)
@@ -210,7 +212,7 @@ def convert_image_dtype(image: Any, dtype=None) -> Tensor:
 
 
 def _largest(dtype) -> int:
-    return 1 if dtype == minitorch.bool else minitorch.iinfo(dtype).max
+    return 1 if dtype == dtypes.bool else iinfo(dtype).max
 
 
 @_accepts_arrays
@@ -294,7 +296,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: Any = 0, padding_mode: str
     if padding_mode == "constant":
         if not isinstance(fill, (int, float)):
             raise TypeError(f"Got inappropriate fill arg: {fill!r}; a tensor is filled with one number")
-        return minitorch.nn.functional.pad(img, [left, right, top, bottom], value=fill)
+        return pad_tensor(img, [left, right, top, bottom], value=fill)
     _, height, width = get_dimensions(img)
     rows = _border_indices(height, top, bottom, padding_mode)
     columns = _border_indices(width, left, right, padding_mode)
@@ -315,7 +317,7 @@ def _border_indices(n: int, before: int, after: int, mode: str) -> np.ndarray:
 
 
 def _as_index(indices: np.ndarray, img: Tensor) -> Tensor:
-    return minitorch.from_numpy(indices.astype(np.int64)).to(img.device)
+    return from_numpy(indices.astype(np.int64)).to(img.device)
 
 
 def _pad_pil(img: Any, sides: tuple[int, ...], fill: Any, mode: str) -> Any:
@@ -373,15 +375,15 @@ def resize(
         return img.index_select(-2, _as_index(rows, img)).index_select(-1, _as_index(columns, img))
     if mode not in ("bilinear", "bicubic"):
         raise ValueError(f"interpolation {mode} is for PIL images only; tensors have nearest, bilinear and bicubic")
-    exact = img if img.is_floating_point() else img.to(minitorch.float32)
+    exact = img if img.is_floating_point() else img.to(float32)
     down, across = (
-        minitorch.from_numpy(_weights(*ends, mode, bool(antialias))).to(exact) for ends in ((h, height), (w, width))
+        from_numpy(_weights(*ends, mode, bool(antialias))).to(exact) for ends in ((h, height), (w, width))
     )
     result = down @ exact @ across.t()
     if exact is img:
         return result
     if mode == "bicubic":  # overshoots
-        info = minitorch.iinfo(img.dtype)
+        info = iinfo(img.dtype)
         result = result.clamp(info.min, info.max)
     return result.round().to(img.dtype)
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import minitorch
-
 from ..nn.modules.module import Module
+from ..ops.creation.create import empty
+from ..ops.creation.random import rand, randint
 from . import functional as F
 from .functional import InterpolationMode
 
@@ -282,7 +282,7 @@ class RandomApply(_Transform):
         self.p = p
 
     def forward(self, img: Any) -> Any:
-        if self.p < minitorch.rand(1).item():
+        if self.p < rand(1).item():
             return img
         for transform in self.transforms:
             img = transform(img)
@@ -321,8 +321,8 @@ class RandomResizedCrop(_Transform):
         _, height, width = F.get_dimensions(img)
         low, high = math.log(ratio[0]), math.log(ratio[1])
         for _ in range(10):
-            area = height * width * minitorch.empty(1).uniform_(scale[0], scale[1]).item()
-            aspect = math.exp(minitorch.empty(1).uniform_(low, high).item())
+            area = height * width * empty(1).uniform_(scale[0], scale[1]).item()
+            aspect = math.exp(empty(1).uniform_(low, high).item())
             w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
             if 0 < w <= width and 0 < h <= height:
                 return _below(height - h + 1), _below(width - w + 1), h, w
@@ -354,8 +354,8 @@ def _pair(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 def _below(n: int) -> int:
-    return int(minitorch.randint(0, n, (1,)).item())
+    return int(randint(0, n, (1,)).item())
 
 
 def _chance(p: float) -> bool:
-    return minitorch.rand(1).item() < p
+    return rand(1).item() < p

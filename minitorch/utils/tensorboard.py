@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import minitorch
-
+from ..core.dtypes import bfloat16
 from ..core.tensor import Tensor
 from ..vision import encode_png
 
@@ -212,7 +211,7 @@ def _tensorflow_edges() -> np.ndarray:
 def _array(value: Any) -> np.ndarray:
     if isinstance(value, Tensor):
         value = value.detach().cpu()
-        value = value.float() if value.dtype == minitorch.bfloat16 else value
+        value = value.float() if value.dtype == bfloat16 else value
         return value.numpy()
     return np.asarray(value)
 

@@ -3,6 +3,8 @@
 import argparse
 import sys
 
+from .contact_sheet import contact_sheet
+
 
 def main(argv=None):
     parser = argparse.ArgumentParser("python -m minitorch.viz", description="Pictures of what happens inside.")
@@ -10,7 +12,6 @@ def main(argv=None):
     sheet = commands.add_parser("contact-sheet", help="write a page of all views, and PNGs where a Chromium is")
     sheet.add_argument("dir", help="the folder to write to")
     args = parser.parse_args(argv)
-    from .contact_sheet import contact_sheet
     print(contact_sheet(args.dir))
     return 0
 

@@ -6,12 +6,14 @@ The page and each view are written as HTML; where a Chromium is installed, as PN
 import shutil
 import subprocess
 import tempfile
+from html import escape
 from pathlib import Path
 
 import minitorch
 from minitorch import nn, viz
 
-from .drawing import escape, page
+from ..profiler.profile import profile, record_function
+from .drawing import page
 
 __all__ = ["contact_sheet", "views", "screenshot"]
 
@@ -97,8 +99,6 @@ def kernel_views():
 
 
 def summary_views():
-    from ..profiler import profile
-    from ..profiler.profile import record_function
     net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 10))
     images = minitorch.randn(8, 1, 8, 8)
     with profile(profile_memory=True) as prof:

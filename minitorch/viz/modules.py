@@ -1,11 +1,12 @@
-"""A module as a tree in HTML, what a notebook shows of a model: kinds, shapes, how many parameters are where."""
+"""A module as a tree in HTML, what a notebook shows of a model: kinds, shapes, numbers of parameters."""
 
 from html import escape
 
 from .. import printing
+from ..nn.parameter import is_lazy
 from . import drawing
 
-__all__ = ["module_html"]
+__all__ = ["module_html", "summary_html"]
 
 MOST = 400                                                 # modules in one tree
 
@@ -57,6 +58,7 @@ def parameters(module):
     return f'<br><small style="margin-left:1.6em;color:{drawing.FAINT}">{", ".join(words)}</small>' if words else ""
 
 
-def is_lazy(parameter):
-    from ..nn.parameter import is_lazy as lazy
-    return lazy(parameter)
+def summary_html(summary):
+    """The table of `minitorch.nn.summary`."""
+    table = drawing.table(summary.table(), ["module", "output", "parameters", "FLOPs"], "One call of the model")
+    return drawing.frame(drawing.new_id(), table, drawing.element("p", drawing.escape(summary.total())))

@@ -6,6 +6,9 @@ that are even in brightness. Numbers may be tensors, arrays or lists.
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
+from ..core.dtypes import get_default_dtype
+from ..ops.creation.create import from_numpy
 from .drawing import COLOURS
 
 __all__ = ["attention_map", "curves", "decision_boundary", "feature_maps", "loss_surface"]
@@ -101,11 +104,10 @@ def loss_surface(loss, x=(-2, 2), y=(-2, 2), *, path=None, points=60, ax=None, l
 
     `log` spaces the levels evenly in the logarithm of the height above the lowest point.
     """
-    import minitorch
     ax = axes_of(ax, figsize=(5, 4), layout="constrained")
     across, down = np.meshgrid(np.linspace(*x, points), np.linspace(*y, points))
-    with minitorch.no_grad():
-        height = numbers(loss(minitorch.from_numpy(across), minitorch.from_numpy(down)))
+    with no_grad():
+        height = numbers(loss(from_numpy(across), from_numpy(down)))
     shown = np.log10(height - height.min() + 1e-3 * (np.ptp(height) or 1)) if log else height
     ax.contourf(across, down, shown, levels=20, cmap="cividis")
     if path is not None:
@@ -123,17 +125,16 @@ def decision_boundary(model, points, labels, *, steps=150, ax=None, title=""):
     `model` maps (M, 2) to (M, classes) scores, or to (M,) or (M, 1) logits of the class 1. It is run in eval mode.
     Classes differ in marker and colour.
     """
-    import minitorch
     points, labels = numbers(points), numbers(labels).astype(int).ravel()
     ax = axes_of(ax, figsize=(4.5, 4), layout="constrained")
     low, high = points.min(0), points.max(0)
     low, high = low - 0.1 * (high - low), high + 0.1 * (high - low)
     across, down = np.meshgrid(np.linspace(low[0], high[0], steps), np.linspace(low[1], high[1], steps))
-    plane = minitorch.from_numpy(np.stack([across.ravel(), down.ravel()], 1)).to(minitorch.get_default_dtype())
+    plane = from_numpy(np.stack([across.ravel(), down.ravel()], 1)).to(get_default_dtype())
     training = getattr(model, "training", False)
     if training:
         model.eval()
-    with minitorch.no_grad():
+    with no_grad():
         scores = numbers(model(plane))
     if training:
         model.train()

@@ -14,6 +14,8 @@ from ..core import graph as autograd_graph
 from ..core.arrays import owner
 from ..core.graph import OutputNode
 from ..core.op import Op
+from ..core.tensor import Tensor
+from ..nn.modules.module import Module
 
 __all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
 
@@ -111,8 +113,6 @@ class Names:
                     self.modules.setdefault(p, path or type(model).__name__)
 
     def note_scope(self, scope):
-        from ..core.tensor import Tensor
-        from ..nn.modules.module import Module
         shown = {k: v for k, v in scope.items() if k.isidentifier() and not k.startswith("_")}
         for name, value in shown.items():
             if isinstance(value, Tensor):

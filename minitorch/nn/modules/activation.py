@@ -5,8 +5,9 @@ Every elementwise layer keeps the shape of its input. ``inplace=True`` writes th
 
 import warnings
 
-import minitorch
-
+from ...autograd.grad_mode import no_grad
+from ...ops.creation.create import empty
+from ...ops.elementwise.pointwise import sigmoid, tanh
 from .. import functional as F
 from ..parameter import Parameter
 from .module import Module
@@ -88,7 +89,7 @@ class Sigmoid(Module):
     """``1 / (1 + exp(-x))``."""
 
     def forward(self, input):
-        return minitorch.sigmoid(input)
+        return sigmoid(input)
 
 
 class Hardsigmoid(Module):
@@ -106,7 +107,7 @@ class Tanh(Module):
     """``tanh(x)``."""
 
     def forward(self, input):
-        return minitorch.tanh(input)
+        return tanh(input)
 
 
 class SiLU(Module):
@@ -292,12 +293,12 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(minitorch.empty(num_parameters, device=device, dtype=dtype))
+        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Set every slope to ``init``."""
-        with minitorch.no_grad():
+        with no_grad():
             self.weight.fill_(self.init)
 
     def forward(self, input):

@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
-import minitorch
-
 from ...core.tensor import Tensor
+from ...ops.creation.create import zeros_like
+from ...ops.elementwise import compare
+from ...ops.shapes.join import cat
 from .. import functional as F
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -67,8 +68,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         target = target_ if batched else target_.unsqueeze(0)
         head = F.log_softmax(self.head(input), dim=1)
         in_shortlist = target < self.shortlist_size
-        head_index = minitorch.where(in_shortlist, target, 0)
-        tails = minitorch.zeros_like(head[:, 0])
+        head_index = compare.choose(in_shortlist, target, 0)
+        tails = zeros_like(head[:, 0])
         for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
             rows = ((target >= low) & (target < high)).nonzero().squeeze(1)
             if rows.numel() == 0:
@@ -104,7 +105,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         parts = [head[:, :self.shortlist_size]]
         for i, tail in enumerate(self.tail):
             parts.append(F.log_softmax(tail(input), dim=1) + head[:, self.shortlist_size + i].unsqueeze(1))
-        return minitorch.cat(parts, 1)
+        return cat(parts, 1)
 
     def log_prob(self, input):
         """Log-probabilities of all classes: (N, in_features) -> (N, n_classes)."""

@@ -1,7 +1,7 @@
 """``MultiheadAttention``: Vaswani et al. 2017."""
 
-import minitorch
 
+from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -41,7 +41,7 @@ class MultiheadAttention(Module):
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         def add(name, wanted, *shape):
-            self.register_parameter(name, Parameter(minitorch.empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, Parameter(empty(shape, device=device, dtype=dtype))
                                     if wanted else None)
 
         together = self._qkv_same_embed_dim

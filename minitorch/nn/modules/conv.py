@@ -6,8 +6,7 @@ spatial dimensions, or a tuple.
 
 import math
 
-import minitorch
-
+from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
@@ -42,9 +41,9 @@ class _ConvNd(Module):
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._padding_for_pad()
         channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
-        self.weight = Parameter(minitorch.empty((*channels, *kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(empty((*channels, *kernel_size), device=device, dtype=dtype))
         if bias:
-            self.bias = Parameter(minitorch.empty(out_channels, device=device, dtype=dtype))
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

@@ -3,8 +3,7 @@
 import warnings
 from typing import Any
 
-import minitorch
-
+from ...autograd.grad_mode import no_grad
 from ..parameter import is_lazy
 
 
@@ -38,7 +37,7 @@ class LazyModuleMixin:
         for name, tensor in [*self._parameters.items(), *self._buffers.items()]:
             new = state_dict.get(prefix + name)
             if tensor is not None and new is not None and is_lazy(tensor) and not is_lazy(new):
-                with minitorch.no_grad():
+                with no_grad():
                     tensor.materialize(new.shape)
 
     def initialize_parameters(self, *args, **kwargs):

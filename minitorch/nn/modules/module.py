@@ -5,17 +5,26 @@ and everything else (moving to a device, collecting parameters for an optimiser,
 the module and its descendants. Saving and loading live in ``state.py``, hooks in ``hooks.py``.
 """
 
-import minitorch
 
-from ...core.device import device as Device
-from ...core.dtypes import dtype as DType
+from ...autograd.grad_mode import no_grad
+from ...core.dtypes import bfloat16, float16, float32, float64
+from ...core.registry import late
 from ...core.tensor import Tensor
-from ..hooks import (
+from ...ops.creation.create import empty_like
+from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     Hooked,
     global_call_hooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
     registered,
 )
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, parse_to, typename
 from ..state import Stateful
 
 __all__ = ["Module"]
@@ -72,7 +81,7 @@ class Module(Hooked, Stateful):
         """Add ``param`` (a ``Parameter`` or None) under ``name``; afterwards it is an attribute too."""
         self._check_name("parameter", name, self.__dict__.get("_parameters"))
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+            raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' "
                             "(torch.nn.Parameter or None required)")
         if param is not None and param.grad_fn is not None:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
@@ -87,7 +96,7 @@ class Module(Hooked, Stateful):
         """
         self._check_name("buffer", name, self.__dict__.get("_buffers"))
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
+            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                             "(torch Tensor or None required)")
         self._buffers[name] = registered("buffer", self, name, tensor)
         self._set_persistent(name, persistent)
@@ -95,7 +104,7 @@ class Module(Hooked, Stateful):
     def add_module(self, name, module):
         """Add ``module`` (or None) as a child under ``name``; afterwards it is an attribute too."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, self.__dict__.get("_modules"))
         self._modules[name] = registered("module", self, name, module)
 
@@ -105,7 +114,7 @@ class Module(Hooked, Stateful):
         if place is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
         if "." in name:
             raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
         if name == "":
@@ -126,7 +135,7 @@ class Module(Hooked, Stateful):
             self.register_parameter(name, value)
         elif name in kept.get("_parameters", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{_typename(value)}' as parameter '{name}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
                                 "(torch.nn.Parameter or None expected)")
             self.register_parameter(name, None)
         elif isinstance(value, Module):
@@ -134,7 +143,7 @@ class Module(Hooked, Stateful):
             kept["_modules"][name] = registered("module", self, name, value)
         elif name in kept.get("_modules", ()):
             if value is not None:
-                raise TypeError(f"cannot assign '{_typename(value)}' as child module '{name}' "
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
                                 "(torch.nn.Module or None expected)")
             kept["_modules"][name] = registered("module", self, name, None)
         elif isinstance(value, Buffer) or name in kept.get("_buffers", ()):
@@ -144,7 +153,7 @@ class Module(Hooked, Stateful):
 
     def _set_buffer(self, name, value):
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"cannot assign '{_typename(value)}' as buffer '{name}' "
+            raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' "
                             "(torch.nn.Buffer, torch.Tensor or None expected)")
         if isinstance(value, Buffer):
             self._leave_other_places(name, "_buffers", "buffer")
@@ -309,7 +318,7 @@ class Module(Hooked, Stateful):
                 module._apply(fn)
         for tensor in self._parameters.values():
             while tensor is not None:       # the parameter, then its gradient
-                with minitorch.no_grad():
+                with no_grad():
                     new = fn(tensor)
                 if new is not tensor:
                     tensor.data = new
@@ -354,23 +363,23 @@ class Module(Hooked, Stateful):
 
     def float(self):
         """Cast floating point parameters and buffers to float32, in place."""
-        return self._cast_floats(minitorch.float32)
+        return self._cast_floats(float32)
 
     def double(self):
         """Cast floating point parameters and buffers to float64, in place."""
-        return self._cast_floats(minitorch.float64)
+        return self._cast_floats(float64)
 
     def half(self):
         """Cast floating point parameters and buffers to float16, in place."""
-        return self._cast_floats(minitorch.float16)
+        return self._cast_floats(float16)
 
     def bfloat16(self):
         """Cast floating point parameters and buffers to bfloat16, in place."""
-        return self._cast_floats(minitorch.bfloat16)
+        return self._cast_floats(bfloat16)
 
     def to_empty(self, *, device, recurse=True):
         """Move the module to ``device`` without copying: the values afterwards are undefined."""
-        return self._apply(lambda t: minitorch.empty_like(t, device=device), recurse=recurse)
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def share_memory(self):
         """Do nothing and return the module: parameters are not put into memory shared between processes."""
@@ -379,8 +388,7 @@ class Module(Hooked, Stateful):
     def compile(self, *args, **kwargs):
         """Compile `forward` in place, with `minitorch.compile`'s arguments."""
         fullgraph = kwargs.get("fullgraph", False)
-        from ...compiler import Compiled
-        self.__dict__["forward"] = Compiled(self.forward, fullgraph, [*self.modules()])
+        self.__dict__["forward"] = late.Compiled(self.forward, fullgraph, [*self.modules()])
 
     # -- training -----------------------------------------------------------------------------------------------------
     def train(self, mode=True):
@@ -433,8 +441,7 @@ class Module(Hooked, Stateful):
 
     def _repr_html_(self):
         """The tree of modules with their parameters, for notebooks; None after ``set_printoptions(html=False)``."""
-        from ...viz.modules import module_html
-        return module_html(self)
+        return late.module_html(self)
 
 
 def indented(text, spaces=2):
@@ -448,41 +455,8 @@ def _attribute(module, name):
     return getattr(module, name)
 
 
-def _typename(value):
-    cls = type(value)
-    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
-
 def _no_arguments(name, args, kwargs):
     if kwargs:
         raise TypeError(f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
     if args:
         raise TypeError(f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given")
-
-
-def parse_to(*args, **kwargs):
-    """The arguments of ``Module.to`` as ``(device, dtype, non_blocking, memory_format)``."""
-    given = dict(device=None, dtype=None, non_blocking=False, memory_format=None)
-    args = list(args)
-    if args and isinstance(args[0], Tensor):
-        other = args.pop(0)
-        given.update(device=other.device, dtype=other.dtype)
-        names = ["non_blocking"]
-    elif args and isinstance(args[0], DType):
-        names = ["dtype", "non_blocking"]
-    else:
-        names = ["device", "dtype", "non_blocking"]
-    if "tensor" in kwargs:
-        other = kwargs.pop("tensor")
-        given.update(device=other.device, dtype=other.dtype)
-    unknown = set(kwargs) - {*given, "copy"}
-    if len(args) > len(names) or unknown:
-        raise TypeError("to() received an invalid combination of arguments: expected to(device, dtype, non_blocking), "
-                        "to(dtype, non_blocking) or to(tensor, non_blocking), each also with memory_format")
-    given.update(zip(names, args))
-    given.update((k, v) for k, v in kwargs.items() if k != "copy")
-    if given["dtype"] is not None and not isinstance(given["dtype"], DType):
-        raise TypeError(f"to(): argument 'dtype' must be a dtype, not {_typename(given['dtype'])}")
-    if given["device"] is not None and not isinstance(given["device"], Device):
-        given["device"] = minitorch.device(given["device"])
-    return given["device"], given["dtype"], given["non_blocking"], given["memory_format"]

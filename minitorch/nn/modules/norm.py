@@ -2,8 +2,9 @@
 
 import numbers
 
-import minitorch
-
+from ...core.dtypes import long
+from ...ops.creation import create
+from ...ops.creation.create import zeros
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -20,7 +21,7 @@ class _Affine(Module):
 
     def _make_affine(self, shape, weight: bool, bias: bool, device, dtype) -> None:
         for name, wanted in (("weight", weight), ("bias", bias)):
-            self.register_parameter(name, Parameter(minitorch.empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, Parameter(create.empty(shape, device=device, dtype=dtype))
                                     if wanted else None)
 
     def reset_parameters(self) -> None:
@@ -47,12 +48,12 @@ class _NormBase(_Affine):
         self.track_running_stats = track_running_stats
 
         def empty(*shape):
-            return minitorch.empty(*shape, device=device, dtype=dtype)
+            return create.empty(*shape, device=device, dtype=dtype)
 
         self._make_affine(num_features, affine, affine and bias, device, dtype)
         self.register_buffer("running_mean", empty(num_features) if track_running_stats else None)
         self.register_buffer("running_var", empty(num_features) if track_running_stats else None)
-        self.register_buffer("num_batches_tracked", minitorch.zeros((), dtype=minitorch.long, device=device)
+        self.register_buffer("num_batches_tracked", zeros((), dtype=long, device=device)
                              if track_running_stats else None)
         self.reset_parameters()
 
@@ -199,7 +200,7 @@ class _LazyNormBase(LazyModuleMixin):
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
-            self.num_batches_tracked = minitorch.zeros((), dtype=minitorch.long, device=device)
+            self.num_batches_tracked = zeros((), dtype=long, device=device)
 
     def reset_parameters(self) -> None:
         """Set the initial values, if the shapes are known already."""
@@ -320,7 +321,7 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        weight = minitorch.empty(self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
+        weight = create.empty(self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
         self.register_parameter("weight", None if weight is None else Parameter(weight))
         self.reset_parameters()
 

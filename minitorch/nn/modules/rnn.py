@@ -8,9 +8,11 @@ Alphabet: T time, B batch, I input_size, H hidden_size, D directions, L layers.
 import math
 import warnings
 
-import minitorch
-
+from ...amp.autocast_mode import is_autocast_enabled
+from ...ops.creation import create
+from ...ops.creation.create import empty
 from ...ops.nn.recurrent import GATES, STEPS, gru_step, lstm_step, relu_step, rnn_layer, tanh_step
+from ...ops.shapes.join import cat, stack
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -38,11 +40,11 @@ def _over_time(step, gates, batch_sizes, initial, reverse):
             ended.append(tuple(s[alive:] for s in state))
             state = tuple(s[:alive] for s in state)
         elif alive > have:
-            state = tuple(minitorch.cat([s, s0[have:alive]]) for s, s0 in zip(state, initial))
+            state = tuple(cat([s, s0[have:alive]]) for s, s0 in zip(state, initial))
         state = step(gates[t], state)
         outputs[t] = state[0]
     if ended:
-        state = tuple(minitorch.cat(parts) for parts in zip(state, *reversed(ended)))
+        state = tuple(cat(parts) for parts in zip(state, *reversed(ended)))
     return outputs, state
 
 
@@ -83,7 +85,7 @@ class RNNBase(Module):
             for suffix in ("", "_reverse")[:directions]:
                 names = [f"{kind}_l{layer}{suffix}" for kind in shapes]
                 for name, shape in zip(names, shapes.values()):
-                    setattr(self, name, Parameter(minitorch.empty(shape, device=device, dtype=dtype)))
+                    setattr(self, name, Parameter(empty(shape, device=device, dtype=dtype)))
                 self._all_weights.append(names)
         self.reset_parameters()
 
@@ -195,15 +197,15 @@ class RNNBase(Module):
                 output, state = self._run_direction(k, input, batch_sizes, tuple(s[k] for s in initial), packed)
                 outputs.append(output)
                 last.append(state)
-            input = outputs[0] if directions == 1 else minitorch.cat(outputs, -1)
-        return input, tuple(minitorch.stack(states) for states in zip(*last))
+            input = outputs[0] if directions == 1 else cat(outputs, -1)
+        return input, tuple(stack(states) for states in zip(*last))
 
     def _run_direction(self, k, input, batch_sizes, initial, packed):
         weights = dict(zip((name.split("_l")[0] for name in self._all_weights[k]), self.all_weights[k]))
         reverse = self._all_weights[k][0].endswith("_reverse")
         w_ih, b_ih = weights["weight_ih"], weights.get("bias_ih")
         w_hh, b_hh, w_hr = weights["weight_hh"], weights.get("bias_hh"), weights.get("weight_hr")
-        if not packed and w_hr is None and input.dtype.itemsize >= 4 and not minitorch.is_autocast_enabled():
+        if not packed and w_hr is None and input.dtype.itemsize >= 4 and not is_autocast_enabled():
             output, *cell = rnn_layer(input, initial[0], w_ih, w_hh, b_ih, b_hh, *initial[1:] or (None,), self.mode,
                                        reverse)
             return output, (output[0 if reverse else -1], *cell)
@@ -212,7 +214,7 @@ class RNNBase(Module):
         cell = STEPS[self.mode]
         steps, state = _over_time(lambda x, state: cell(x, state, w_hh, b_hh, w_hr), gates, batch_sizes, initial,
                                   reverse)
-        return minitorch.cat(steps) if packed else minitorch.stack(steps), state
+        return cat(steps) if packed else stack(steps), state
 
     # -- states -----------------------------------------------------------------------------------------------------
     def _as_tuple(self, hx):
@@ -226,7 +228,7 @@ class RNNBase(Module):
         rows = self.num_layers * (2 if self.bidirectional else 1)
         widths = [self.proj_size or self.hidden_size] + [self.hidden_size] * (self.mode == "LSTM")
         if hx is None:
-            return tuple(minitorch.zeros(rows, batch, width, dtype=like.dtype, device=like.device)
+            return tuple(create.zeros(rows, batch, width, dtype=like.dtype, device=like.device)
                          for width in widths)
         for i, (h, width) in enumerate(zip(hx, widths)):
             if tuple(h.size()) != (rows, batch, width):
@@ -246,7 +248,7 @@ class RNNBase(Module):
 
     def _check_input(self, input, dims):
         dtype = self._parameters[self._all_weights[0][0]].dtype if self._parameters else input.dtype
-        if input.dtype is not dtype and not minitorch.is_autocast_enabled():
+        if input.dtype is not dtype and not is_autocast_enabled():
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
                              f"input.to({dtype}), or convert model: model.to({input.dtype})")
         if input.dim() != dims:
@@ -306,7 +308,7 @@ class RNNCellBase(Module):
         self.bias = bias
 
         def parameter(*shape):
-            return Parameter(minitorch.empty(shape, device=device, dtype=dtype))
+            return Parameter(empty(shape, device=device, dtype=dtype))
 
         self.weight_ih = parameter(num_chunks * hidden_size, input_size)
         self.weight_hh = parameter(num_chunks * hidden_size, hidden_size)
@@ -344,7 +346,7 @@ class RNNCellBase(Module):
         if input.size(1) != self.input_size:
             raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}")
         if hx is None:
-            zeros = minitorch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            zeros = create.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
             hx = (zeros,) * states
         for i, h in enumerate(hx):
             if h.size(0) != input.size(0):

@@ -1,7 +1,8 @@
 """Lookup tables: ``Embedding`` and ``EmbeddingBag``."""
 
-import minitorch
 
+from ...autograd.grad_mode import no_grad
+from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -16,7 +17,7 @@ class _Table(Module):
     def _make_weight(self, given, freeze, device, dtype):
         shape = (self.num_embeddings, self.embedding_dim)
         if given is None:
-            self.weight = Parameter(minitorch.empty(shape, device=device, dtype=dtype), requires_grad=not freeze)
+            self.weight = Parameter(empty(shape, device=device, dtype=dtype), requires_grad=not freeze)
             self.reset_parameters()
             return
         if tuple(given.shape) != shape:
@@ -30,7 +31,7 @@ class _Table(Module):
 
     def _fill_padding_idx_with_zero(self) -> None:
         if self.padding_idx is not None:
-            with minitorch.no_grad():
+            with no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
     @staticmethod

@@ -7,8 +7,8 @@ causal one.
 
 import copy
 
-import minitorch
-
+from ...ops.creation.create import full
+from ...ops.shapes.join import triu
 from .. import functional as F
 from .. import init
 from .attention import MultiheadAttention
@@ -206,7 +206,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
         """The causal mask (sz, sz): 0 on and below the diagonal, -inf above."""
-        return minitorch.triu(minitorch.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
+        return triu(full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
     def _reset_parameters(self):
         for p in self.parameters():

@@ -4,12 +4,15 @@
 and changes nothing.
 """
 
-import minitorch
 from minitorch.ops.optim import total_norm
 
+from ...autograd.grad_mode import no_grad
 from ...core.arrays import owner
 from ...core.graph import bump_versions, calling_line
 from ...core.tensor import Tensor
+from ...ops.creation.create import tensor
+from ...ops.reductions.norms import vector_norm
+from ...ops.shapes.join import stack
 
 
 def _listed(tensors):
@@ -20,7 +23,7 @@ def _grads(parameters):
     return [p.grad for p in _listed(parameters) if p.grad is not None]
 
 
-@minitorch.no_grad()
+@no_grad()
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The norm of all elements of all tensors together, as a 0-d tensor.
 
@@ -28,14 +31,14 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     """
     tensors, norm_type = _listed(tensors), float(norm_type)
     if not tensors:
-        return minitorch.tensor(0.0)
+        return tensor(0.0)
     backend, dtype = tensors[0].backend, tensors[0].array.dtype
     if all([t.backend is backend and t.array.dtype == dtype for t in tensors]):
         total = total_norm(tensors, norm_type)
     else:
-        norms = [minitorch.linalg.vector_norm(t, norm_type) for t in tensors]
+        norms = [vector_norm(t, norm_type) for t in tensors]
         device = norms[0].device
-        total = minitorch.linalg.vector_norm(minitorch.stack([n.to(device) for n in norms]), norm_type)
+        total = vector_norm(stack([n.to(device) for n in norms]), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
                            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
@@ -43,7 +46,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     return total
 
 
-@minitorch.no_grad()
+@no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``max_norm / total_norm``, where that is below 1."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
@@ -72,7 +75,7 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
-@minitorch.no_grad()
+@no_grad()
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Clamp every element of the gradients to [-clip_value, clip_value]."""
     for grad in _grads(parameters):

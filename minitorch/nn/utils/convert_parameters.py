@@ -1,8 +1,8 @@
 """Parameters as one flat vector, and back."""
 
-import minitorch
 
 from ...core.tensor import Tensor
+from ...ops.shapes.join import cat
 
 
 def _check_one_device(parameters):
@@ -16,7 +16,7 @@ def parameters_to_vector(parameters):
     """All elements of an iterable of tensors, in order, as a 1-D tensor (a copy, recorded)."""
     parameters = list(parameters)
     _check_one_device(parameters)
-    return minitorch.cat([p.reshape(-1) for p in parameters])
+    return cat([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec, parameters):

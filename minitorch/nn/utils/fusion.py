@@ -2,19 +2,18 @@
 
 import copy
 
-import minitorch
-
+from ...ops.creation.create import zeros_like
 from ..parameter import Parameter
 
 
 def _fold(weight, bias, mean, var, eps, bn_weight, bn_bias, out_dim):
     """Weight and bias of the layer that computes both; ``out_dim`` is the weight's dimension of outputs."""
-    bias = minitorch.zeros_like(mean) if bias is None else bias
+    bias = zeros_like(mean) if bias is None else bias
     scale = (var + eps).rsqrt()
     scale = scale if bn_weight is None else bn_weight * scale
     shape = [1] * weight.dim()
     shape[out_dim] = -1
-    shift = minitorch.zeros_like(mean) if bn_bias is None else bn_bias
+    shift = zeros_like(mean) if bn_bias is None else bn_bias
     return weight * scale.reshape(shape), (bias - mean) * scale + shift
 
 

@@ -1,7 +1,19 @@
 """Ready parametrizations: ``weight_norm``, ``spectral_norm``, ``orthogonal``."""
 
-import minitorch
 
+from ...autograd.grad_mode import no_grad
+from ...core.dtypes import int32
+from ...core.tensor import Tensor
+from ...ops.creation import create
+from ...ops.creation.create import from_numpy, zeros_like
+from ...ops.creation.random import randn
+from ...ops.creation.type_info import finfo
+from ...ops.elementwise import compare
+from ...ops.linalg import matrices
+from ...ops.linalg.decompositions import qr
+from ...ops.linalg.matrices import solve
+from ...ops.reductions.norms import vector_norm
+from ...ops.shapes.join import cat
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..modules.module import Module
@@ -11,9 +23,9 @@ from . import parametrize
 def norm_except_dim(v, dim):
     """The 2-norm over all dimensions but ``dim``, which keep size 1; over all of them if ``dim`` is None or -1."""
     if dim is None or dim == -1:
-        return minitorch.linalg.vector_norm(v)
+        return vector_norm(v)
     dims = [d for d in range(v.dim()) if d != dim % v.dim()]
-    return minitorch.linalg.vector_norm(v, dim=dims, keepdim=True) if dims else v.abs()
+    return vector_norm(v, dim=dims, keepdim=True) if dims else v.abs()
 
 
 class _WeightNorm(Module):
@@ -73,7 +85,7 @@ class _SpectralNorm(Module):
         return weight.movedim(self.dim, 0).flatten(1) if weight.dim() > 1 else weight
 
     def _power_method(self, matrix, n_power_iterations):
-        with minitorch.no_grad():
+        with no_grad():
             for _ in range(n_power_iterations):
                 self._u.copy_(F.normalize(matrix @ self._v, dim=0, eps=self.eps))
                 self._v.copy_(F.normalize(matrix.t() @ self._u, dim=0, eps=self.eps))
@@ -98,7 +110,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     ``dim`` is the dimension of outputs: by default 0, or 1 for transposed convolutions. Returns the module.
     """
     weight = getattr(module, name, None)
-    if not isinstance(weight, minitorch.Tensor):
+    if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if dim is None:
         dim = 1 if isinstance(module, _ConvTransposeNd) else 0
@@ -108,7 +120,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 def _made_orthogonal(a):
     """The orthogonal factor of ``a``, its columns' signs fixed by the diagonal of R."""
-    q, r = minitorch.linalg.qr(a)
+    q, r = qr(a)
     return q * r.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
 
 
@@ -116,14 +128,14 @@ def _is_orthogonal(q):
     """Whether the columns are orthonormal, to a few units of rounding."""
     n, k = q.size(-2), q.size(-1)
     gram = q.mT @ q
-    eps = 10.0 * n * minitorch.finfo(q.dtype).eps
-    return bool((gram - minitorch.eye(k, dtype=q.dtype, device=q.device)).abs().max() <= eps)
+    eps = 10.0 * n * finfo(q.dtype).eps
+    return bool((gram - create.eye(k, dtype=q.dtype, device=q.device)).abs().max() <= eps)
 
 
 def _householder_product(vectors, tau):
     """The first columns of the product of ``I - tau_i v_i v_i^T``; v_i is 0 above i, 1 at i, and below as given."""
     n, k = vectors.size(-2), vectors.size(-1)
-    eye = minitorch.eye(n, k, dtype=vectors.dtype, device=vectors.device)
+    eye = create.eye(n, k, dtype=vectors.dtype, device=vectors.device)
     vectors = vectors.tril(-1) + eye
     q = eye.expand(vectors.shape)
     for i in reversed(range(k)):
@@ -150,17 +162,17 @@ class _Orthogonal(Module):
             A = X.tril(-1)
             tau = 2.0 / (1.0 + (A * A).sum(-2))
             Q = _householder_product(A, tau)
-            Q = Q * X.diagonal(dim1=-2, dim2=-1).to(minitorch.int32).to(X.dtype).unsqueeze(-2)
+            Q = Q * X.diagonal(dim1=-2, dim2=-1).to(int32).to(X.dtype).unsqueeze(-2)
         else:
             X = X.tril()
             if n != k:
-                X = minitorch.cat([X, X.new_zeros((*X.shape[:-2], n, n - k))], -1)
+                X = cat([X, X.new_zeros((*X.shape[:-2], n, n - k))], -1)
             A = X - X.mT            # skew-symmetric, so that both maps give orthogonal matrices
             if self.orthogonal_map == "matrix_exp":
-                Q = minitorch.matrix_exp(A)
+                Q = matrices.old_matrix_exp(A)
             else:
-                eye = minitorch.eye(n, dtype=A.dtype, device=A.device)
-                Q = minitorch.linalg.solve(eye - 0.5 * A, eye + 0.5 * A)
+                eye = create.eye(n, dtype=A.dtype, device=A.device)
+                Q = solve(eye - 0.5 * A, eye + 0.5 * A)
             Q = Q[..., :k]
         if hasattr(self, "base") and self.base is not None:
             Q = self.base @ Q
@@ -183,11 +195,11 @@ class _Orthogonal(Module):
             Q = Q.clone() if _is_orthogonal(Q) else _made_orthogonal(Q)
         else:
             # Complete the columns to a basis; what is drawn does not matter.
-            more = minitorch.randn(*Q.shape[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
-            Q = _made_orthogonal(minitorch.cat([Q, more], -1))
+            more = randn(*Q.shape[:-2], n, n - k, dtype=Q.dtype, device=Q.device)
+            Q = _made_orthogonal(cat([Q, more], -1))
         self.base = Q
         # The base is the value, so the map must give the identity: minus ones on the diagonal do, in all three.
-        start = minitorch.zeros_like(given)
+        start = zeros_like(given)
         start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
 
@@ -195,10 +207,10 @@ class _Orthogonal(Module):
     def _reflectors(Q):
         """Householder vectors of ``Q`` below the diagonal, and on it the signs that the map multiplies by."""
         raw, tau = Q.backend.xp.linalg.qr(Q.array, mode="raw")
-        X = minitorch.from_numpy(raw).to(Q.device).mT.contiguous()
-        tau = minitorch.from_numpy(tau).to(Q.device)
+        X = from_numpy(raw).to(Q.device).mT.contiguous()
+        tau = from_numpy(tau).to(Q.device)
         diagonal = X.diagonal(dim1=-2, dim2=-1)
-        diagonal.copy_(diagonal.sign() * minitorch.where(tau == 0, -1.0, 1.0))
+        diagonal.copy_(diagonal.sign() * compare.choose(tau == 0, -1.0, 1.0))
         return X
 
 
@@ -210,7 +222,7 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     memory. Returns the module.
     """
     weight = getattr(module, name, None)
-    if not isinstance(weight, minitorch.Tensor):
+    if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.dim() < 2:
         raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.dim()} dimensions.")

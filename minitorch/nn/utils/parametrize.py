@@ -9,8 +9,7 @@ import copy
 from collections.abc import Sequence
 from contextlib import contextmanager
 
-import minitorch
-
+from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -64,7 +63,7 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        with minitorch.no_grad():
+        with no_grad():
             new = self._inverse(original)
         if not isinstance(new, Tensor) and not isinstance(new, Sequence):
             raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
@@ -76,7 +75,7 @@ class ParametrizationList(ModuleList):
             if new.dtype is not dtype:
                 raise ValueError("When `right_inverse` outputs one tensor, it may not change the dtype. "
                                  f"original.dtype: {dtype}, right_inverse(original).dtype: {new.dtype}")
-            with minitorch.no_grad():
+            with no_grad():
                 original.data = new.detach()        # the parameter itself stays, for the optimiser's sake
             _register(self, "original", original)
         else:
@@ -113,7 +112,7 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value):
         """Set the originals so that the parametrized tensor becomes ``value``; every module needs a
         ``right_inverse``."""
-        with minitorch.no_grad():
+        with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
@@ -234,7 +233,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     if chain.is_tensor:
         original = chain.original
         if leave_parametrized:
-            with minitorch.no_grad():
+            with no_grad():
                 original.data = getattr(module, tensor_name).detach()
     elif leave_parametrized:
         value = getattr(module, tensor_name)
@@ -270,7 +269,7 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
         chain = from_module.parametrizations[name]
         for parametrization in chain:
             register_parametrization(to_module, name, copy.deepcopy(parametrization), unsafe=chain.unsafe)
-        with minitorch.no_grad():
+        with no_grad():
             for new, old in zip(to_module.parametrizations[name]._originals(), chain._originals()):
                 new.data = old.detach().clone()
     return to_module

@@ -7,7 +7,11 @@ tensor loses a share of what is left. ``amount`` is a number of entries (int) or
 
 import numbers
 
-import minitorch
+from ...ops.creation.create import ones_like, zeros_like
+from ...ops.creation.random import rand, rand_like
+from ...ops.indexing.sort import topk
+from ...ops.reductions.norms import norm
+from ...ops.shapes.join import cat
 
 
 class BasePruningMethod:
@@ -44,7 +48,7 @@ class BasePruningMethod:
             default_mask = getattr(module, name + "_mask").detach().clone()
         else:
             original = getattr(module, name)
-            default_mask = minitorch.ones_like(original).detach()
+            default_mask = ones_like(original).detach()
         scores = getattr(module, name) if importance_scores is None else importance_scores
         if scores.shape != original.shape:
             raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
@@ -60,7 +64,7 @@ class BasePruningMethod:
     def prune(self, t, default_mask=None, importance_scores=None):
         """``t`` times the mask that this method computes for it."""
         scores = t if importance_scores is None else importance_scores
-        default_mask = minitorch.ones_like(t) if default_mask is None else default_mask
+        default_mask = ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, default_mask)
 
     def remove(self, module):
@@ -163,7 +167,7 @@ class RandomUnstructured(_Unstructured):
 
     def choose(self, t, n):
         """`n` places, at random."""
-        return minitorch.topk(minitorch.rand_like(t).view(-1), n).indices
+        return topk(rand_like(t).view(-1), n).indices
 
 
 class L1Unstructured(_Unstructured):
@@ -171,7 +175,7 @@ class L1Unstructured(_Unstructured):
 
     def choose(self, t, n):
         """The `n` places of the smallest magnitude."""
-        return minitorch.topk(t.abs().reshape(-1), n, largest=False).indices
+        return topk(t.abs().reshape(-1), n, largest=False).indices
 
 
 class _Structured(BasePruningMethod):
@@ -201,7 +205,7 @@ class RandomStructured(_Structured):
 
     def keep(self, t, n):
         """Which channels stay when `n`, chosen at random, go."""
-        chance = minitorch.rand(t.size(self.dim))
+        chance = rand(t.size(self.dim))
         return chance > chance.kthvalue(n).values
 
 
@@ -215,9 +219,9 @@ class LnStructured(_Structured):
     def keep(self, t, n):
         """Which channels stay when the `n` of the smallest norm go."""
         others = [d for d in range(t.dim()) if d != self.dim % t.dim()]
-        norms = minitorch.norm(t, p=self.n, dim=others)
-        kept = minitorch.zeros_like(norms)
-        kept[minitorch.topk(norms, t.size(self.dim) - n).indices] = 1
+        norms = norm(t, p=self.n, dim=others)
+        kept = zeros_like(norms)
+        kept[topk(norms, t.size(self.dim) - n).indices] = 1
         return kept
 
 
@@ -279,7 +283,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     if importance_scores is not None and not isinstance(importance_scores, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     scores = [(importance_scores or {}).get((module, name), getattr(module, name)) for module, name in parameters]
-    masks = [getattr(module, name + "_mask", minitorch.ones_like(getattr(module, name)))
+    masks = [getattr(module, name + "_mask", ones_like(getattr(module, name)))
              for module, name in parameters]
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
@@ -287,7 +291,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
                         f"{pruning_method} of type {method.PRUNING_TYPE}")
     method._tensor_name = "temp"
     container = PruningContainer(method)
-    flat = [minitorch.cat([t.detach().reshape(-1) for t in tensors]) for tensors in (scores, masks)]
+    flat = [cat([t.detach().reshape(-1) for t in tensors]) for tensors in (scores, masks)]
     mask = container.compute_mask(*flat)
     for (module, name), part in zip(parameters, mask.split([t.numel() for t in scores])):
         custom_from_mask(module, name, part.view_as(getattr(module, name)))

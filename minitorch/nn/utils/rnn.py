@@ -7,9 +7,10 @@ longest sequence first.
 from collections import namedtuple
 from collections.abc import Iterable
 
-import minitorch
-
+from ...core.dtypes import float16, float32, float64, int64
 from ...core.tensor import Tensor
+from ...ops.creation.create import tensor
+from ...ops.shapes.join import cat, stack
 
 PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
@@ -58,15 +59,15 @@ class PackedSequence(PackedSequence_):
 
     def double(self):
         """As float64."""
-        return self.to(minitorch.float64)
+        return self.to(float64)
 
     def float(self):
         """As float32."""
-        return self.to(minitorch.float32)
+        return self.to(float32)
 
     def half(self):
         """As float16."""
-        return self.to(minitorch.float16)
+        return self.to(float16)
 
     @property
     def is_cuda(self):
@@ -114,15 +115,15 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
                                "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence.")
     else:
         order = sorted(range(batch_size), key=lambda b: -lengths[b])
-        sorted_indices = minitorch.tensor(order, dtype=minitorch.int64, device=input.device)
+        sorted_indices = tensor(order, dtype=int64, device=input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     if batch_first:
         input = input.transpose(0, 1)
     if falling[0] > input.size(0):
         raise RuntimeError(f"Expected all lengths to be at most the padded length {input.size(0)}, got {falling[0]}")
     batch_sizes, index = _places(falling)
-    data = input.flatten(0, 1).index_select(0, minitorch.tensor(index, device=input.device))
-    return PackedSequence(data, minitorch.tensor(batch_sizes, device="cpu"), sorted_indices)
+    data = input.flatten(0, 1).index_select(0, tensor(index, device=input.device))
+    return PackedSequence(data, tensor(batch_sizes, device="cpu"), sorted_indices)
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
@@ -142,10 +143,10 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     index = [len(data)] * (T * B)
     for row, place in enumerate(_places(lengths)[1]):
         index[place] = row
-    rows = minitorch.cat([data, data.new_full((1, *data.shape[1:]), padding_value)])
-    padded = rows.index_select(0, minitorch.tensor(index, device=data.device)).unflatten(0, (T, B))
+    rows = cat([data, data.new_full((1, *data.shape[1:]), padding_value)])
+    padded = rows.index_select(0, tensor(index, device=data.device)).unflatten(0, (T, B))
     padded = padded.transpose(0, 1) if batch_first else padded
-    lengths = minitorch.tensor(lengths)
+    lengths = tensor(lengths)
     if unsorted_indices is not None:
         padded = padded.index_select(0 if batch_first else 1, unsorted_indices)
         lengths = lengths[unsorted_indices.cpu()]
@@ -166,8 +167,8 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     padded = []
     for s in sequences:
         fill = s.new_full((T - s.size(0), *s.shape[1:]), padding_value)
-        padded.append(minitorch.cat([s, fill] if padding_side == "right" else [fill, s]))
-    return minitorch.stack(padded, 0 if batch_first else 1)
+        padded.append(cat([s, fill] if padding_side == "right" else [fill, s]))
+    return stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):

@@ -2,8 +2,7 @@
 
 import inspect
 
-import minitorch
-
+from ... import random
 from ..modules.module import Module
 
 
@@ -16,8 +15,8 @@ def skip_init(module_cls, *args, **kwargs):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    state = minitorch.get_rng_state()
+    state = random.get_rng_state()
     try:
         return module_cls(*args, **kwargs)
     finally:
-        minitorch.set_rng_state(state)
+        random.set_rng_state(state)

@@ -6,8 +6,7 @@ takes those of ``nn.utils.parametrizations``.
 
 import warnings
 
-import minitorch
-
+from ...autograd.grad_mode import no_grad
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter
@@ -98,7 +97,7 @@ class SpectralNorm:
         weight, u, v = (getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
         matrix = self.reshape_weight_to_matrix(weight)
         if do_power_iteration:
-            with minitorch.no_grad():
+            with no_grad():
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(matrix.t() @ u, dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix @ v, dim=0, eps=self.eps))
@@ -109,7 +108,7 @@ class SpectralNorm:
         weight = module._parameters[self.name]
         if weight is None:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{self.name}` is None")
-        with minitorch.no_grad():
+        with no_grad():
             sizes = self.reshape_weight_to_matrix(weight).size()
             u, v = (F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=self.eps) for n in sizes)
         delattr(module, self.name)
@@ -120,7 +119,7 @@ class SpectralNorm:
         module.register_buffer(self.name + "_v", v)
 
     def join(self, module):
-        with minitorch.no_grad():
+        with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         delattr(module, self.name)
         for end in ("_u", "_v", "_orig"):

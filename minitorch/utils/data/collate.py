@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-import minitorch
-
+from ...core.dtypes import float64
 from ...core.tensor import Tensor
+from ...ops.creation.create import as_tensor
+from ...ops.shapes.join import stack
 
 CollateMap = dict[type | tuple[type, ...], Callable]
 
@@ -22,7 +23,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray) or isinstance(data, (np.number, np.bool_)):
-        return data if _is_text(data.dtype) else minitorch.as_tensor(data)
+        return data if _is_text(data.dtype) else as_tensor(data)
     return rebuild(data, default_convert)
 
 
@@ -70,25 +71,25 @@ def _lookup(sample: Any, table: CollateMap) -> Callable | None:
 
 
 def collate_tensor_fn(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Tensor:
-    return minitorch.stack(list(batch), 0)
+    return stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Any:
     if _is_text(batch[0].dtype):
         raise TypeError(_WRONG_TYPE.format(batch[0].dtype))
-    return collate([minitorch.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+    return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Tensor:
-    return minitorch.as_tensor(np.array(batch))
+    return as_tensor(np.array(batch))
 
 
 def collate_float_fn(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Tensor:
-    return minitorch.as_tensor(batch, dtype=minitorch.float64)
+    return as_tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Tensor:
-    return minitorch.as_tensor(batch)
+    return as_tensor(batch)
 
 
 def collate_str_fn(batch: Sequence, *, collate_fn_map: CollateMap | None = None) -> Sequence:

@@ -8,13 +8,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-import minitorch
-
 from . import collate
 from .collate import default_collate, default_convert
 from .dataset import Dataset, IterableDataset
 from .fetch import Fetcher
-from .sampler import BatchSampler, InfiniteSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
+from .iterator import _BaseDataLoaderIter
+from .sampler import BatchSampler, InfiniteSampler, RandomSampler, Sampler, SequentialSampler
 from .worker import get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -238,56 +237,6 @@ def _as_context(context):
     return context
 
 
-class _BaseDataLoaderIter:
-    """One pass over the loader's samples.
-
-    What is drawn from the random generators, and when, is PyTorch's: the sampler is opened, then the workers' base
-    seed is drawn (even without workers), and a shuffling sampler draws its own seed when its first index is asked for.
-    """
-
-    def __init__(self, loader: DataLoader) -> None:
-        self._dataset = loader.dataset
-        self._streams = isinstance(loader.dataset, IterableDataset)
-        self._num_workers = loader.num_workers
-        self._index_sampler = loader._index_sampler
-        self._pin_memory = loader.pin_memory and _can_pin(loader)
-        self._sampler_iter = iter(self._index_sampler)
-        self._base_seed = draw_seed(loader.generator)
-        self._promised = loader._promised
-        self._num_yielded = 0
-
-    def __iter__(self) -> Iterator:
-        return self
-
-    def __next__(self) -> Any:
-        data = self._next_data()
-        self._num_yielded += 1
-        if self._streams and self._promised is not None and self._num_yielded > self._promised:
-            self._warn_of_length()
-        return data
-
-    def __len__(self) -> int:
-        return len(self._index_sampler)  # type: ignore[arg-type]
-
-    def __getstate__(self):
-        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
-
-    def _next_data(self) -> Any:
-        raise NotImplementedError
-
-    def _warn_of_length(self) -> None:
-        hint = (
-            " With worker processes, the dataset must be shared out between them; see IterableDataset."
-            if self._num_workers
-            else ""
-        )
-        warnings.warn(
-            f"Length of IterableDataset {self._dataset} was reported to be {self._promised} (when accessing "
-            f"len(dataloader)), but {self._num_yielded} samples have been fetched.{hint}",
-            stacklevel=3,
-        )
-
-
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader) -> None:
         super().__init__(loader)
@@ -298,20 +247,3 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def _next_data(self) -> Any:
         data = self._fetcher.fetch(next(self._sampler_iter))  # either may raise StopIteration
         return collate.pin_memory(data) if self._pin_memory else data
-
-
-def _can_pin(loader: DataLoader) -> bool:
-    if loader.pin_memory_device:
-        warnings.warn(
-            "pin_memory_device is deprecated, the current accelerator will be used as the device, "
-            f"ignore pin_memory_device='{loader.pin_memory_device}'.",
-            stacklevel=5,
-        )
-    cuda = getattr(minitorch, "cuda", None)
-    if cuda is not None and cuda.is_available():
-        return True
-    warnings.warn(
-        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
-        stacklevel=5,
-    )
-    return False

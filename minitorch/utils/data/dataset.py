@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-import minitorch
-
 from ...core.tensor import Tensor
+from ...ops.creation.create import as_tensor
+from ...ops.creation.random import randperm
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -194,7 +194,7 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator=Non
             "Sum of input lengths does not equal the length of the input dataset! "
             f"({list(lengths)} sum to {sum(lengths)}, the dataset has {total} samples; fractions must sum to 1)"
         )
-    indices = minitorch.randperm(total, generator=generator).tolist()
+    indices = randperm(total, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, indices[end - length : end]) for end, length in zip(ends, lengths)]  # type: ignore[misc]
 
@@ -231,6 +231,6 @@ def gather(dataset: Dataset, indices: list) -> list[Tensor] | None:
     elif isinstance(dataset, TensorDataset):
         plain = cls.__getitem__ is TensorDataset.__getitem__ and not hasattr(dataset, "__getitems__")
         if plain and indices and all(type(i) is int for i in indices):
-            rows = minitorch.as_tensor(indices)
+            rows = as_tensor(indices)
             return [tensor[rows] for tensor in dataset.tensors]  # type: ignore[index]
     return None

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-import minitorch
-
+from ...ops.creation.random import randperm
+from ...random.generator import Generator
 from .dataset import Dataset
 from .sampler import Sampler
 
@@ -29,7 +29,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            num_replicas, rank = _from_group(num_replicas, rank)
+            raise RuntimeError("Requires distributed package to be available, or num_replicas= and rank= to be given")
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
@@ -46,9 +46,9 @@ class DistributedSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         size = len(self.dataset)  # type: ignore[arg-type]
         if self.shuffle:
-            generator = minitorch.Generator()
+            generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = minitorch.randperm(size, generator=generator).tolist()
+            indices = randperm(size, generator=generator).tolist()
         else:
             indices = list(range(size))
         if size:  # repeat from the start where there are too few, cut where there are too many
@@ -61,11 +61,3 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next iteration."""
         self.epoch = epoch
-
-
-def _from_group(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    distributed = getattr(minitorch, "distributed", None)
-    if distributed is None or not distributed.is_available():
-        raise RuntimeError("Requires distributed package to be available, or num_replicas= and rank= to be given")
-    num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
-    return num_replicas, distributed.get_rank() if rank is None else rank

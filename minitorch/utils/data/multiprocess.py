@@ -18,7 +18,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from . import channel, collate
-from .dataloader import DataLoader, _BaseDataLoaderIter
+from .iterator import _BaseDataLoaderIter
 from .worker import RESUME, ExceptionWrapper, Job, Result, main
 
 _GRACE = 2.0  # seconds that a worker has to finish its batch when the loader closes, before SIGTERM
@@ -50,7 +50,7 @@ class _Worker:
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    def __init__(self, loader: DataLoader) -> None:
+    def __init__(self, loader: Any) -> None:
         super().__init__(loader)
         if loader.prefetch_factor is None or loader.prefetch_factor <= 0:
             raise AssertionError(f"prefetch_factor must be greater than 0, got {loader.prefetch_factor}")
@@ -69,7 +69,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise
         self._begin(loader)
 
-    def _start(self, loader: DataLoader) -> None:
+    def _start(self, loader: Any) -> None:
         job = Job(
             loader.dataset,
             loader._auto_collation,
@@ -98,7 +98,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Whether the workers still run."""
         return self._stop.alive
 
-    def reset(self, loader: DataLoader) -> None:
+    def reset(self, loader: Any) -> None:
         """Begin another epoch with the same workers."""
         self._num_yielded = 0
         self._promised = loader._promised
@@ -109,7 +109,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._send(worker, RESUME, None)
         self._begin(loader)
 
-    def _begin(self, loader: DataLoader) -> None:
+    def _begin(self, loader: Any) -> None:
         self._sampler_iter = iter(self._index_sampler)
         self._turns = itertools.cycle(self._workers)
         self._tasks: dict[int, tuple[_Worker, Any]] = {}  # number -> who does it, and the batch once it is there

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import chain, islice, repeat
 from typing import Generic, TypeVar
 
-import minitorch
+from ...core.dtypes import float64, int64
+from ...ops.creation.create import as_tensor, empty
+from ...ops.creation.random import multinomial, randint, randperm
+from ...random.generator import Generator
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -60,18 +63,18 @@ class RandomSampler(Sampler[int]):
         n = len(self.data_source)
         generator = self.generator
         if generator is None:
-            generator = minitorch.Generator()
+            generator = Generator()
             generator.manual_seed(draw_seed())
         if self.replacement:
             # In blocks of 32, as PyTorch draws them: the block size shows in what a shared generator gives next.
             full, rest = divmod(self.num_samples, 32)
             for size in chain(repeat(32, full), [rest]):
-                yield from minitorch.randint(n, (size,), dtype=minitorch.int64, generator=generator).tolist()
+                yield from randint(n, (size,), dtype=int64, generator=generator).tolist()
         else:
             full, rest = divmod(self.num_samples, n)
             for _ in range(full):
-                yield from minitorch.randperm(n, generator=generator).tolist()
-            yield from minitorch.randperm(n, generator=generator).tolist()[:rest]
+                yield from randperm(n, generator=generator).tolist()
+            yield from randperm(n, generator=generator).tolist()[:rest]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -85,7 +88,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in minitorch.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -102,7 +105,7 @@ class WeightedRandomSampler(Sampler[int]):
         _check_count("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        self.weights = minitorch.as_tensor(weights, dtype=minitorch.float64)
+        self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
@@ -112,7 +115,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = minitorch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
     def __len__(self) -> int:
@@ -155,7 +158,7 @@ class InfiniteSampler(Sampler[None]):
 
 def draw_seed(generator=None) -> int:
     """One int64 from ``generator`` or from the default one, as PyTorch draws the seeds of shuffles and of workers."""
-    return int(minitorch.empty((), dtype=minitorch.int64).random_(generator=generator).item())
+    return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
 def _check_count(name: str, value) -> None:

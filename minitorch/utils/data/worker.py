@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...random import manual_seed
 from .dataset import Dataset, IterableDataset
 from .fetch import Fetcher
 
@@ -154,11 +155,9 @@ def _seed(base_seed: int, number: int) -> int:
 
     import numpy as np
 
-    import minitorch
-
     seed = base_seed + number
     random.seed(seed)
-    minitorch.manual_seed(seed)
+    manual_seed(seed)
     mixed = np.random.SeedSequence([number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0])
     np.random.seed(mixed.generate_state(4))
     return seed

@@ -1,0 +1,215 @@
+"""The architecture, recomputed from the source: which package imports which, no circles, and what stays out of where.
+
+`ARROWS` is for reading: a package may import those named after it, and nothing else. What has to call upwards (a
+tensor that prints itself, a module that is compiled) does so through `core.registry.late`, whose entries
+the root names.
+"""
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch
+from minitorch.core.registry import late
+
+PACKAGE = Path(minitorch.__file__).parent
+ARROWS = {
+    # -- the ground: tensors, the graph, and what an op is
+    "core": "",                                            # knows nobody: who defines something enters it there
+    "return_types": "",                                    # named tuples
+    "explain": "core",                                     # words for what failed
+    "random": "core",                                      # generators: streams of numbers on raw arrays
+    "ops": "core random return_types explain",             # definitions and references; which backend runs them is open
+    "autograd": "core ops explain",                        # modes, hooks, functions of the user's own
+    "backends": "core ops random return_types",            # kernels, entered for the definitions
+    # -- what is built of tensors
+    "amp": "core",                                         # casts around calls
+    "nn": "core ops autograd amp random",                  # layers; RNNs ask whether autocast is on
+    "optim": "core ops autograd backends nn",              # backends: the tuned size of a chunk; nn: averaged models
+    "serialization": "core ops nn",                        # files know parameters
+    "transforms": "core ops nn",                           # nn: a transform can be a module
+    "datasets": "core ops random transforms utils",        # utils.data: the base class of datasets
+    "utils": "core ops autograd random cuda vision",       # loaders pin memory; TensorBoard's grids of pictures
+    "testing": "core ops autograd backends",               # compares values and gradients, here and on devices
+    "compiler": "core autograd amp backends explain nn optim",   # traces whole training steps
+    "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
+    # -- faces: PyTorch's names for what lies elsewhere, and tools
+    "settings": "core backends", "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
+    "linalg": "core ops", "func": "core ops autograd", "cuda": "core amp backends random", "accelerator": "core cuda",
+    "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
+    # -- the top: imported by none, but the profiler's use of pictures
+    "viz": "core ops autograd nn formula printing",
+    "check": "minitorch core fft nn testing autograd backends",       # lessons: programs as a learner writes them
+    "cli": "minitorch nn optim datasets utils",                       # the same: a demonstration
+    "__main__": "minitorch cli check",
+    "minitorch": "core ops autograd random amp backends settings utils",  # the public names; the rest when asked for
+}
+EXCEPTIONS = {                                             # single modules that go against an arrow, without a circle
+    ("minitorch.random", "minitorch.ops.define"): "seeding is a public function, published like any",
+    ("minitorch.ops.shapes.convert", "minitorch.autograd.function"): "a copy to another device has its own VJP",
+    ("minitorch.autograd.profiler", "minitorch.profiler.profile"): "the profiler under its old name, when asked for",
+    ("minitorch.viz.contact_sheet", "minitorch"): "a program that nobody imports",
+    ("minitorch.viz.contact_sheet", "minitorch.profiler.profile"): "a program that nobody imports",
+}
+INNER = {                                                  # imports within functions, and why they wait
+    "minitorch.__main__": "one command needs only its own modules",
+    "minitorch.cli.demo": "--help answers at once",
+    "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",
+    "minitorch.profiler.averages": "pictures are loaded when one is drawn",
+    "minitorch.profiler.profile": "pictures are loaded when one is drawn",
+    "minitorch.utils.data.dataloader": "shared memory and pipes cost a loader without workers 30 ms",
+    "minitorch.utils.data.worker": "the same, and worker.py is imported for `get_worker_info`",
+    "minitorch.serialization.tensors": "saving plain tensors needs no layers",
+    "minitorch.serialization.names": "saving plain tensors needs no layers",
+}
+SHADOWED = {                                               # modules hidden by a public name of their package
+    "minitorch.nn.utils.weight_norm": "as in PyTorch",
+    "minitorch.nn.summary": "`nn.summary` is the function's public name",
+    "minitorch.profiler.profile": "the class's public name; pickles and `autograd.profiler` know the module",
+    "minitorch.profiler.schedule": "the function's public name",
+    "minitorch.testing.gradcheck": "the function's public name, as `torch.autograd.gradcheck`",
+    "minitorch.backends.sim.report": "of the simulator, imported by name only",
+}
+NUMPY_IN_OPS = {"creation/host_data.py",                   # Python's and NumPy's data becomes arrays there
+                "creation/type_info.py",                   # limits of NumPy types
+                "creation/interop.py",                     # tensors become arrays there
+                "indexing/indices.py"}                     # and indices come from lists and NumPy arrays
+
+
+def name_of(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def tree_of(name):
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+@cache
+def imports(name):
+    """(module, name or None, is within a function) for each import of the package's own, TYPE_CHECKING left out."""
+    tree, found = tree_of(name), []
+    skipped = {id(n) for x in ast.walk(tree) if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"
+               for n in ast.walk(x)}
+    inner = {id(n) for x in ast.walk(tree) if isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef))
+             for n in ast.walk(x)}
+    here = name.split(".") if MODULES[name].name == "__init__.py" else name.split(".")[:-1]
+    for n in ast.walk(tree):
+        if id(n) in skipped:
+            continue
+        if isinstance(n, ast.Import):
+            found += [(a.name, None, id(n) in inner) for a in n.names if a.name.split(".")[0] == "minitorch"]
+        elif isinstance(n, ast.ImportFrom):
+            above = here[:len(here) - n.level + 1] if n.level else []
+            module = ".".join([*above, *([n.module] if n.module else [])])
+            for a in n.names if module.split(".")[0] == "minitorch" else ():
+                whole = f"{module}.{a.name}"
+                found.append((whole, None, id(n) in inner) if whole in MODULES else (module, a.name, id(n) in inner))
+    return [x for x in found if x[0] != name]
+
+
+def package_of(name):
+    return name.split(".")[1] if "." in name else name
+
+
+def test_there_is_no_import_circle():
+    done, open_ = set(), []
+
+    def visit(name):
+        assert name not in open_, "circle: " + " -> ".join([*open_[open_.index(name):], name])
+        if name not in done:
+            open_.append(name)
+            for module, _, _ in imports(name):
+                visit(module)
+            done.add(open_.pop())
+    for name in MODULES:
+        visit(name)
+
+
+def test_packages_import_what_the_arrows_allow():
+    against = {(name, module) for name in MODULES for module, _, _ in imports(name)
+               if package_of(module) not in (package_of(name), *ARROWS[package_of(name)].split())}
+    assert against == set(EXCEPTIONS)
+    used = defaultdict(set)
+    for name in MODULES:
+        used[package_of(name)] |= {package_of(module) for module, _, _ in imports(name)}
+    assert {(a, b) for a, allowed in ARROWS.items() for b in allowed.split() if b not in used[a]} == set(), "unused"
+
+
+def test_packages_stand_in_layers():
+    below = set()
+    for package, allowed in list(ARROWS.items())[:7]:      # the ground is written from the bottom up
+        assert set(allowed.split()) <= below, package
+        below.add(package)
+
+
+def test_imports_within_functions_are_the_listed_ones():
+    assert {name for name in MODULES if any(inner for _, _, inner in imports(name))} == set(INNER)
+
+
+def test_names_come_from_the_module_that_defines_them():
+    for name in MODULES:
+        for module, wanted, _ in imports(name):
+            reexported = {x for m, x, _ in imports(module) if x is not None}
+            if wanted in reexported and MODULES[name].name != "__init__.py" and module != "minitorch":
+                raise AssertionError(f"{name} takes {wanted} from {module}, which has it from elsewhere")
+
+
+def test_no_module_is_imported_by_its_name_as_a_string():
+    may = {"minitorch", "minitorch.backends", "minitorch.backends.cuda.runtime.machine",   # the kernels' loader
+           "minitorch.serialization.loading"}              # names in old files
+    found = {name for name in MODULES if re.search(r"""import_module\(\s*f?["']minitorch\.|["']minitorch\.[\w.]+:\w""",
+                                                   MODULES[name].read_text(encoding="utf-8"))}
+    assert found <= may
+
+
+@pytest.mark.parametrize("name", sorted(late.places))
+def test_late_functions_are_there(name):
+    assert callable(late.find(late.places[name]))
+
+
+def test_definitions_know_no_arrays_of_one_library():
+    for name, path in MODULES.items():
+        if name.startswith("minitorch.ops"):
+            tree = tree_of(name)
+            mentioned = {a.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+            mentioned |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and not n.level}
+            if path.relative_to(PACKAGE / "ops").as_posix() not in NUMPY_IN_OPS:
+                assert "numpy" not in mentioned, name
+            assert not mentioned & {"threading", "concurrent.futures", "multiprocessing"}, name
+            words = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+            words |= {n.arg for n in ast.walk(tree) if isinstance(n, (ast.arg, ast.keyword))}
+            assert not words & {"flags", "on_host", "block", "threads"}, name
+
+
+def test_sizes():
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values()}
+    assert {str(path): n for path, n in lines.items() if n > 600} == {}
+    assert sum(n for path, n in lines.items() if path.parent == PACKAGE / "core") <= 2500
+    assert len([*PACKAGE.glob("*.py")]) <= 16
+
+
+def test_no_module_is_hidden_by_a_public_name():
+    """``import minitorch.x as x`` gives the attribute of the package, which should be the module."""
+    hidden = set()
+    for name, path in MODULES.items():
+        if path.name != "__init__.py":
+            continue
+        for n in ast.walk(tree_of(name)):
+            bound = ([(a.asname or a.name, a.name) for a in n.names] if isinstance(n, ast.ImportFrom) else
+                     [(n.name, None)] if isinstance(n, (ast.FunctionDef, ast.ClassDef)) else [])
+            for as_, original in bound:
+                is_module = isinstance(n, ast.ImportFrom) and n.module is None and as_ == original
+                if f"{name}.{as_}" in MODULES and not is_module:
+                    hidden.add(f"{name}.{as_}")
+    public = {f"minitorch.{x}" for x in dir(minitorch) if not isinstance(getattr(minitorch, x), type(np))}
+    assert hidden | (public & set(MODULES)) == set(SHADOWED)
