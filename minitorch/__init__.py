@@ -55,6 +55,7 @@ late.places.update(
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    source="minitorch.formula:source",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
 )

@@ -339,7 +339,7 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
     `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
     """
-    call.formula = Formula(call)
+    call.source, call.formula = Source(call), Formula(call)
     call.explain = call.formula.explain
     if not hasattr(call, "__wrapped__"):
         call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
@@ -367,7 +367,7 @@ def compile_call(row):
     row.bare = deferred(row.name, f"<minitorch op {row.name}, any dtype>", lambda: write_call(row, bare=True),
                         {"op": row})
     call = row.call = deferred(row.name, f"<minitorch op {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-    call.__doc__, call.op, call.source, row.formula = row.__doc__, row, Source(row), Formula(call)
+    call.__doc__, call.op, call.source, row.formula = row.__doc__, row, Source(call), Formula(call)
     call.__signature__ = public_signature(row)
     is_variadic = row.inputs[0].kind == "variadic"         # rules spell the call as on raw arrays: F.cat(*pieces)
     setattr(recorded, row.name, staticmethod((lambda *t, **attrs: call(t, **attrs)) if is_variadic else call))
@@ -388,11 +388,11 @@ def as_method(call):
     row = getattr(call, "op", None)
     if row is not None:
         twin = deferred(row.name, f"<minitorch method {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-        twin.__doc__, twin.op, twin.source = call.__doc__, row, call.source
-        twin.formula, twin.explain = call.formula, call.explain
+        twin.__doc__, twin.op = call.__doc__, row
     else:
         twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
         twin.__kwdefaults__, twin.__doc__ = call.__kwdefaults__, call.__doc__
+    twin.source, twin.formula, twin.explain = call.source, call.formula, call.explain
     twin.__qualname__ = "Tensor." + call.__name__
     code = call.__code__
     if hasattr(call, "__signature__") or not code.co_argcount or code.co_varnames[0] in code.co_cellvars:
@@ -404,19 +404,7 @@ def as_method(call):
 
 
 class Source:
-    """The text of a generated call: ``print(minitorch.mul.source)``."""
-
-    def __init__(self, row):
-        self.row = row
-
-    def __str__(self):
-        return write_call(self.row, bare=False)
-
-    __repr__ = __str__
-
-
-class Formula:
-    """A function's formula and derivative rules: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
+    """The text of a function, generated or written: ``print(minitorch.mul.source)``."""
 
     __slots__ = ("call",)
 
@@ -424,9 +412,19 @@ class Formula:
         self.call = call
 
     def __str__(self):
-        return late.formula(self.call)
+        return late.source(self.call)
 
-    __repr__ = __str__
+    def __repr__(self):
+        return str(self)
+
+
+class Formula(Source):
+    """A function's formula and derivative rules: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return late.formula(self.call)
 
     def explain(self):
         """What the function computes, how its gradients come about, and what the graph keeps for them."""
