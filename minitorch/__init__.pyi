@@ -148,7 +148,7 @@ def permute(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
 def unsqueeze(input: Tensor, dim: _Int) -> Tensor:
     """A view with a dimension of size 1 inserted at `dim`."""
 @overload
-def unsqueeze(input: Tensor, *, axis: _Int) -> Tensor: ...
+def unsqueeze(input: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 def tensor(data: Any, *, dtype: _dtype | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor holding a copy of `data`: a number, (nested) list, NumPy array or tensor.
 
@@ -878,10 +878,10 @@ def count_nonzero(input: Tensor, dim: _Int | Sequence[_Int] | None = None, *, ou
 def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
 @overload
-def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. Of nothing it is -inf."""
 @overload
-def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
 def amax(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The largest element over `dim` (all dimensions by default)."""
 def amin(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -1220,7 +1220,7 @@ def channel_shuffle(input: Tensor, groups: _Int) -> Tensor:
 def cumsum(input: Tensor, dim: _Int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
 @overload
-def cumsum(input: Tensor, dtype: _dtype | None = None, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+def cumsum(input: Tensor, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 @overload
 def cumprod(input: Tensor, dim: _Int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
@@ -1229,22 +1229,22 @@ def cumprod(input: Tensor, dim: _Int, dtype: _dtype | None = None, *, out: Tenso
     ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
     """
 @overload
-def cumprod(input: Tensor, dtype: _dtype | None = None, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+def cumprod(input: Tensor, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 @overload
 def cummax(input: Tensor, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
 @overload
-def cummax(input: Tensor, *, axis: _Int, out: Sequence[Tensor] | None = None) -> return_types.cummax: ...
+def cummax(input: Tensor, *, axis: _Int | Sequence[_Int], out: Sequence[Tensor] | None = None) -> return_types.cummax: ...
 @overload
 def cummin(input: Tensor, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummin:
     """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
 @overload
-def cummin(input: Tensor, *, axis: _Int, out: Sequence[Tensor] | None = None) -> return_types.cummin: ...
+def cummin(input: Tensor, *, axis: _Int | Sequence[_Int], out: Sequence[Tensor] | None = None) -> return_types.cummin: ...
 @overload
 def logcumsumexp(input: Tensor, dim: _Int, *, out: Tensor | None = None) -> Tensor:
     """``log(cumsum(exp(input)))`` along `dim`, without overflow."""
 @overload
-def logcumsumexp(input: Tensor, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+def logcumsumexp(input: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 def diff(input: Tensor, n: _Int = 1, dim: _Int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """The differences of neighbours along `dim`, `n` times over, of `input` between `prepend` and `append`."""
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _Number | None = None, dim: _Int = -1) -> Tensor:
@@ -1526,37 +1526,37 @@ def i0_(input: Tensor) -> Tensor:
 def scatter_(input: Tensor, dim: _Int, index: Tensor, src: _Operand | None = None, *, value: _Number | None = None, reduce: _str | None = None) -> Tensor:
     """In-place twin of `scatter`: writes the result into this tensor and returns it."""
 @overload
-def scatter_(input: Tensor, index: Tensor, src: _Operand | None = None, *, axis: _Int, value: _Number | None = None, reduce: _str | None = None) -> Tensor: ...
+def scatter_(input: Tensor, index: Tensor, src: _Operand | None = None, *, axis: _Int | Sequence[_Int], value: _Number | None = None, reduce: _str | None = None) -> Tensor: ...
 @overload
 def scatter_add_(input: Tensor, dim: _Int, index: Tensor, src: Tensor) -> Tensor:
     """In-place twin of `scatter_add`: writes the result into this tensor and returns it."""
 @overload
-def scatter_add_(input: Tensor, index: Tensor, src: Tensor, *, axis: _Int) -> Tensor: ...
+def scatter_add_(input: Tensor, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
 def scatter_reduce_(input: Tensor, dim: _Int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
     """In-place twin of `scatter_reduce`: writes the result into this tensor and returns it."""
 @overload
-def scatter_reduce_(input: Tensor, index: Tensor, src: Tensor, reduce: _str, *, axis: _Int, include_self: _bool = True) -> Tensor: ...
+def scatter_reduce_(input: Tensor, index: Tensor, src: Tensor, reduce: _str, *, axis: _Int | Sequence[_Int], include_self: _bool = True) -> Tensor: ...
 @overload
 def index_add_(input: Tensor, dim: _Int, index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Tensor:
     """In-place twin of `index_add`: writes the result into this tensor and returns it."""
 @overload
-def index_add_(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int, alpha: _Number = 1) -> Tensor: ...
+def index_add_(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], alpha: _Number = 1) -> Tensor: ...
 @overload
 def index_copy_(input: Tensor, dim: _Int, index: Tensor, source: Tensor) -> Tensor:
     """In-place twin of `index_copy`: writes the result into this tensor and returns it."""
 @overload
-def index_copy_(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int) -> Tensor: ...
+def index_copy_(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
 def index_fill_(input: Tensor, dim: _Int, index: Tensor, value: _Operand) -> Tensor:
     """In-place twin of `index_fill`: writes the result into this tensor and returns it."""
 @overload
-def index_fill_(input: Tensor, index: Tensor, value: _Operand, *, axis: _Int) -> Tensor: ...
+def index_fill_(input: Tensor, index: Tensor, value: _Operand, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
 def index_reduce_(input: Tensor, dim: _Int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
     """In-place twin of `index_reduce`: writes the result into this tensor and returns it."""
 @overload
-def index_reduce_(input: Tensor, index: Tensor, source: Tensor, reduce: _str, *, axis: _Int, include_self: _bool = True) -> Tensor: ...
+def index_reduce_(input: Tensor, index: Tensor, source: Tensor, reduce: _str, *, axis: _Int | Sequence[_Int], include_self: _bool = True) -> Tensor: ...
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
     """In-place twin of `index_put`: writes the result into this tensor and returns it."""
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
@@ -1569,7 +1569,7 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def renorm_(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
     """In-place twin of `renorm`: writes the result into this tensor and returns it."""
 @overload
-def renorm_(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int) -> Tensor: ...
+def renorm_(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
     """In-place twin of `addmm`: writes the result into this tensor and returns it."""
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
@@ -1584,12 +1584,12 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha
 def cumsum_(input: Tensor, dim: _Int, dtype: _dtype | None = None) -> Tensor:
     """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
 @overload
-def cumsum_(input: Tensor, dtype: _dtype | None = None, *, axis: _Int) -> Tensor: ...
+def cumsum_(input: Tensor, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
 def cumprod_(input: Tensor, dim: _Int, dtype: _dtype | None = None) -> Tensor:
     """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
 @overload
-def cumprod_(input: Tensor, dtype: _dtype | None = None, *, axis: _Int) -> Tensor: ...
+def cumprod_(input: Tensor, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 def zero_(input: Tensor) -> Tensor:
     """In-place twin of `zero`: writes the result into this tensor and returns it."""
 def fill_(self, value: _Operand) -> Tensor:

@@ -87,10 +87,10 @@ def logit(input: Tensor, eps: _Number | None = None, *, out: Tensor | None = Non
     Without `eps` NaN outside [0, 1].
     """
 @overload
-def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. Of nothing it is -inf."""
 @overload
-def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
 def polygamma(n: _Int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
 def round(input: Tensor, decimals: _Int = 0, *, out: Tensor | None = None) -> Tensor:

@@ -240,7 +240,7 @@ class Tensor:
     def unsqueeze(self, dim: _Int) -> Tensor:
         """A view with a dimension of size 1 inserted at `dim`."""
     @overload
-    def unsqueeze(self, *, axis: _Int) -> Tensor: ...
+    def unsqueeze(self, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     def flatten(self, start_dim: _Int = 0, end_dim: _Int = -1) -> Tensor:
         """`input` with the dimensions from `start_dim` to `end_dim` as one; a view where the strides allow it."""
     def unflatten(self, dim: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
@@ -874,7 +874,7 @@ class Tensor:
                 [4, 3]])
         """
     @overload
-    def gather(self, index: Tensor, *, axis: _Int, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor: ...
+    def gather(self, index: Tensor, *, axis: _Int | Sequence[_Int], sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor: ...
     @overload
     def scatter(self, dim: _Int, index: Tensor, src: _Operand | None = None, *, value: _Number | None = None, reduce: _str | None = None, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with the elements that `index` names along `dim` replaced by those of `src`, or by a number.
@@ -884,22 +884,22 @@ class Tensor:
         dimension, and where the dtypes differ.
         """
     @overload
-    def scatter(self, index: Tensor, src: _Operand | None = None, *, axis: _Int, value: _Number | None = None, reduce: _str | None = None, out: Tensor | None = None) -> Tensor: ...
+    def scatter(self, index: Tensor, src: _Operand | None = None, *, axis: _Int | Sequence[_Int], value: _Number | None = None, reduce: _str | None = None, out: Tensor | None = None) -> Tensor: ...
     @overload
     def scatter_(self, dim: _Int, index: Tensor, src: _Operand | None = None, *, value: _Number | None = None, reduce: _str | None = None) -> Tensor:
         """In-place twin of `scatter`: writes the result into this tensor and returns it."""
     @overload
-    def scatter_(self, index: Tensor, src: _Operand | None = None, *, axis: _Int, value: _Number | None = None, reduce: _str | None = None) -> Tensor: ...
+    def scatter_(self, index: Tensor, src: _Operand | None = None, *, axis: _Int | Sequence[_Int], value: _Number | None = None, reduce: _str | None = None) -> Tensor: ...
     @overload
     def scatter_add(self, dim: _Int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a place."""
     @overload
-    def scatter_add(self, index: Tensor, src: Tensor, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def scatter_add(self, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def scatter_add_(self, dim: _Int, index: Tensor, src: Tensor) -> Tensor:
         """In-place twin of `scatter_add`: writes the result into this tensor and returns it."""
     @overload
-    def scatter_add_(self, index: Tensor, src: Tensor, *, axis: _Int) -> Tensor: ...
+    def scatter_add_(self, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def scatter_reduce(self, dim: _Int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
         """The "sum", "prod", "mean", "amax" or "amin" of `input` and all of `src` that `index` sends to the same place.
@@ -908,12 +908,12 @@ class Tensor:
         extremes share the gradient.
         """
     @overload
-    def scatter_reduce(self, index: Tensor, src: Tensor, reduce: _str, *, axis: _Int, include_self: _bool = True, out: Tensor | None = None) -> Tensor: ...
+    def scatter_reduce(self, index: Tensor, src: Tensor, reduce: _str, *, axis: _Int | Sequence[_Int], include_self: _bool = True, out: Tensor | None = None) -> Tensor: ...
     @overload
     def scatter_reduce_(self, dim: _Int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
         """In-place twin of `scatter_reduce`: writes the result into this tensor and returns it."""
     @overload
-    def scatter_reduce_(self, index: Tensor, src: Tensor, reduce: _str, *, axis: _Int, include_self: _bool = True) -> Tensor: ...
+    def scatter_reduce_(self, index: Tensor, src: Tensor, reduce: _str, *, axis: _Int | Sequence[_Int], include_self: _bool = True) -> Tensor: ...
     def take_along_dim(self, indices: Tensor, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """The elements of `input` that `indices` names along `dim`, other dimensions broadcast; flattened if None."""
     @overload
@@ -926,47 +926,47 @@ class Tensor:
                 [6, 4]])
         """
     @overload
-    def index_select(self, index: Tensor, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def index_select(self, index: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def index_add(self, dim: _Int, index: Tensor, source: Tensor, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with the slices of `source`, times `alpha`, added to those that `index` names along `dim`."""
     @overload
-    def index_add(self, index: Tensor, source: Tensor, *, axis: _Int, alpha: _Number = 1, out: Tensor | None = None) -> Tensor: ...
+    def index_add(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], alpha: _Number = 1, out: Tensor | None = None) -> Tensor: ...
     @overload
     def index_add_(self, dim: _Int, index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Tensor:
         """In-place twin of `index_add`: writes the result into this tensor and returns it."""
     @overload
-    def index_add_(self, index: Tensor, source: Tensor, *, axis: _Int, alpha: _Number = 1) -> Tensor: ...
+    def index_add_(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], alpha: _Number = 1) -> Tensor: ...
     @overload
     def index_copy(self, dim: _Int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
     @overload
-    def index_copy(self, index: Tensor, source: Tensor, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def index_copy(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def index_copy_(self, dim: _Int, index: Tensor, source: Tensor) -> Tensor:
         """In-place twin of `index_copy`: writes the result into this tensor and returns it."""
     @overload
-    def index_copy_(self, index: Tensor, source: Tensor, *, axis: _Int) -> Tensor: ...
+    def index_copy_(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def index_fill(self, dim: _Int, index: Tensor, value: _Operand, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with the slices that `index` names along `dim` filled with a number or 0-d tensor."""
     @overload
-    def index_fill(self, index: Tensor, value: _Operand, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def index_fill(self, index: Tensor, value: _Operand, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def index_fill_(self, dim: _Int, index: Tensor, value: _Operand) -> Tensor:
         """In-place twin of `index_fill`: writes the result into this tensor and returns it."""
     @overload
-    def index_fill_(self, index: Tensor, value: _Operand, *, axis: _Int) -> Tensor: ...
+    def index_fill_(self, index: Tensor, value: _Operand, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def index_reduce(self, dim: _Int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
         """The "prod", "mean", "amax" or "amin" of slices of `input` and all slices of `source` sent there by `index`."""
     @overload
-    def index_reduce(self, index: Tensor, source: Tensor, reduce: _str, *, axis: _Int, include_self: _bool = True, out: Tensor | None = None) -> Tensor: ...
+    def index_reduce(self, index: Tensor, source: Tensor, reduce: _str, *, axis: _Int | Sequence[_Int], include_self: _bool = True, out: Tensor | None = None) -> Tensor: ...
     @overload
     def index_reduce_(self, dim: _Int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
         """In-place twin of `index_reduce`: writes the result into this tensor and returns it."""
     @overload
-    def index_reduce_(self, index: Tensor, source: Tensor, reduce: _str, *, axis: _Int, include_self: _bool = True) -> Tensor: ...
+    def index_reduce_(self, index: Tensor, source: Tensor, reduce: _str, *, axis: _Int | Sequence[_Int], include_self: _bool = True) -> Tensor: ...
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy of `input` with ``input[indices] = values``, or ``+= values`` with `accumulate`.
 
@@ -1028,10 +1028,10 @@ class Tensor:
     def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
     @overload
-    def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
         """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. Of nothing it is -inf."""
     @overload
-    def logsumexp(self, keepdim: _bool = False, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def logsumexp(self, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
     def amax(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The largest element over `dim` (all dimensions by default)."""
     def amin(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -1110,12 +1110,12 @@ class Tensor:
     def renorm(self, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
         """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
     @overload
-    def renorm(self, p: _Number, maxnorm: _Number, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def renorm(self, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def renorm_(self, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
         """In-place twin of `renorm`: writes the result into this tensor and returns it."""
     @overload
-    def renorm_(self, p: _Number, maxnorm: _Number, *, axis: _Int) -> Tensor: ...
+    def renorm_(self, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     def matmul(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
 
@@ -1222,12 +1222,12 @@ class Tensor:
     def cumsum(self, dim: _Int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     @overload
-    def cumsum(self, dtype: _dtype | None = None, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def cumsum(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def cumsum_(self, dim: _Int, dtype: _dtype | None = None) -> Tensor:
         """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
     @overload
-    def cumsum_(self, dtype: _dtype | None = None, *, axis: _Int) -> Tensor: ...
+    def cumsum_(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def cumprod(self, dim: _Int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
         """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
@@ -1236,27 +1236,27 @@ class Tensor:
         ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
         """
     @overload
-    def cumprod(self, dtype: _dtype | None = None, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def cumprod(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
     def cumprod_(self, dim: _Int, dtype: _dtype | None = None) -> Tensor:
         """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
     @overload
-    def cumprod_(self, dtype: _dtype | None = None, *, axis: _Int) -> Tensor: ...
+    def cumprod_(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def cummax(self, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
         """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     @overload
-    def cummax(self, *, axis: _Int, out: Sequence[Tensor] | None = None) -> return_types.cummax: ...
+    def cummax(self, *, axis: _Int | Sequence[_Int], out: Sequence[Tensor] | None = None) -> return_types.cummax: ...
     @overload
     def cummin(self, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummin:
         """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     @overload
-    def cummin(self, *, axis: _Int, out: Sequence[Tensor] | None = None) -> return_types.cummin: ...
+    def cummin(self, *, axis: _Int | Sequence[_Int], out: Sequence[Tensor] | None = None) -> return_types.cummin: ...
     @overload
     def logcumsumexp(self, dim: _Int, *, out: Tensor | None = None) -> Tensor:
         """``log(cumsum(exp(input)))`` along `dim`, without overflow."""
     @overload
-    def logcumsumexp(self, *, axis: _Int, out: Tensor | None = None) -> Tensor: ...
+    def logcumsumexp(self, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     def diff(self, n: _Int = 1, dim: _Int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """The differences of neighbours along `dim`, `n` times over, of `input` between `prepend` and `append`."""
     def bincount(self, weights: Tensor | None = None, minlength: _Int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -1333,7 +1333,7 @@ class Tensor:
     def unsqueeze_(self, dim: _Int) -> Tensor:
         """In-place twin of `unsqueeze`: gives this tensor the shape of the view."""
     @overload
-    def unsqueeze_(self, *, axis: _Int) -> Tensor: ...
+    def unsqueeze_(self, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     def transpose_(self, dim0: _Int, dim1: _Int) -> Tensor:
         """In-place twin of `transpose`: gives this tensor the shape of the view."""
     def t_(self) -> Tensor:
@@ -1384,8 +1384,11 @@ class Tensor:
         """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
     def float_power_(self, exponent: _Operand) -> Tensor:
         """In-place twin of `float_power`, for float64 tensors."""
-    def where(self, condition: Tensor, other: _Operand) -> Tensor:
+    @overload
+    def where(condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """This tensor where `condition` (bools) holds, `other` elsewhere."""
+    @overload
+    def where(condition: Tensor) -> tuple[Tensor, ...]: ...
     def polygamma(self, n: _Int) -> Tensor:
         """The `n`-th derivative of `digamma` at this tensor."""
     def polygamma_(self, n: _Int) -> Tensor:
