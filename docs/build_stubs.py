@@ -29,6 +29,7 @@ from minitorch.ops.operators import BINARY  # noqa: E402
 
 ROOT = HERE.parent
 P = inspect.Parameter
+EAGER = ("amp", "autograd", "backends", "core", "ops", "random", "settings", "utils")      # beside `PARTS`
 COMMAND = "python docs/build_stubs.py"
 PRELUDE = '''# Generated from the op registry by `{command}`: edit docs/stub_types.py, or the definition, instead.
 import builtins
@@ -226,7 +227,7 @@ def root_stub():
         elif isinstance(value, types.ModuleType):
             inside = value.__name__.removeprefix("minitorch.")
             where, _, last = inside.rpartition(".")
-            if value.__name__.startswith("minitorch.") and name != "return_types":
+            if name in (*minitorch.PARTS, *EAGER) and name != "return_types":
                 imports.append(f"from .{where} import {last} as {name}")
         elif isinstance(value, dtypes.dtype):
             imports.append(f"from .core.dtypes import {name} as {name}")

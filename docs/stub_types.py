@@ -42,7 +42,7 @@ PARAMETERS = table({
     "Sequence[_int]": "pad split_sizes",
     "_int | Sequence[_int] | Tensor": "sections indices_or_sections tensor_indices_or_sections repeats",
     "Sequence[Tensor]": "tensors",
-    "_dtype": "dtype",
+    "_dtype | type[Any]": "dtype",
     "_device | _str | _int": "device",
     "_layout": "layout",
     "_memory_format": "memory_format",
@@ -114,19 +114,25 @@ SPECIAL = table({
         linalg.slogdet.out linalg.lstsq.out triangular_solve.out linalg.cholesky_ex.out linalg.inv_ex.out
         linalg.solve_ex.out linalg.lu.out linalg.lu_factor.out linalg.lu_factor_ex.out lu_unpack.out
         histogram.out lu.out std_mean.out var_mean.out geqrf.out""",
-    "Tensor | None": "nn.functional.batch_norm.running_mean nn.functional.batch_norm.running_var",
+    "Tensor | None": """nn.functional.batch_norm.running_mean nn.functional.batch_norm.running_var
+        nn.functional.multi_head_attention_forward.in_proj_weight
+        nn.functional.multi_head_attention_forward.in_proj_bias nn.functional.multi_head_attention_forward.bias_k
+        nn.functional.multi_head_attention_forward.bias_v nn.functional.multi_head_attention_forward.out_proj_bias""",
+    "_int | Sequence[_int | None]": """nn.functional.adaptive_avg_pool2d.output_size
+        nn.functional.adaptive_avg_pool3d.output_size nn.functional.adaptive_max_pool2d.output_size
+        nn.functional.adaptive_max_pool3d.output_size nn.functional.adaptive_max_pool2d_with_indices.output_size
+        nn.functional.adaptive_max_pool3d_with_indices.output_size""",
     "Sequence[_int]": "nn.functional.affine_grid.size rot90.dims Tensor.as_strided.size Tensor.as_strided.stride",
     "Tensor | _float": "nn.functional.gaussian_nll_loss.var",
     "_Number | _str": "linalg.norm.ord norm.p linalg.cond.p",
     "object": "is_tensor.obj",
     "_memory_format": "empty_like.memory_format",
-    "_dtype": "tensor.dtype",
     "SupportsIndex": "Tensor.__reduce_ex__.protocol",
     "_int | Sequence[_int] | _dtype": "Tensor.view.shape",
-    "_dtype | _device | _str | _int | Tensor | _bool | _memory_format | None": "Tensor.to.args",
+    "_dtype | type[Any] | _device | _str | _int | Tensor | _bool | _memory_format | None": "Tensor.to.args",
     "_int | None": "Tensor.random_.bounds Tensor.random_.named",
     "_float": "Tensor.uniform_.bounds Tensor.uniform_.named",
-    "_dtype | _str": "Tensor.type.dtype",
+    "_dtype | type[Any] | _str": "Tensor.type.dtype",
     "_bool": "Tensor.numpy.force",
     "_str": "Tensor.__format__.spec",
 })
@@ -184,7 +190,7 @@ REDUCED = ["(input: Tensor, *, out: Tensor | None = None) -> Tensor",
            " -> return_types.{name}"]
 EITHER = [*REDUCED, "(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor"]
 OVERLOADS = {
-    "max": EITHER, "min": EITHER, "median": REDUCED[:2], "nanmedian": REDUCED[:2],
+    "max": EITHER, "min": EITHER, "median": REDUCED, "nanmedian": REDUCED,
     "nonzero": ["(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None) -> Tensor",
                 "(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]"],
     "Tensor.size": ["(self, dim: None = None) -> Size", "(self, dim: _Int) -> _int"],
@@ -193,4 +199,5 @@ OVERLOADS = {
                     "(self, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor"],
     "where": ["(condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor",
               "(condition: Tensor) -> tuple[Tensor, ...]"],
+    "Tensor.where": [],                                    # not the function's
 }

@@ -1015,17 +1015,17 @@ class Tensor:
         """
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
         """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The sum over `dim`. Integers and bools are summed in int64."""
-    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
     def count_nonzero(self, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """How many elements are not zero, over `dim`; NaN is not zero."""
-    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
     @overload
     def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
@@ -1089,10 +1089,14 @@ class Tensor:
     @overload
     def median(self, dim: _Int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.median: ...
     @overload
+    def median(self, *, axis: _Int, keepdims: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.median: ...
+    @overload
     def nanmedian(self, *, out: Tensor | None = None) -> Tensor:
         """The median of what is not NaN: of all elements, or along `dim` with its index, as a named tuple."""
     @overload
     def nanmedian(self, dim: _Int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.nanmedian: ...
+    @overload
+    def nanmedian(self, *, axis: _Int, keepdims: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.nanmedian: ...
     def mode(self, dim: _Int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> return_types.mode:
         """The most frequent element along `dim`, the smallest of several, and its last index, as a named tuple."""
     def quantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -1102,7 +1106,7 @@ class Tensor:
         """
     def nanquantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The quantiles of what is not NaN; see `quantile`."""
-    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
     def dist(self, other: _Operand, p: _Number = 2) -> Tensor:
         """The `p`-norm of ``input - other``."""
@@ -1209,39 +1213,39 @@ class Tensor:
         """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
     def cross(self, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
-    def softmax(self, dim: _Int, dtype: _dtype | None = None) -> Tensor:
+    def softmax(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
         """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
         >>> import minitorch
         >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
         tensor([0.5000, 0.5000])
         """
-    def log_softmax(self, dim: _Int, dtype: _dtype | None = None) -> Tensor:
+    def log_softmax(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
         """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     @overload
-    def cumsum(self, dim: _Int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def cumsum(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     @overload
-    def cumsum(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+    def cumsum(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
-    def cumsum_(self, dim: _Int, dtype: _dtype | None = None) -> Tensor:
+    def cumsum_(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
         """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
     @overload
-    def cumsum_(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def cumsum_(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
-    def cumprod(self, dim: _Int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    def cumprod(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
 
         The derivative by ``x[i]`` of all products together is the product before it times ``y[i]``, where
         ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
         """
     @overload
-    def cumprod(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+    def cumprod(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
-    def cumprod_(self, dim: _Int, dtype: _dtype | None = None) -> Tensor:
+    def cumprod_(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
         """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
     @overload
-    def cumprod_(self, dtype: _dtype | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def cumprod_(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def cummax(self, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
         """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
@@ -1301,21 +1305,21 @@ class Tensor:
         """A view with the dimensions in the order `dims`."""
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
         """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
-    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.zeros` with the dtype and device of this tensor."""
-    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.ones` with the dtype and device of this tensor."""
-    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.empty` with the dtype and device of this tensor."""
-    def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """A tensor filled with a number, with the dtype and device of this one."""
-    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.tensor` with the dtype and device of this tensor."""
-    def new_empty_strided(self, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], dtype: _dtype | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    def new_empty_strided(self, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
         """`minitorch.empty_strided` with the dtype and device of this tensor."""
     def __getitem__(self, item: Any) -> Tensor: ...
     def __setitem__(self, item: Any, value: Any) -> None: ...
-    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | None = None) -> Tensor:
+    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | type[Any] | None = None) -> Tensor:
         """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
     def view_as(self, other: Tensor) -> Tensor:
         """This tensor in the shape of `other`, without copying."""
@@ -1384,18 +1388,15 @@ class Tensor:
         """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
     def float_power_(self, exponent: _Operand) -> Tensor:
         """In-place twin of `float_power`, for float64 tensors."""
-    @overload
-    def where(condition: Tensor, input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    def where(self, condition: Tensor, other: _Operand) -> Tensor:
         """This tensor where `condition` (bools) holds, `other` elsewhere."""
-    @overload
-    def where(condition: Tensor) -> tuple[Tensor, ...]: ...
     def polygamma(self, n: _Int) -> Tensor:
         """The `n`-th derivative of `digamma` at this tensor."""
     def polygamma_(self, n: _Int) -> Tensor:
         """In-place twin of `polygamma`: writes the result into this tensor and returns it."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
         """L and U in one, and the pivots. See `linalg.lu_factor_ex`."""
-    def to(self, *args: _dtype | _device | _str | _Int | Tensor | _bool | _memory_format | None, dtype: _dtype | None = None, device: _device | _str | _Int | None = None, other: Tensor | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+    def to(self, *args: _dtype | type[Any] | _device | _str | _Int | Tensor | _bool | _memory_format | None, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, other: Tensor | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor with another dtype or on another device; itself if it is already there (unless `copy`).
 
         Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.

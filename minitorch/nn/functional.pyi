@@ -186,7 +186,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     see keys 0 to l. `scale` is by default ``1 / sqrt(E)``. With `enable_gqa` there may be fewer heads (dimension -3)
     of keys and values, each of which serves several of the query. A query that may see no key gives zeros.
     """
-def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _Int, num_heads: _Int, in_proj_weight: Tensor, in_proj_bias: Tensor, bias_k: Tensor, bias_v: Tensor, add_zero_attn: _bool, dropout_p: _Number, out_proj_weight: Tensor, out_proj_bias: Tensor, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> tuple[Tensor, Tensor | None]:
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _Int, num_heads: _Int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: _bool, dropout_p: _Number, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False) -> tuple[Tensor, Tensor | None]:
     """Attention of `num_heads` heads with projections of inputs and output: what `nn.MultiheadAttention` calls.
 
     `query` (L, N, E), `key` and `value` (S, N, E), or all without N, give (L, N, E) and, if `need_weights`, the
@@ -297,11 +297,11 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | _float, full:
     1, is raised to `eps` where it is smaller; its gradient is not affected by that. `full` adds ``log(2 pi) / 2``.
     Source: D. Nix and A. Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
     """
-def softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | type[Any] | None = None) -> Tensor:
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first."""
-def log_softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | type[Any] | None = None) -> Tensor:
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
-def softmin(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | None = None) -> Tensor:
+def softmin(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | type[Any] | None = None) -> Tensor:
     """The softmax of ``-input`` over `dim`."""
 def gumbel_softmax(logits: Tensor, tau: _Number = 1, hard: _bool = False, eps: _Number = 1e-10, dim: _Int = -1) -> Tensor:
     """Samples of the softmax relaxed by `tau`: ``softmax((logits + gumbel noise) / tau)`` over `dim`.
@@ -534,12 +534,12 @@ def lp_pool3d(input: Tensor, norm_type: _Number, kernel_size: _Int | Sequence[_I
 
     The gradient of a sum of 0 is 0.
     """
-def adaptive_avg_pool2d(input: Tensor, output_size: _Int | Sequence[_Int]) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: _Int | Sequence[_Int | None]) -> Tensor:
     """The means of windows that divide (N, C, H, W) into `output_size` parts; None keeps a dimension's size.
 
     Window i of `out` in a dimension of n places covers those from ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
     """
-def adaptive_avg_pool3d(input: Tensor, output_size: _Int | Sequence[_Int]) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: _Int | Sequence[_Int | None]) -> Tensor:
     """The means of windows that divide (N, C, D, H, W) into `output_size` parts; None keeps a dimension's size.
 
     Window i of `out` in a dimension of n places covers those from ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
@@ -550,25 +550,25 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _Int | Sequence[_Int]) -> Te
     Window i of `out` in a dimension of n places covers those from ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
     """
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: Literal[False] = False) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: _Int | Sequence[_Int | None], return_indices: Literal[False] = False) -> Tensor:
     """The maxima of windows that divide (N, C, H, W) into `output_size` parts; None keeps a dimension's size.
 
     The windows are those of `adaptive_avg_pool`. With `return_indices` also where the maxima stand.
     """
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: _Int | Sequence[_Int], *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool2d(input: Tensor, output_size: _Int | Sequence[_Int | None], *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> Any: ...
+def adaptive_max_pool2d(input: Tensor, output_size: _Int | Sequence[_Int | None], return_indices: _bool = False) -> Any: ...
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: Literal[False] = False) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: _Int | Sequence[_Int | None], return_indices: Literal[False] = False) -> Tensor:
     """The maxima of windows that divide (N, C, D, H, W) into `output_size` parts; None keeps a dimension's size.
 
     The windows are those of `adaptive_avg_pool`. With `return_indices` also where the maxima stand.
     """
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: _Int | Sequence[_Int], *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool3d(input: Tensor, output_size: _Int | Sequence[_Int | None], *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> Any: ...
+def adaptive_max_pool3d(input: Tensor, output_size: _Int | Sequence[_Int | None], return_indices: _bool = False) -> Any: ...
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: Literal[False] = False) -> Tensor:
     """The maxima of windows that divide (N, C, L) into `output_size` parts; None keeps a dimension's size.
@@ -581,9 +581,9 @@ def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int], *, re
 def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> Any: ...
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """The maxima of adaptive windows of (N, C, L), and where they stand."""
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _Int | Sequence[_Int | None], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """The maxima of adaptive windows of (N, C, H, W), and where they stand."""
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _Int | Sequence[_Int | None], return_indices: _bool = False) -> tuple[Tensor, Tensor]:
     """The maxima of adaptive windows of (N, C, D, H, W), and where they stand."""
 def grid_sample(input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros', align_corners: _bool | None = None) -> Tensor:
     """The values of `input` (N, C, H, W) or (N, C, D, H, W) at the places `grid` (N, *out, 2 or 3): (N, C, *out).
