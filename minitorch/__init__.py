@@ -46,8 +46,8 @@ from .utils import einops_backend
 
 __version__ = "0.1.0"
 
-for public in (Tensor, Size, device, dtype):               # where they are pickled and shown, wherever they are defined
-    public.__module__ = "minitorch"
+# Where they are pickled and shown, wherever they are defined.
+Tensor.__module__ = Size.__module__ = device.__module__ = dtype.__module__ = "minitorch"
 
 einops_backend.watch(sys.modules[__name__])
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
@@ -80,6 +80,7 @@ late.places.update(
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
+    source="minitorch.formula:source",
     summary_html="minitorch.viz.modules:summary_html",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",

@@ -8,11 +8,13 @@ import ast
 import functools
 import inspect
 import linecache
+import textwrap
 
 from .core.op import Op
 from .core.registry import OPS
+from .core.template import write_call
 
-__all__ = ["formula", "rule_text", "rules_of", "explain"]
+__all__ = ["formula", "source", "rule_text", "rules_of", "explain"]
 
 
 def formula(call):
@@ -25,13 +27,36 @@ def formula(call):
       d other = g * input
     """
     row = getattr(call, "op", None)
-    if row is None:
-        made_of = ", ".join(used_rows(call))
-        return f"{call.__name__}: {first_line(call)}" + (f"\nmade of: {made_of}" if made_of else "")
+    if row is not None:
+        return "\n".join([f"{call.__name__}: {first_line(row)}", *rule_lines(row)])
+    used, line = used_rows(call), f"{call.__name__}: {first_line(call)}"
+    if used == [call.__name__]:                            # it prepares the arguments of the definition of its name
+        row = OPS[call.__name__]
+        return "\n".join([line, f"hands over to the definition {row.name}: {first_line(row)}", *rule_lines(row)])
+    return line + (f"\nmade of: {', '.join(used)}" if used else "")
+
+
+def rule_lines(row):
     rules = rules_of(row)
     width = max((len(x) for x in rules), default=0)
-    return "\n".join([f"{call.__name__}: {first_line(row)}",
-                      *[f"  d {x.ljust(width)} = {text}" for x, text in rules.items()]])
+    return [f"  d {x.ljust(width)} = {text}" for x, text in rules.items()]
+
+
+def source(call):
+    """The text of a public function: of the call that is generated from its definition, or as it was written.
+
+    An in-place function shows what it calls before it writes the result into its first argument.
+
+    >>> import minitorch
+    >>> print(source(minitorch.square))                    # doctest: +ELLIPSIS
+    @composite...
+    def square(input):
+    ...
+    """
+    row = getattr(inspect.unwrap(call), "op", None)
+    if row is None:
+        return textwrap.dedent(inspect.getsource(inspect.unwrap(call))).rstrip()
+    return write_call(row, bare=False)
 
 
 def first_line(thing):

@@ -46,7 +46,7 @@ def test_two_rules_on_one_line_are_told_apart():
 def test_functions_and_methods_have_formulas():
     assert str(torch.tanh.formula) == str(torch.Tensor.tanh.formula)
     assert str(torch.tanh.formula).splitlines()[1] == "  d input = g * (1 - out * out)"
-    assert "made of: softmax" in str(torch.softmax.formula)
+    assert "hands over to the definition softmax" in str(torch.softmax.formula)
     for public in FUNCTIONS.values():
         assert str(public.call.formula).strip() and public.call.explain().strip()
 

@@ -5,6 +5,7 @@ Each is a context manager and a decorator, and each thread has a mode of its own
 
 import functools
 import inspect
+from typing import Any
 
 from ..core.grad_mode import grad_mode
 
@@ -95,7 +96,7 @@ class no_grad(_Mode):
 
     enabled = False
 
-    def __new__(cls, orig_func=None):
+    def __new__(cls, orig_func: Any = None) -> Any:
         mode = super().__new__(cls)
         return mode if orig_func is None else mode(orig_func)  # ``@no_grad`` without the parentheses
 
@@ -134,10 +135,10 @@ class inference_mode(_Mode):
     PyTorch, results of other calls inside are ordinary tensors without grad: marking them would cost every call.
     """
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
             made = super().__new__(cls)
-            made.__init__()
+            made.__init__()  # type: ignore[misc]
             return made(mode)
         return super().__new__(cls)
 

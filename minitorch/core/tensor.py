@@ -8,7 +8,6 @@ to either is seen by both, in the numbers and in the graph.
 
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -76,17 +75,6 @@ class Tensor:
     is_inference_tensor = False
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
     __hash__ = object.__hash__
-
-    if TYPE_CHECKING:                                      # the methods and operators that come from the op table
-        def __getattr__(self, name: str) -> Any: ...
-        def __getitem__(self, index: Any) -> Any: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __neg__(self) -> Any: ...
-        def __add__(self, other: Any) -> Any: ...
-        __abs__ = __invert__ = __pos__ = __neg__
-        __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __add__
-        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = __add__
-        __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
 
     def __init__(self, *data, device=None, requires_grad=False):
         backend, dtype = get(device), dtypes.get_default_dtype().np

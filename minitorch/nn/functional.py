@@ -3,12 +3,7 @@
 Each is defined, with its derivative, in one file of `minitorch/ops`: activation, softmax, loss, norm, conv, pool ...
 """
 
-from typing import TYPE_CHECKING, Any
-
 from ..core.registry import FUNCTIONS
-
-if TYPE_CHECKING:                                          # the names are those of the table, entered below
-    def __getattr__(name: str) -> Any: ...
 
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items()
                   if namespace == "nn.functional"})

@@ -136,13 +136,13 @@ class UninitializedTensorMixin:
         return type(self), (self.needs_grad, self.device, self._dtype)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet; see ``UninitializedTensorMixin``."""
 
     cls_to_become = Parameter
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape is not known yet; see ``UninitializedTensorMixin``."""
 
     cls_to_become = Tensor

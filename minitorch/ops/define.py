@@ -18,7 +18,6 @@ from dataclasses import MISSING, fields
 from ..core import registry
 from ..core.op import Input, Op, compile_call, inputs_and_attributes
 from ..core.registry import FUNCTIONS, METHODS, late
-from ..core.template import write_call
 
 __all__ = ["composite", "method", "op", "publish", "ufunc"]
 
@@ -59,7 +58,6 @@ def op(*, name=None, **options):
 def defined(definition, public):
     """The function that users call, published."""
     call = compile_call(definition)
-    call.source = Source(definition)
     return publish(call, definition.name, **public)
 
 
@@ -127,7 +125,7 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
     `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
     """
-    call.formula = Formula(call)
+    call.source, call.formula = Source(call), Formula(call)
     call.explain = call.formula.explain
     if not hasattr(call, "__wrapped__"):
         call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
@@ -143,19 +141,7 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
 
 # ------------------------------------------------------------------ texts of a public function
 class Source:
-    """The text of a generated call: ``print(minitorch.mul.source)``."""
-
-    def __init__(self, definition):
-        self.definition = definition
-
-    def __str__(self):
-        return write_call(self.definition, bare=False)
-
-    __repr__ = __str__
-
-
-class Formula:
-    """A function's formula and derivative formulas: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
+    """The text of a function, generated or written: ``print(minitorch.mul.source)``."""
 
     __slots__ = ("call",)
 
@@ -163,9 +149,19 @@ class Formula:
         self.call = call
 
     def __str__(self):
-        return late.formula(self.call)
+        return late.source(self.call)
 
-    __repr__ = __str__
+    def __repr__(self):
+        return str(self)
+
+
+class Formula(Source):
+    """A function's formula and derivative formulas: ``print(minitorch.mul.formula)``, ``minitorch.mul.explain()``."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return late.formula(self.call)
 
     def explain(self):
         """The function's formula, its derivative formulas and the values that the graph keeps for them, in words."""

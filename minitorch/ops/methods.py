@@ -14,11 +14,11 @@ def as_method(call):
     row = getattr(call, "op", None)
     if row is not None:
         twin = deferred(row.name, f"<minitorch method {row.name}>", lambda: write_call(row, bare=False), {"op": row})
-        twin.__doc__, twin.op, twin.source = call.__doc__, row, call.source
-        twin.formula, twin.explain = call.formula, call.explain
+        twin.__doc__, twin.op = call.__doc__, row
     else:
         twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
         twin.__kwdefaults__, twin.__doc__ = call.__kwdefaults__, call.__doc__
+    twin.source, twin.formula, twin.explain = call.source, call.formula, call.explain
     twin.__qualname__ = "Tensor." + call.__name__
     code = call.__code__
     if hasattr(call, "__signature__") or not code.co_argcount or code.co_varnames[0] in code.co_cellvars:

@@ -55,7 +55,7 @@ class Draw:
         return np.random.default_rng(self.rng.getrandbits(32)).permutation(grid)[:n].reshape(shape)
 
     def apart(self, shapes):
-        """An array of each shape; no element of one is near an element of another, where a maximum would have a kink."""
+        """An array of each shape: no element is near another one, of any array, where a maximum would have a kink."""
         sizes = [int(np.prod(shape)) for shape in shapes]
         parts = np.split(self.distinct((sum(sizes),)), np.cumsum(sizes)[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes)]

@@ -128,7 +128,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         """Set the shapes from ``input``."""
         self.in_features = input.shape[-1]
         if self.has_uninitialized_params():         # else they were loaded from a file
-            self.weight.materialize((self.out_features, self.in_features))
+            self.weight.materialize((self.out_features, self.in_features))  # type: ignore[attr-defined]
             if self.bias is not None:
-                self.bias.materialize((self.out_features,))
+                self.bias.materialize((self.out_features,))  # type: ignore[attr-defined]
             self.reset_parameters()

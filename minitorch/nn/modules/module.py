@@ -5,6 +5,8 @@ and everything else (moving to a device, collecting parameters for an optimiser,
 the module and its descendants. Saving and loading live in ``state.py``, hooks in ``hooks.py``.
 """
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
 from ...core.dtypes import bfloat16, float16, float32, float64
@@ -66,11 +68,14 @@ class Module(Hooked, Stateful):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def forward(self, *input):
-        """What the module computes. Every subclass defines it."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    if TYPE_CHECKING:                                      # of any signature: to a type checker, no override is wrong
+        forward: Callable[..., Any]
+    else:
+        def forward(self, *input):
+            """What the module computes. Every subclass defines it."""
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
                 or global_call_hooks):
             return self._call_with_hooks(*args, **kwargs)
@@ -172,7 +177,7 @@ class Module(Hooked, Stateful):
         if place != "_buffers":
             kept["_non_persistent_buffers_set"].discard(name)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Called only for names that are not ordinary attributes. No loop: every use of a weight comes here.
         kept = self.__dict__
         if "_parameters" in kept:
