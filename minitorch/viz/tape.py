@@ -275,5 +275,5 @@ def compute_again(order, values):
 
 def changed(array, place):
     """Whether the memory of `array` was written to since `place` was recorded."""
-    found = autograd_graph.writes.get(id(owner(array)))
+    found = autograd_graph.versions.get(id(owner(array)))
     return found is not None and found.time > place.time
