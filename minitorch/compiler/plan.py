@@ -16,9 +16,9 @@ from ..core import engine, graph
 from ..core.device import get
 from ..core.graph import Selected, Several
 from ..core.tensor import Tensor, wrap
+from ..utils._pytree import tree_map
 from .emit import Source, set_gradients
 from .guards import Leaf, flatten, rebuild
-from .nests import mapped
 from .program import Program, Value
 from .trace import Recorder, Traced, Tracing
 
@@ -271,7 +271,7 @@ class Inner:
 
 def rebuild_arguments(x, inner):
     """Arguments with stand-ins in their places."""
-    return mapped(lambda v: inner.twins.get(id(v), (None, v))[1], x) if inner.twins else x
+    return tree_map(lambda v: inner.twins.get(id(v), (None, v))[1], x) if inner.twins else x
 
 
 # ------------------------------------------------------------------ what comes from outside

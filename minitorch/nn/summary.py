@@ -5,6 +5,7 @@ import minitorch
 from ..core.layers import observed
 from ..core.registry import OPS
 from ..core.tensor import Tensor
+from ..utils._pytree import tree_leaves
 
 __all__ = ["summary", "Summary"]
 
@@ -133,8 +134,4 @@ class Summary:
 
 def shapes_of(output):
     """The shapes of the tensors in a module's result."""
-    if isinstance(output, Tensor):
-        return [list(output.shape)]
-    if isinstance(output, dict):
-        output = output.values()
-    return [s for x in output for s in shapes_of(x)] if hasattr(output, "__iter__") else []
+    return [list(t.shape) for t in tree_leaves(output) if isinstance(t, Tensor)]
