@@ -7,7 +7,7 @@ import minitorch
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from .lazy import LazyModuleMixin
+from .lazy import LazyVariant
 from .module import Module
 
 
@@ -180,7 +180,7 @@ class InstanceNorm3d(_InstanceNorm):
     spatial_dims = 3
 
 
-class _LazyNormBase(LazyModuleMixin):
+class _LazyNormBase(LazyVariant):
     """Takes ``num_features`` from dimension 1 of the first input."""
 
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
@@ -216,37 +216,25 @@ class _LazyNormBase(LazyModuleMixin):
 class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
     """``BatchNorm1d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = BatchNorm1d
-
 
 class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
     """``BatchNorm2d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
     """``BatchNorm3d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = BatchNorm3d
-
 
 class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
     """``InstanceNorm1d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """``InstanceNorm2d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = InstanceNorm2d
-
 
 class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """``InstanceNorm3d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = InstanceNorm3d
 
 
 class GroupNorm(_Affine):
