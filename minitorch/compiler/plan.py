@@ -135,7 +135,7 @@ class Plan:
 
     # -- running -------------------------------------------------------------------------------------------
     def fits(self):
-        """Whether what the function uses from outside is still of the same kind."""
+        """True if what the function uses from outside is still of the same kind."""
         for t, shape, dtype, strides in self.relied:
             a = t.array
             if a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides:
@@ -216,7 +216,7 @@ class Backward:
 
 
 class Description:
-    """What the graph asks of a node's op."""
+    """The part of an op that the graph reads from its nodes."""
 
     name = node_name = "CompiledBackward0"
     saves_arrays = True
@@ -286,13 +286,13 @@ def changed_gradients(recorder, before):
 
 
 def concerns(program, t):
-    """Whether the program leaves a gradient at `t`, or gives one to an optimiser."""
+    """True if the program leaves a gradient at `t`, or gives one to an optimiser."""
     return (any(x is t for x, _ in program.gradients) or
             any(x is t for i in program.instructions if i.kind == "effect" for x, _ in i.args[1]))
 
 
 def getter(tensor, grads):
-    """What has the array of a captured tensor in later runs: itself, or `Grad` of a leaf for a gradient."""
+    """The holder of a captured tensor's array in later runs: itself, or `Grad` of a leaf for a gradient."""
     for t, grad in grads.values():
         if grad is tensor:
             return Grad(t)
@@ -324,7 +324,7 @@ def name_captured(captured, modules, grads):
 
 
 def left_by_step(program, t, v):
-    """Whether an optimiser's step leaves this value as the gradient of `t`."""
+    """True if an optimiser's step leaves this value as the gradient of `t`."""
     steps = [i for i in program.instructions if i.kind == "effect"]
     return bool(steps) and v is not None and any(x is t and g is v for x, g in steps[-1].args[1])
 

@@ -21,7 +21,7 @@ class Value:
 
     `kind` is "input" (an argument), "captured" (a tensor that the function uses from outside), "constant" (an array
     that never changes) or "made" (by an instruction). `root` is the value whose memory it looks at, itself if it owns
-    its memory; `example` the array that it was in the trace, of which only shape, dtype and layout are relied on.
+    its memory; `example` the array that it was in the trace; only its shape, dtype and layout are relied on.
     """
 
     def __init__(self, kind, example, root=None, source: Any = None, name=""):

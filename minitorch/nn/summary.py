@@ -45,7 +45,7 @@ class Row:
 
 
 class Summary:
-    """What `summary` returns: `rows`, `parameters`, `trainable`, `bytes`, `flops`; text and HTML."""
+    """The result of `summary`: `rows`, `parameters`, `trainable`, `bytes`, `flops`; text and HTML."""
 
     def __init__(self, model, inputs, kwargs, depth=None):
         self.model, self.depth, self.rows = model, depth, []

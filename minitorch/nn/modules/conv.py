@@ -19,7 +19,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all convolutions share: arguments, checks, initial values, repr."""
+    """Base of all convolutions: arguments, checks, initial values, repr."""
 
     spatial_dims: int
 

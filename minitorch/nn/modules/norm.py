@@ -28,7 +28,7 @@ class _Affine(Module):
 
 
 class _NormBase(_Affine):
-    """What batch and instance norms share: ``weight`` and ``bias`` (num_features,) if ``affine``, and, if
+    """Base of batch and instance norms: ``weight`` and ``bias`` (num_features,) if ``affine``, and, if
     ``track_running_stats``, the buffers ``running_mean``, ``running_var`` and ``num_batches_tracked``."""
 
     _version = 2
