@@ -10,9 +10,17 @@ import minitorch
 from ...core.device import device as Device
 from ...core.dtypes import dtype as DType
 from ...core.tensor import Tensor
-from ..hooks import (
+from ..hooks import (  # noqa: F401  (the functions are found here in PyTorch)
     Hooked,
     global_call_hooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
     registered,
 )
 from ..parameter import Buffer, Parameter
