@@ -11,27 +11,10 @@ from .autograd import functional as _functional
 from .autograd.grad_mode import enable_grad
 from .core.tensor import Tensor
 from .ops.shapes.join import stack
+from .utils._pytree import tree_leaves, tree_map
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
            "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
-
-
-# ---- nested structures -------------------------------------------------------------------------------------
-def tree_map(f, tree, *rest):
-    """`f` on every leaf of nested lists, tuples and dicts of one structure."""
-    if isinstance(tree, dict):
-        return type(tree)((k, tree_map(f, v, *[r[k] for r in rest])) for k, v in tree.items())
-    if isinstance(tree, (list, tuple)):
-        made = [tree_map(f, *vs) for vs in zip(tree, *rest)]
-        return type(tree)(*made) if hasattr(tree, "_fields") else type(tree)(made)
-    return f(tree, *rest)
-
-
-def leaves(tree):
-    """The tensors of nested containers, in order."""
-    found = []
-    tree_map(found.append, tree)
-    return found
 
 
 # ---- derivatives -------------------------------------------------------------------------------------------
@@ -48,10 +31,10 @@ def grad_and_value(func, argnums=0, has_aux=False):
             value, aux = value if has_aux else (value, None)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise RuntimeError("Expected the function given to grad_and_value to return a tensor with one element")
-            xs = [t for i in chosen for t in leaves(args[i])]
+            xs = tree_leaves([args[i] for i in chosen])
             found = iter(api.grad(value, xs, create_graph=True, materialize_grads=True))
         grads = tuple([tree_map(lambda _: next(found), args[i]) for i in chosen])
-        outside = any(t.requires_grad for a in args for t in leaves(a) if isinstance(t, Tensor) and t.node is not None)
+        outside = any(isinstance(t, Tensor) and t.requires_grad and t.node is not None for t in tree_leaves(args))
         if not outside:
             grads, value = tree_map(lambda t: t.detach(), grads), value.detach()
         grads = grads if isinstance(argnums, tuple) else grads[0]
@@ -78,8 +61,8 @@ def vjp(func, *primals, has_aux=False):
         out, aux = out if has_aux else (out, None)
 
     def pull(cotangents, retain_graph=True, create_graph=None):
-        flat = [t for x in xs for t in leaves(x)]
-        found = iter(api.grad(leaves(out), flat, leaves(cotangents), retain_graph=retain_graph,
+        flat = tree_leaves(xs)
+        found = iter(api.grad(tree_leaves(out), flat, tree_leaves(cotangents), retain_graph=retain_graph,
                                  create_graph=bool(create_graph), materialize_grads=True))
         return tuple([tree_map(lambda _: next(found), x) for x in xs])
     shown = tree_map(lambda t: t.detach(), out)
@@ -149,7 +132,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         dims = in_dims if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
         if len(dims) != len(args):
             raise ValueError(f"vmap: in_dims has {len(dims)} entries for {len(args)} arguments")
-        sizes = {t.shape[d] for a, d in zip(args, dims) if d is not None for t in leaves(a)}
+        sizes = {t.shape[d] for a, d in zip(args, dims) if d is not None for t in tree_leaves(a)}
         if len(sizes) != 1:
             raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                              f"{sorted(sizes)}" if sizes else "vmap: at least one argument must be mapped over")

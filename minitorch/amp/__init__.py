@@ -6,6 +6,7 @@ import math
 from ..core.arrays import owner
 from ..core.graph import bump_version, bump_versions, calling_line
 from ..core.tensor import Tensor
+from ..utils._pytree import tree_map
 from .autocast_mode import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
@@ -45,13 +46,12 @@ class GradScaler:
         """`outputs`, a tensor or a collection of them, times the scale."""
         if not self._enabled:
             return outputs
-        if isinstance(outputs, Tensor):
-            return outputs * self._scale
-        if isinstance(outputs, dict):
-            return type(outputs)((k, self.scale(v)) for k, v in outputs.items())
-        if isinstance(outputs, (list, tuple)):
-            return type(outputs)([self.scale(v) for v in outputs])
-        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+
+        def scaled(output):
+            if not isinstance(output, Tensor):
+                raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+            return output * self._scale
+        return tree_map(scaled, outputs)
 
     def unscale_(self, optimizer):
         """Divide the optimizer's gradients by the scale, as `step` does unless it was done before (to clip them)."""

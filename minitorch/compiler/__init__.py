@@ -12,7 +12,7 @@ The first call is an ordinary one, written down (`trace`). What it did is shorte
 of one function (`emit`): no tensors, no graph, no engine, results in buffers that are used again, elementwise chains
 in blocks that stay in the cache. ``print(step.source)`` shows it, backward pass included.
 
-A new shape, dtype, Python argument, or a model changed between `train` and `eval`, is traced anew. What Python does
+A new shape, dtype, Python argument, or a model changed between `train` and `eval`, is traced again. What Python does
 besides tensors (printing, counting) happens in the traced call only; a function whose Python reads values of tensors
 (``if loss > 3``, ``.item()``) cannot be kept and runs eagerly, with the reason in ``step.notes``.
 """
@@ -30,7 +30,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     """A function, or a module's `forward`, as a compiled one; usable as a decorator.
 
     `fullgraph`: RuntimeError, with the reason, where a function has to run eagerly. `disable`: leave it as it is.
-    `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run writes anew.
+    `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run overwrites.
     The other arguments of PyTorch's `compile` choose among its compilers; here they make no difference.
 
     >>> import minitorch as torch

@@ -14,7 +14,7 @@ SMALL = 1 << 12            # bytes; below this NumPy's own cache of small arrays
 
 
 def is_elementwise(instruction):
-    """Whether it is a plain call of a ufunc with one result."""
+    """True if it is a plain call of a ufunc with one result."""
     ufunc = getattr(np, instruction.name[3:], None) if instruction.name.startswith("np.") else None
     return (instruction.kind == "call" and isinstance(ufunc, np.ufunc) and ufunc.signature is None and ufunc.nout == 1
             and not instruction.kwargs and not instruction.writes and len(instruction.args) == ufunc.nin)

@@ -221,7 +221,7 @@ class Source:
         return f"# {'x'.join(map(str, v.shape)) or 'number'}"
 
     def must_be_array(self, v):
-        """Whether a number must be an array: it is written to, viewed, or leaves the program."""
+        """True if a number must be an array: it is written to, viewed, or leaves the program."""
         return v.root in self.lasting
 
     def targets(self, i):

@@ -36,7 +36,7 @@ def functor_of(i):
 
 
 def can_join(i):
-    """Whether an instruction can be part of a fused kernel."""
+    """True if an instruction can be part of a fused kernel."""
     if functor_of(i) is None or i.template is not i.results[0] or len(i.results) != 1:
         return False
     v = i.results[0]

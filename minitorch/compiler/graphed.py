@@ -1,7 +1,7 @@
 """A program of a device as one captured graph: ``compile(mode="reduce-overhead")``.
 
 The first run after the trace is an ordinary one, the second is captured, the others copy their arguments into the
-captured ones and run the graph. Results lie in the graph's memory: the next run writes them anew, as in PyTorch.
+captured ones and run the graph. Results lie in the graph's memory: the next run overwrites them, as in PyTorch.
 """
 
 from ..backends.cuda.runtime.graphs import Capture

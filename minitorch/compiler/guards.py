@@ -1,10 +1,10 @@
-"""What a program relies on: the kinds of arguments, and the modules whose mode changes what a function does."""
+"""The guards of a program: the kinds of its arguments, and the modules whose mode changes what a function does."""
 
 import inspect
 
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
-from .nests import mapped
+from ..utils._pytree import tree_map
 
 __all__ = ["signature", "watched_modules", "flatten", "rebuild"]
 
@@ -64,13 +64,13 @@ def watched_modules(function):
 
 
 def flatten(x, leaves):
-    """A nest of tensors as a template, with the tensors put into `leaves`."""
+    """A pytree as a template, with its tensors put into `leaves`."""
     def place(v):
         if not isinstance(v, Tensor):
             return v
         leaves.append(v)
         return Leaf(len(leaves) - 1)
-    return mapped(place, x)
+    return tree_map(place, x)
 
 
 class Leaf:
@@ -81,5 +81,5 @@ class Leaf:
 
 
 def rebuild(template, leaves):
-    """The nest that `flatten` took apart, with other tensors."""
-    return mapped(lambda v: leaves[v.index] if isinstance(v, Leaf) else v, template)
+    """The pytree that `flatten` took apart, with other tensors."""
+    return tree_map(lambda v: leaves[v.index] if isinstance(v, Leaf) else v, template)

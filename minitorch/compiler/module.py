@@ -28,7 +28,7 @@ class CompiledModule(Module):
 
     @property
     def notes(self):
-        """What was done, or why the model runs eagerly."""
+        """A summary of the programs, or why the model runs eagerly."""
         return self.compiled.notes
 
     def __getattr__(self, name):

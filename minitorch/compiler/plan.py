@@ -17,9 +17,9 @@ from ..core.device import get
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
+from ..utils._pytree import tree_map
 from .emit import Source, set_gradients
 from .guards import Leaf, flatten, rebuild
-from .nests import mapped
 from .program import Program, Value
 from .trace import Recorder, Traced, Tracing
 
@@ -136,7 +136,7 @@ class Plan:
 
     # -- running -------------------------------------------------------------------------------------------
     def fits(self):
-        """Whether what the function uses from outside is still of the same kind."""
+        """True if what the function uses from outside is still of the same kind."""
         for t, shape, dtype, strides in self.relied:
             a = t.array
             if a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides:
@@ -217,7 +217,7 @@ class Backward:
 
 
 class Description:
-    """What the graph asks of a node's op."""
+    """The part of an op that the graph reads from its nodes."""
 
     name = node_name = "CompiledBackward0"
     saves_arrays = True
@@ -272,7 +272,7 @@ class Inner:
 
 def rebuild_arguments(x, inner):
     """Arguments with stand-ins in their places."""
-    return mapped(lambda v: inner.twins.get(id(v), (None, v))[1], x) if inner.twins else x
+    return tree_map(lambda v: inner.twins.get(id(v), (None, v))[1], x) if inner.twins else x
 
 
 # ------------------------------------------------------------------ what comes from outside
@@ -287,13 +287,13 @@ def changed_gradients(recorder, before):
 
 
 def concerns(program, t):
-    """Whether the program leaves a gradient at `t`, or gives one to an optimiser."""
+    """True if the program leaves a gradient at `t`, or gives one to an optimiser."""
     return (any(x is t for x, _ in program.gradients) or
             any(x is t for i in program.instructions if i.kind == "effect" for x, _ in i.args[1]))
 
 
 def getter(tensor, grads):
-    """What has the array of a captured tensor in later runs: itself, or `Grad` of a leaf for a gradient."""
+    """The holder of a captured tensor's array in later runs: itself, or `Grad` of a leaf for a gradient."""
     for t, grad in grads.values():
         if grad is tensor:
             return Grad(t)
@@ -325,7 +325,7 @@ def name_captured(captured, modules, grads):
 
 
 def left_by_step(program, t, v):
-    """Whether an optimiser's step leaves this value as the gradient of `t`."""
+    """True if an optimiser's step leaves this value as the gradient of `t`."""
     steps = [i for i in program.instructions if i.kind == "effect"]
     return bool(steps) and v is not None and any(x is t and g is v for x, g in steps[-1].args[1])
 

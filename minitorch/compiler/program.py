@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.arrays import pointer
 from ..core.registry import OPS
-from .nests import mapped
+from ..utils._pytree import tree_leaves, tree_map
 
 __all__ = ["Value", "Instruction", "Program"]
 
@@ -21,7 +21,7 @@ class Value:
 
     `kind` is "input" (an argument), "captured" (a tensor that the function uses from outside), "constant" (an array
     that never changes) or "made" (by an instruction). `root` is the value whose memory it looks at, itself if it owns
-    its memory; `example` the array that it was in the trace, of which only shape, dtype and layout are relied on.
+    its memory; `example` the array that it was in the trace; only its shape, dtype and layout are relied on.
     """
 
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
@@ -40,7 +40,7 @@ class Value:
 class Instruction:
     """`kind` ("call", "method", "index", "write", "effect"), the name of what is called, its operands, its results.
 
-    `args` and `kwargs` hold Values, plain Python data and nests of them. `writes` are the values written in place.
+    `args` and `kwargs` hold Values, plain Python data and pytrees of them. `writes` are the values written in place.
     `pure` says that the same operands give the same result and nothing else happens. `phase` is the part of the run
     that it comes from, for the reader.
     """
@@ -74,22 +74,13 @@ class Instruction:
 
 
 def values_in(x):
-    """The values in a nest of tuples, lists, dicts and slices."""
-    if isinstance(x, Value):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for item in x:
-            yield from values_in(item)
-    elif isinstance(x, dict):
-        for item in x.values():
-            yield from values_in(item)
-    elif isinstance(x, slice):
-        yield from values_in((x.start, x.stop, x.step))
+    """The values in a pytree."""
+    return [v for v in tree_leaves(x) if isinstance(v, Value)]
 
 
 def substitute(x, mapping):
-    """A nest with some values exchanged."""
-    return mapped(lambda v: mapping.get(v, v) if isinstance(v, Value) else v, x)
+    """A pytree with some values exchanged."""
+    return tree_map(lambda v: mapping.get(v, v) if isinstance(v, Value) else v, x)
 
 
 class Program:
@@ -239,7 +230,7 @@ def look(v):
 
 
 def frozen(x):
-    """A nest as something that can be a dictionary's key."""
+    """A pytree as a dictionary key. Classes of leaves count (1 is not 1.0); unhashable leaves count by identity."""
     if isinstance(x, (tuple, list)):
         return type(x).__name__, tuple(map(frozen, x))
     if isinstance(x, dict):

@@ -26,7 +26,7 @@ from ..core.graph import calling_line
 from ..core.registry import OPS
 from ..core.tensor import Tensor
 from ..optim import stepping
-from .nests import mapped
+from ..utils._pytree import tree_leaves, tree_map
 from .program import Instruction, Program, Value
 
 __all__ = ["Recorder", "Traced", "Tracing"]
@@ -69,20 +69,14 @@ class Recorder:
         return self.known(x, "constant")
 
     def lift(self, x):
-        """A nest of operands with Values in place of arrays."""
-        if isinstance(x, (Traced, self.ndarray)):
-            return self.value_of(x)
-        if hasattr(x, "_fields"):                          # a plan of an op's own: the same in every run
-            if next(arrays_in(tuple(x)), None) is not None:
-                self.give_up(f"a {type(x).__name__} holds arrays of the program")
-            return x
-        if isinstance(x, (tuple, list)):
-            return type(x)(self.lift(v) for v in x)
-        if isinstance(x, dict):
-            return {k: self.lift(v) for k, v in x.items()}
-        if isinstance(x, slice):
-            return slice(self.lift(x.start), self.lift(x.stop), self.lift(x.step))
-        return x
+        """A pytree of operands with Values in place of arrays. Named tuples stay: they are the same in every run."""
+        def value_or_constant(leaf):
+            if isinstance(leaf, (Traced, self.ndarray)):
+                return self.value_of(leaf)
+            if is_named_tuple(leaf) and arrays_in(leaf):
+                self.give_up(f"a {type(leaf).__name__} holds arrays of the program")
+            return leaf
+        return tree_map(value_or_constant, x, is_leaf=is_named_tuple)
 
     # -- instructions --------------------------------------------------------------------------------------
     def call(self, kind, name, function, args, kwargs, writes=(), pure=True):
@@ -144,18 +138,17 @@ class Recorder:
 
 
 def bare(x):
-    """A nest with the real arrays in place of traced ones."""
-    return mapped(lambda v: v.array if isinstance(v, Traced) else v, x)
+    """A pytree with the real arrays in place of traced ones."""
+    return tree_map(lambda v: v.array if isinstance(v, Traced) else v, x)
 
 
 def arrays_in(x):
-    if isinstance(x, Traced):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for v in x:
-            yield from arrays_in(v)
-    elif isinstance(x, dict):
-        yield from arrays_in(tuple(x.values()))
+    """The traced arrays in a pytree."""
+    return [v for v in tree_leaves(x) if isinstance(v, Traced)]
+
+
+def is_named_tuple(x):
+    return isinstance(x, tuple) and hasattr(x, "_fields")
 
 
 # ------------------------------------------------------------------ arrays that write down what is done to them

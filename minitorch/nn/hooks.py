@@ -18,7 +18,7 @@ Hooks = OrderedDict[int, Callable]
 
 
 class RemovableHandle(hooks.RemovableHandle):
-    """What registering a hook returns: ``remove()`` takes the hook away again, and so does leaving a ``with`` block.
+    """The handle of a registered hook: ``remove()`` takes the hook away again, and so does leaving a ``with`` block.
 
     ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the same id.
     """

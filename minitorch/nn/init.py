@@ -69,7 +69,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Fill with draws from N(mean, std^2) conditioned on [a, b]; ``a`` and ``b`` bound the values themselves.
 
     By rejection, as PyTorch does since 2.13 (before, it inverted the distribution function, with other numbers): draws
-    that are not accepted are drawn anew until all are. Proposals are normal where most of them lie in [a, b], else
+    that are not accepted are drawn again until all are. Proposals are normal where most of them lie in [a, b], else
     uniform ones, accepted with probability density(x) / greatest density in [a, b].
     """
     if mean < a - 2 * std or mean > b + 2 * std:

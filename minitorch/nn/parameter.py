@@ -113,7 +113,7 @@ class UninitializedTensorMixin:
         return self.to(dst_type)
 
     def is_complex(self):
-        """Whether the dtype is complex."""
+        """True if the dtype is complex."""
         return self._dtype.is_complex
 
     @property
@@ -157,7 +157,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
 
 
 def is_lazy(param):
-    """Whether a parameter or buffer has no shape yet."""
+    """True if a parameter or buffer has no shape yet."""
     return isinstance(param, UninitializedTensorMixin)
 
 

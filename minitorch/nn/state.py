@@ -16,7 +16,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What ``load_state_dict`` returns: the keys that did not fit."""
+    """The result of ``load_state_dict``: the keys that did not fit."""
 
     __slots__ = ()
 

@@ -6,6 +6,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.layers import observed
 from ..core.registry import OPS, late
 from ..core.tensor import Tensor
+from ..utils._pytree import tree_leaves
 
 __all__ = ["summary", "Summary"]
 
@@ -45,7 +46,7 @@ class Row:
 
 
 class Summary:
-    """What `summary` returns: `rows`, `parameters`, `trainable`, `bytes`, `flops`; text and HTML."""
+    """The result of `summary`: `rows`, `parameters`, `trainable`, `bytes`, `flops`; text and HTML."""
 
     def __init__(self, model, inputs, kwargs, depth=None):
         self.model, self.depth, self.rows = model, depth, []
@@ -132,8 +133,4 @@ class Summary:
 
 def shapes_of(output):
     """The shapes of the tensors in a module's result."""
-    if isinstance(output, Tensor):
-        return [list(output.shape)]
-    if isinstance(output, dict):
-        output = output.values()
-    return [s for x in output for s in shapes_of(x)] if hasattr(output, "__iter__") else []
+    return [list(t.shape) for t in tree_leaves(output) if isinstance(t, Tensor)]

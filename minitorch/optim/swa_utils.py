@@ -146,7 +146,7 @@ def by_kind(averages, currents):
 
 @no_grad()
 def update_bn(loader, model, device=None):
-    """Compute the running statistics of all batch norms anew: a pass of `loader`'s batches through `model`.
+    """Compute the running statistics of all batch norms again: a pass of `loader`'s batches through `model`.
 
     A batch is a tensor, or a list or tuple that begins with one; it is moved to `device` if given. Averaged weights
     need this, since no statistics were ever taken with them.

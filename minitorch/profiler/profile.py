@@ -17,7 +17,7 @@ __all__ = ["ProfilerActivity", "profile", "record_function", "supported_activiti
 
 
 class ProfilerActivity(enum.Enum):
-    """What may be profiled; ranges that a device runs are timed by waiting for them."""
+    """The kinds of activity that may be profiled; ranges that a device runs are timed by waiting for them."""
 
     CPU = 0
     CUDA = 2

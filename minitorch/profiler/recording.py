@@ -1,4 +1,4 @@
-"""What a profile notes: an event for each op, each step of a backward pass, each step of an optimiser, each range.
+"""The events of a profile: an event for each op, each step of a backward pass, each step of an optimiser, each range.
 
 Events nest by time within their thread. A recording is a layer at the backend interface, which sees the ops, a node
 hook, which sees the steps of backward passes, and a hook on the steps of optimisers; all only while it runs.
@@ -42,14 +42,14 @@ class Event:
 
     @property
     def duration(self):
-        """How long it took, in microseconds, what is within it included."""
+        """Total time in microseconds (children included)."""
         return (self.end - self.start) / 1000
 
     cpu_time_total = duration
 
     @property
     def self_cpu_time_total(self):
-        """How long it took, in microseconds, less what is within it."""
+        """Self time in microseconds (children excluded)."""
         return (self.end - self.start - self.inner) / 1000
 
     @property

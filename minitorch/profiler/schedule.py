@@ -8,7 +8,7 @@ __all__ = ["ProfilerAction", "schedule", "tensorboard_trace_handler"]
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in one step."""
+    """The action of a profile in one step."""
 
     NONE = 0
     WARMUP = 1

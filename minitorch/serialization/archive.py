@@ -29,7 +29,7 @@ JAN_1_1980 = 0x21 << 16                                    # the first moment zi
 
 # ------------------------------------------------------------------ writing
 def needs_64(n):
-    """Whether a number must stand in one of the 64-bit fields, with LIMIT in its ordinary place."""
+    """True if a number must stand in one of the 64-bit fields, with LIMIT in its ordinary place."""
     return n >= LIMIT
 
 

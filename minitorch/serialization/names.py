@@ -26,7 +26,7 @@ BLOCKED = ("sys", "os", "posix", "nt")                     # never, not even if 
 
 
 class StorageType:
-    """What ``torch.FloatStorage`` stands for in a file: the dtype of a storage (None for UntypedStorage)."""
+    """The stand-in for ``torch.FloatStorage`` in a file: the dtype of a storage (None for UntypedStorage)."""
 
     def __init__(self, name, dtype):
         self.name, self.dtype = name, dtype
@@ -213,5 +213,5 @@ class safe_globals:
 
 
 def allowed():
-    """What the caller has added, by name."""
+    """The globals that the caller has added, by name."""
     return _added

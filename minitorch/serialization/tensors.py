@@ -130,13 +130,13 @@ def located(tensor):
 
 
 def is_dense(array):
-    """Whether the elements of an array fill its memory from its first byte on, in whatever order."""
+    """True if the elements of an array fill its memory from its first byte on, in whatever order."""
     return all(s >= 0 for s in array.strides) and (array.size == 0 or array.nbytes == array.itemsize + sum(
         (n - 1) * s for n, s in zip(array.shape, array.strides)))
 
 
 def attributes(tensor):
-    """What the user hung on a tensor: ``weight.name = "w"``."""
+    """Attributes that the user set on a tensor: ``weight.name = "w"``."""
     return {key: value for key, value in tensor.__dict__.items()
             if key not in ("array", "backend") and not hasattr(type(tensor), key)}
 

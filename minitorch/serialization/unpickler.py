@@ -392,7 +392,7 @@ def full_name(module, name):
 
 
 def set_state(target, state):
-    """What ``pickle`` does with the state of an object of a class that the caller allowed."""
+    """Set the state of an object of a class that the caller allowed, as ``pickle`` does."""
     if hasattr(target, "__setstate__"):
         target.__setstate__(state)
         return

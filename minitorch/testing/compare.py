@@ -33,7 +33,7 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
 
 
 def compare(a, b, where, options):
-    """What is wrong, in words; None if nothing is."""
+    """The difference in words; None if there is none."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         if len(a) != len(b):
             return f"The length of the sequences mismatch: {len(a)} != {len(b)}" + place(where)

@@ -25,7 +25,7 @@ def diagnose(found, jacobian, upstream, x, out_shape):
 
 
 class Case:
-    """What is known of one wrong gradient."""
+    """The facts about one wrong gradient."""
 
     def __init__(self, found, true, jacobian, upstream, x, out_shape):
         self.found, self.true, self.jacobian, self.upstream = found, true, jacobian, upstream

@@ -22,7 +22,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
               masked=None):
-    """Whether the gradients of ``func(*inputs)`` agree with finite differences: True, or GradcheckError.
+    """True if the gradients of ``func(*inputs)`` agree with finite differences; otherwise GradcheckError.
 
     Inputs that require grad must be float64. With `raise_exception` False a failure returns False. Of the further
     arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning; forward

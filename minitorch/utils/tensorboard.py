@@ -184,7 +184,7 @@ class SummaryWriter:
 
 @functools.cache
 def _package():
-    """What is used of the package tensorboard."""
+    """The parts of the package tensorboard that are used here."""
     try:
         from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2
         from tensorboard.summary.writer.event_file_writer import EventFileWriter

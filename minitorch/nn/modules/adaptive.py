@@ -55,7 +55,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                                         Linear(width, size, bias=False, **factory)))
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         self.head.reset_parameters()
         for down, out in self.tail:
             down.reset_parameters()

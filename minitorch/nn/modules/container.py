@@ -43,7 +43,7 @@ def _check_iterable(owner, given):
 
 
 class _ModuleSequence(Module):
-    """What ``Sequential`` and ``ModuleList`` share: children named "0", "1", ... or, in ``Sequential``, otherwise."""
+    """Base of ``Sequential`` and ``ModuleList``: children named "0", "1", ... or, in ``Sequential``, otherwise."""
 
     def __len__(self):
         return len(self._modules)

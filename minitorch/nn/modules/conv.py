@@ -10,7 +10,7 @@ from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
-from .lazy import LazyModuleMixin
+from .lazy import LazyVariant
 from .module import Module
 from .utils import reverse_repeat, same_for
 
@@ -21,7 +21,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all convolutions share: arguments, checks, initial values, repr."""
+    """Base of all convolutions: arguments, checks, initial values, repr."""
 
     spatial_dims: int
 
@@ -75,7 +75,7 @@ class _ConvNd(Module):
         return reverse_repeat(self.padding, 2)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew: uniform in ``+-1/sqrt(C_in / groups * kernel elements)``."""
+        """Draw the parameters again: uniform in ``+-1/sqrt(C_in / groups * kernel elements)``."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -228,7 +228,7 @@ class ConvTranspose3d(_ConvTransposeNd):
         return F.conv_transpose3d(*args)
 
 
-class _LazyConvXdMixin(LazyModuleMixin):
+class _LazyConvXdMixin(LazyVariant):
     """Takes ``in_channels`` from the first input."""
 
     spatial_dims: int
@@ -244,7 +244,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, if they are known already."""
+        """Draw the parameters again, if they are known already."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()
 
@@ -286,34 +286,22 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 class LazyConv1d(_LazyConv, Conv1d):
     """``Conv1d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = Conv1d
-
 
 class LazyConv2d(_LazyConv, Conv2d):
     """``Conv2d`` that takes ``in_channels`` from its first input."""
-
-    cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
     """``Conv3d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = Conv3d
-
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """``ConvTranspose1d`` that takes ``in_channels`` from its first input."""
-
-    cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """``ConvTranspose2d`` that takes ``in_channels`` from its first input."""
 
-    cls_to_become = ConvTranspose2d
-
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """``ConvTranspose3d`` that takes ``in_channels`` from its first input."""
-
-    cls_to_become = ConvTranspose3d

@@ -45,7 +45,7 @@ class LazyModuleMixin:
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self):
-        """Whether some parameter or buffer has no shape yet."""
+        """True if some parameter or buffer has no shape yet."""
         return any(is_lazy(t) for t in [*self._parameters.values(), *self._buffers.values()])
 
     def _infer_parameters(self, module, args, kwargs=None):
@@ -57,3 +57,13 @@ class LazyModuleMixin:
         del module._initialize_hook, module._load_hook
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
+
+
+class LazyVariant(LazyModuleMixin):
+    """The lazy variant of an eager class, its last base, which it becomes: ``class LazyConv1d(_LazyConv, Conv1d)``."""
+
+    def __init_subclass__(cls, **kwargs) -> None:
+        super().__init_subclass__(**kwargs)
+        eager = cls.__bases__[-1]
+        if not issubclass(eager, LazyModuleMixin):         # neither a mixin nor a user's subclass of a lazy layer
+            cls.cls_to_become = eager

@@ -72,7 +72,7 @@ class Module(Hooked, Stateful):
         forward: Callable[..., Any]
     else:
         def forward(self, *input):
-            """What the module computes. Every subclass defines it."""
+            """Compute the module's result. Every subclass defines it."""
             raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -278,7 +278,7 @@ class Module(Hooked, Stateful):
         return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
-        """What ``get_members_fn(module)`` lists as ``(name, value)``, with paths, over the module's descendants."""
+        """The ``(name, value)`` pairs of ``get_members_fn(module)``, with paths, over the module's descendants."""
         seen = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
@@ -431,7 +431,7 @@ class Module(Hooked, Stateful):
         return type(self).__name__
 
     def extra_repr(self):
-        """What stands between the parentheses of the module's own line; subclasses list their arguments here."""
+        """The text between the parentheses of the module's own line; subclasses list their arguments here."""
         return ""
 
     def __repr__(self):

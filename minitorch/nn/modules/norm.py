@@ -8,7 +8,7 @@ from ...ops.creation.create import zeros
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from .lazy import LazyModuleMixin
+from .lazy import LazyVariant
 from .module import Module
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
@@ -33,7 +33,7 @@ class _Affine(Module):
 
 
 class _NormBase(_Affine):
-    """What batch and instance norms share: ``weight`` and ``bias`` (num_features,) if ``affine``, and, if
+    """Base of batch and instance norms: ``weight`` and ``bias`` (num_features,) if ``affine``, and, if
     ``track_running_stats``, the buffers ``running_mean``, ``running_var`` and ``num_batches_tracked``."""
 
     _version = 2
@@ -185,7 +185,7 @@ class InstanceNorm3d(_InstanceNorm):
     spatial_dims = 3
 
 
-class _LazyNormBase(LazyModuleMixin):
+class _LazyNormBase(LazyVariant):
     """Takes ``num_features`` from dimension 1 of the first input."""
 
     def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
@@ -221,37 +221,25 @@ class _LazyNormBase(LazyModuleMixin):
 class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
     """``BatchNorm1d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = BatchNorm1d
-
 
 class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
     """``BatchNorm2d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
     """``BatchNorm3d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = BatchNorm3d
-
 
 class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
     """``InstanceNorm1d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """``InstanceNorm2d`` that takes ``num_features`` from its first input."""
 
-    cls_to_become = InstanceNorm2d
-
 
 class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """``InstanceNorm3d`` that takes ``num_features`` from its first input."""
-
-    cls_to_become = InstanceNorm3d
 
 
 class GroupNorm(_Affine):

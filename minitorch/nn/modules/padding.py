@@ -14,10 +14,19 @@ __all__ = ["ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ZeroPad1d", "Zero
 
 
 class _Pad(Module):
-    """A layer that calls ``F.pad`` in its ``mode``."""
+    """A layer that calls ``F.pad`` in its ``mode``.
+
+    Layers of one kind differ in their number of spatial dimensions only, and have the docstring of the kind:
+    ``class ReflectionPad2d(_ReflectionPadNd, spatial_dims=2)``.
+    """
 
     mode: str
     spatial_dims: int
+
+    def __init_subclass__(cls, spatial_dims=None, **kwargs) -> None:
+        super().__init_subclass__(**kwargs)
+        if spatial_dims is not None:
+            cls.spatial_dims, cls.__doc__ = spatial_dims, cls.__base__.__doc__
 
     def __init__(self, padding) -> None:
         super().__init__()
@@ -68,22 +77,19 @@ class _CircularPadNd(_Pad):
         return super().forward(input)
 
 
-class ConstantPad1d(_ConstantPadNd):
-    __doc__ = _ConstantPadNd.__doc__
-    spatial_dims = 1
+class ConstantPad1d(_ConstantPadNd, spatial_dims=1):
+    pass
 
 
-class ConstantPad2d(_ConstantPadNd):
-    __doc__ = _ConstantPadNd.__doc__
-    spatial_dims = 2
+class ConstantPad2d(_ConstantPadNd, spatial_dims=2):
+    pass
 
 
-class ConstantPad3d(_ConstantPadNd):
-    __doc__ = _ConstantPadNd.__doc__
-    spatial_dims = 3
+class ConstantPad3d(_ConstantPadNd, spatial_dims=3):
+    pass
 
 
-class ZeroPad1d(ConstantPad1d):
+class _ZeroPad(_ConstantPadNd):
     """Pads with zeros."""
 
     def __init__(self, padding) -> None:
@@ -93,66 +99,49 @@ class ZeroPad1d(ConstantPad1d):
         return f"{self.padding}"
 
 
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Pads with zeros."""
 
-    def __init__(self, padding) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """Pads with zeros."""
 
-    def __init__(self, padding) -> None:
-        super().__init__(padding, 0.0)
 
-    def extra_repr(self) -> str:
-        return f"{self.padding}"
+class ZeroPad3d(_ZeroPad, ConstantPad3d):
+    """Pads with zeros."""
 
 
-class ReflectionPad1d(_ReflectionPadNd):
-    __doc__ = _ReflectionPadNd.__doc__
-    spatial_dims = 1
+class ReflectionPad1d(_ReflectionPadNd, spatial_dims=1):
+    pass
 
 
-class ReflectionPad2d(_ReflectionPadNd):
-    __doc__ = _ReflectionPadNd.__doc__
-    spatial_dims = 2
+class ReflectionPad2d(_ReflectionPadNd, spatial_dims=2):
+    pass
 
 
-class ReflectionPad3d(_ReflectionPadNd):
-    __doc__ = _ReflectionPadNd.__doc__
-    spatial_dims = 3
+class ReflectionPad3d(_ReflectionPadNd, spatial_dims=3):
+    pass
 
 
-class ReplicationPad1d(_ReplicationPadNd):
-    __doc__ = _ReplicationPadNd.__doc__
-    spatial_dims = 1
+class ReplicationPad1d(_ReplicationPadNd, spatial_dims=1):
+    pass
 
 
-class ReplicationPad2d(_ReplicationPadNd):
-    __doc__ = _ReplicationPadNd.__doc__
-    spatial_dims = 2
+class ReplicationPad2d(_ReplicationPadNd, spatial_dims=2):
+    pass
 
 
-class ReplicationPad3d(_ReplicationPadNd):
-    __doc__ = _ReplicationPadNd.__doc__
-    spatial_dims = 3
+class ReplicationPad3d(_ReplicationPadNd, spatial_dims=3):
+    pass
 
 
-class CircularPad1d(_CircularPadNd):
-    __doc__ = _CircularPadNd.__doc__
-    spatial_dims = 1
+class CircularPad1d(_CircularPadNd, spatial_dims=1):
+    pass
 
 
-class CircularPad2d(_CircularPadNd):
-    __doc__ = _CircularPadNd.__doc__
-    spatial_dims = 2
+class CircularPad2d(_CircularPadNd, spatial_dims=2):
+    pass
 
 
-class CircularPad3d(_CircularPadNd):
-    __doc__ = _CircularPadNd.__doc__
-    spatial_dims = 3
+class CircularPad3d(_CircularPadNd, spatial_dims=3):
+    pass

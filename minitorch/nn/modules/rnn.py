@@ -49,7 +49,7 @@ def _over_time(step, gates, batch_sizes, initial, reverse):
 
 
 class RNNBase(Module):
-    """What ``RNN``, ``LSTM`` and ``GRU`` share.
+    """Base of ``RNN``, ``LSTM`` and ``GRU``.
 
     Parameters of layer k: ``weight_ih_lk`` (G H, inputs), ``weight_hh_lk`` (G H, H), ``bias_ih_lk``, ``bias_hh_lk``
     (G H,), G the number of gates, and ``weight_hr_lk`` (proj_size, H) with projections; ``_reverse`` follows in the
@@ -117,7 +117,7 @@ class RNNBase(Module):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Draw the parameters again."""
         bound = 1.0 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -298,7 +298,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: ``weight_ih`` (G H, I), ``weight_hh`` (G H, H), ``bias_ih`` and ``bias_hh`` (G H,)."""
+    """Base of the cells: ``weight_ih`` (G H, I), ``weight_hh`` (G H, H), ``bias_ih`` and ``bias_hh`` (G H,)."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None,
                  dtype=None) -> None:
@@ -317,7 +317,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew: uniform in ``+-1/sqrt(H)``."""
+        """Draw the parameters again: uniform in ``+-1/sqrt(H)``."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)

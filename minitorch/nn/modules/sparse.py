@@ -12,7 +12,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """What the two share: ``weight`` (num_embeddings, embedding_dim), drawn from N(0, 1), zero at ``padding_idx``."""
+    """Base of both layers: ``weight`` (num_embeddings, embedding_dim), drawn from N(0, 1), zero at ``padding_idx``."""
 
     def _make_weight(self, given, freeze, device, dtype):
         shape = (self.num_embeddings, self.embedding_dim)
@@ -25,7 +25,7 @@ class _Table(Module):
         self.weight = Parameter(given, requires_grad=not freeze)
 
     def reset_parameters(self) -> None:
-        """Draw the table anew."""
+        """Draw the table again."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 

@@ -36,7 +36,7 @@ def _clones(module, n):
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feed-forward part, and how parts are added to the stream."""
+    """Base of encoder and decoder layers: the feed-forward part, and how parts are added to the stream."""
 
     def __init__(self, d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first,
                  bias, attentions, device, dtype):

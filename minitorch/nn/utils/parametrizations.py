@@ -125,7 +125,7 @@ def _made_orthogonal(a):
 
 
 def _is_orthogonal(q):
-    """Whether the columns are orthonormal, to a few units of rounding."""
+    """True if the columns are orthonormal, to a few units of rounding."""
     n, k = q.size(-2), q.size(-1)
     gram = q.mT @ q
     eps = 10.0 * n * finfo(q.dtype).eps

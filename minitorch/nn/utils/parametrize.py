@@ -217,7 +217,7 @@ def _check_chained(value, parametrization):
 
 
 def is_parametrized(module, tensor_name=None):
-    """Whether ``module`` has a parametrized tensor, or one of that name."""
+    """True if ``module`` has a parametrized tensor, or one of that name."""
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
         return False

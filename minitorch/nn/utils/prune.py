@@ -315,5 +315,5 @@ def remove(module, name):
 
 
 def is_pruned(module):
-    """Whether some parameter of the module or of its descendants is pruned."""
+    """True if some parameter of the module or of its descendants is pruned."""
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())

@@ -16,7 +16,7 @@ PackedSequence_ = namedtuple("PackedSequence_", ["data", "batch_sizes", "sorted_
 
 
 class PackedSequence(PackedSequence_):
-    """What the recurrent layers take in place of a padded tensor. Made by ``pack_padded_sequence``.
+    """Sequences for recurrent layers, in place of a padded tensor. Made by ``pack_padded_sequence``.
 
     ``data`` (sum of lengths, *); ``batch_sizes[t]``, how many sequences have an element t (int64, on the CPU);
     ``sorted_indices`` and ``unsorted_indices``, the order of the sequences by length and back, or None.
@@ -71,11 +71,11 @@ class PackedSequence(PackedSequence_):
 
     @property
     def is_cuda(self):
-        """Whether ``data`` is on a GPU."""
+        """True if ``data`` is on a GPU."""
         return self.data.is_cuda
 
     def is_pinned(self):
-        """Whether ``data`` is in pinned memory."""
+        """True if ``data`` is in pinned memory."""
         return self.data.is_pinned()
 
 

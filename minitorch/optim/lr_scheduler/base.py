@@ -197,5 +197,5 @@ def warn_if_out_of_order(optimizer):
 
 # ------------------------------------------------------------------ functions in state dicts
 def saved_function(function):
-    """What a state dict keeps of a callable: its attributes, None for a plain function."""
+    """A callable as a state dict keeps it: its attributes, None for a plain function."""
     return None if isinstance(function, types.FunctionType) or function is None else function.__dict__.copy()

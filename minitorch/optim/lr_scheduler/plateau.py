@@ -58,12 +58,12 @@ class ReduceLROnPlateau(LRScheduler):
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
 
     def _reset(self):
-        """Begin anew, with no best value."""
+        """Start over, with no best value."""
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     @property
     def in_cooldown(self):
-        """Whether a reduction is so recent that epochs without progress do not count."""
+        """True if a reduction is so recent that epochs without progress do not count."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best):

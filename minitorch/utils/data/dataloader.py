@@ -159,7 +159,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def _index_sampler(self) -> Iterable:
-        """What the loop draws: lists of indices where batches are collated, single ones otherwise."""
+        """The sampler that the loop draws from: lists of indices where batches are collated, single ones otherwise."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _warn_of_too_many_workers(self) -> None:

@@ -1,4 +1,4 @@
-"""What a `DataLoader` reads: datasets by index (map-style) or as a stream (`IterableDataset`), and their combinations.
+"""Sources of a `DataLoader`: datasets by index (map-style) or as a stream (`IterableDataset`), and their combinations.
 
 A map-style dataset has ``__getitem__`` and usually ``__len__``; it may have ``__getitems__(indices) -> list``, which
 the loader then calls once per batch. All datasets here can be pickled if what they hold can.

@@ -95,7 +95,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     @property
     def alive(self) -> bool:
-        """Whether the workers still run."""
+        """True if the workers still run."""
         return self._stop.alive
 
     def reset(self, loader: Any) -> None:

@@ -1,4 +1,4 @@
-"""What runs in a worker process of a `DataLoader`, and what is known there of the loader (`get_worker_info`).
+"""The loop of a `DataLoader`'s worker process, and its view of the loader (`get_worker_info`).
 
 A worker has two threads. One listens to the main process, so that process never waits to be heard, and notices when it
 is gone; the other makes batches and sends them.
