@@ -8,6 +8,7 @@ annotations are derived from the names of their parameters (`stub_types.py`).
 """
 
 import ast
+import importlib
 import inspect
 import math
 import sys
@@ -271,7 +272,10 @@ def imports_stub(package):
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             where = "." * node.level + (node.module or "")
-            lines += [f"from {where} import {name.name} as {name.asname or name.name}" for name in node.names]
+            for name in node.names:
+                module = importlib.import_module(where, f"minitorch.{package.replace('/', '.')}")
+                every = module.__all__ if name.name == "*" else [name.name]
+                lines += [f"from {where} import {x} as {name.asname or x}" for x in every]
     return "\n".join(lines)
 
 
@@ -375,7 +379,7 @@ def stubs():
     made = {"__init__.pyi": root_stub(), "core/tensor.pyi": tensor_stub(), "return_types.pyi": return_types_stub(),
             "nn/functional.pyi": namespace_stub("nn.functional", "..")}
     made["utils/__init__.pyi"] = utils_stub()
-    made |= {f"{package}/__init__.pyi": imports_stub(package) for package in ("nn", "nn/utils")}
+    made |= {f"{package}/__init__.pyi": imports_stub(package) for package in ("nn", "nn/utils", "optim")}
     for namespace in ("linalg", "fft", "special"):
         made[f"{namespace}.pyi"] = namespace_stub(namespace, ".")
     return {name: text.rstrip() + "\n" for name, text in made.items()}

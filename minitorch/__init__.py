@@ -11,7 +11,6 @@ that not every program needs are imported when first asked for. `docs/architectu
 """
 
 import importlib
-import sys
 import warnings
 
 # Division by zero, overflow and the like give inf and NaN, silently, as in PyTorch; NumPy warns of them, and the
@@ -49,7 +48,7 @@ __version__ = "0.1.0"
 # Where they are pickled and shown, wherever they are defined.
 Tensor.__module__ = Size.__module__ = device.__module__ = dtype.__module__ = "minitorch"
 
-einops_backend.watch(sys.modules[__name__])
+einops_backend.watch(importlib.import_module(__name__))
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
