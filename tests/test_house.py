@@ -263,3 +263,11 @@ def test_what_is_imported_by_name_exists():
     """A list of modules that are imported by name, such as PARTS, has no module that is gone."""
     for name in torch.PARTS:
         assert getattr(torch, name).__name__ == f"minitorch.{name}"
+
+
+def test_errors_name_the_public_function():
+    """The weights of attention are an internal op: a user has never called it."""
+    q = torch.ones(1, 1, 2, 4)
+    with pytest.raises(RuntimeError, match=r"^scaled_dot_product_attention\(\): ") as caught:
+        torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=torch.ones(3, 5))
+    assert "_weights" not in str(caught.value)

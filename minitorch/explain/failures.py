@@ -6,6 +6,7 @@
 import numpy as np
 
 from ..core.errors import not_a_tensor, not_implemented, out_of_range
+from ..core.registry import FUNCTIONS
 
 __all__ = ["draw", "explain", "mismatch", "wrong_index"]
 
@@ -25,6 +26,15 @@ def explain(op, error, inputs, attrs):
 def arrays_of(inputs):
     flat = [t for x in inputs for t in (x if isinstance(x, (list, tuple)) else [x])]
     return [t.array for t in flat if hasattr(t, "array")]
+
+
+PARTS = ("_backward", "_double_backward", "_derivative", "_inference", "_weights")     # of a public function's work
+
+
+def public_name(op):
+    """The name by which users know an op: that of the public function that an internal op is a part of."""
+    public = {name for _, name in FUNCTIONS}
+    return next((whole for whole in map(op.name.removesuffix, PARTS) if whole in public), op.name)
 
 
 def _wrong_type(op, error, inputs):
@@ -88,7 +98,7 @@ def _wrong_shape(op, error, inputs):
             return RuntimeError(f"The size of tensor a ({a[place[0]]}) must match the size of tensor b ({b[place[1]]}) "
                                 f"at non-singleton dimension {place[2]}\n{draw(a, b)}")
     if isinstance(error, ValueError):
-        return RuntimeError(f"{op.name}(): {text} (shapes {', '.join(str(list(a.shape)) for a in arrays)})")
+        return RuntimeError(f"{public_name(op)}(): {text} (shapes {', '.join(str(list(a.shape)) for a in arrays)})")
     return None
 
 
@@ -125,5 +135,5 @@ def _wrong_dtype(op, error, inputs):
                             "invert a mask, use the `~` or `logical_not()` operator instead.")
     if arrays and (isinstance(error, np._core._exceptions.UFuncTypeError)
                    or "not supported for the input types" in str(error)):
-        return not_implemented(op.name, arrays[0].dtype)
+        return not_implemented(public_name(op), arrays[0].dtype)
     return None
