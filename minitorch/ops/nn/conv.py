@@ -152,21 +152,45 @@ def conv_nd(n):
 
         As in PyTorch, this is what mathematics calls cross-correlation. RuntimeError for shapes that do not fit.
         """
-        name = f"conv{n}d"
-        check_ranks(name, n, input, weight)
-        stride, dilation = as_tuple(stride, n, "stride", name), as_tuple(dilation, n, "dilation", name)
-        check_numbers(name, groups, stride=stride, dilation=dilation)
-        single = input.ndim == n + 1
-        if single:
-            input = input.unsqueeze(0)
-        if isinstance(padding, str):
-            input, padding = resolve_padding(name, n, input, weight, stride, padding, dilation)
-        else:
-            padding = as_tuple(padding, n, "padding", name)
-        check_conv(name, input, weight, bias, padding, dilation, groups)
-        out = convolution(input, weight, bias, Geometry(stride, padding, dilation, groups))
-        return out[0] if single else out
+        try:                                               # the common case, in one look at all arguments
+            geometry = Geometry(as_tuple(stride, n, "stride", ""), as_tuple(padding, n, "padding", ""),
+                                as_tuple(dilation, n, "dilation", ""), groups)
+            plain = fits(input.array, weight.array, bias if bias is None else bias.array, geometry)
+        except (AttributeError, TypeError, ValueError, RuntimeError):      # the checks below find the words
+            plain = False
+        if plain:
+            return convolution(input, weight, bias, geometry)
+        return checked_convolution(n, input, weight, bias, stride, padding, dilation, groups)
     return conv_of_rank
+
+
+def fits(x, w, b, geometry):
+    """True for a batched input, weight and bias (raw arrays) of one dtype whose sizes go with the geometry."""
+    stride, padding, dilation, groups = geometry
+    return (x.ndim == w.ndim == len(stride) + 2 and x.dtype == w.dtype and groups > 0
+            and min(stride) > 0 and min(dilation) > 0 and min(padding) >= 0
+            and (b is None or b.dtype == x.dtype and b.shape == w.shape[:1])
+            and w.shape[0] >= groups and not w.shape[0] % groups and x.shape[1] == w.shape[1] * groups
+            and all([size + 2 * p > d * (k - 1)
+                     for size, k, p, d in zip(x.shape[2:], w.shape[2:], padding, dilation)]))
+
+
+def checked_convolution(n, input, weight, bias, stride, padding, dilation, groups):
+    """A convolution of any arguments: one that is unbatched, padded by a word, or wrong."""
+    name = f"conv{n}d"
+    check_ranks(name, n, input, weight)
+    stride, dilation = as_tuple(stride, n, "stride", name), as_tuple(dilation, n, "dilation", name)
+    check_numbers(name, groups, stride=stride, dilation=dilation)
+    single = input.ndim == n + 1
+    if single:
+        input = input.unsqueeze(0)
+    if isinstance(padding, str):
+        input, padding = resolve_padding(name, n, input, weight, stride, padding, dilation)
+    else:
+        padding = as_tuple(padding, n, "padding", name)
+    check_conv(name, input, weight, bias, padding, dilation, groups)
+    out = convolution(input, weight, bias, Geometry(stride, padding, dilation, groups))
+    return out[0] if single else out
 
 
 @for_ranks("conv_transpose{}d", 1, 2, 3, packages=("", "nn.functional"))
