@@ -8,6 +8,8 @@ import os
 
 import pytest
 
+collect_ignore = ["data"]                                  # programs with mistakes, for type checkers
+
 
 def pytest_addoption(parser):
     parser.addoption("--device", default=None, help="where kernels are tested: sim (default), cuda, cuda:1 ...")

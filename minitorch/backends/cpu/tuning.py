@@ -4,15 +4,9 @@
     ...
     if tuning.sums_as_products and is_matrix(x):
 
-<<<<<<< HEAD
 The values were measured to be best (docs/performance.md). `tuning.changed(block=None)` is a context that changes
 some: for benchmarks, and for tests that results agree (`minitorch/testing/switches.py`). All threads see
 the change.
-=======
-The values are those that were measured to be best (docs/performance.md). `tuning.changed(block=None)` is a context in
-which some are others: for benchmarks, and for tests that results agree (`minitorch/testing/switches.py`). All threads
-see the change.
->>>>>>> 71bfb3053671ed81afc190164a61d56b17ae24e8
 """
 
 from contextlib import contextmanager
