@@ -53,7 +53,7 @@ globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
-# What tensors and functions hand over to packages that lie above them: all that the core knows of these.
+# The functions of higher packages that tensors and calls hand over to: all that the core knows of these packages.
 late.places.update(
     Compiled="minitorch.compiler.compiled:Compiled",
     Replay="minitorch.viz.replays:Replay",

@@ -31,7 +31,7 @@ class AccumulateGrad:
 
 
 class RemovableHandle:
-    """What registering a hook returns: ``handle.remove()`` takes the hook away; also a context manager."""
+    """The handle of a registered hook: ``handle.remove()`` takes the hook away; also a context manager."""
 
     next_id = 0
 

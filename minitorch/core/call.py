@@ -1,4 +1,4 @@
-"""What generated calls hand over: everything but the common case.
+"""The general call: everything that generated calls hand over, which is all but the common case.
 
 `general` takes any mixture of dtypes, numbers, NumPy values and devices, brings the inputs together and calls the
 op again; it also serves ``out=``. The common case never comes here (`minitorch/core/template.py`).
@@ -89,8 +89,8 @@ def explain(op, error, inputs, attrs):
 
 
 def unsupported(op, error, inputs, attrs):
-    """What an operator that failed returns: NotImplemented if an operand is neither tensor nor number, so that Python
-    asks that operand or says that the types do not go together. Other errors are raised."""
+    """Return NotImplemented for operands that are neither tensors nor numbers, so that Python tries their reflected
+    method or says that the types do not go together; raise any other error of an operator."""
     if all(isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) for x in inputs):
         raise explain(op, error, inputs, attrs) from None
     return NotImplemented

@@ -102,7 +102,7 @@ references = getattr(sys, "getrefcount", lambda x: 0)
 
 
 def count_alone():
-    """What `references` says in `send` about an object that only the list there refers to."""
+    """The number that `references` gives in `send` for an object that only the list there refers to."""
     pulled = [object()]
     gp = pulled[0]                                         # noqa: F841  as in `send`
     return references(pulled[0]) or -1

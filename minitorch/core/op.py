@@ -36,7 +36,7 @@ from .template import takes_out, write_call, write_pull
 
 __all__ = ["Number", "Op", "Other", "recorded"]
 
-# What may stand where a definition says Number without further ado: a tensor or one of these.
+# The types of Python numbers that a `Number` input takes in the fast call.
 NUMBERS = frozenset({int, float})
 f32, f64 = np.dtype("float32"), np.dtype("float64")
 
@@ -290,7 +290,7 @@ def deferred(name, filename, write, scope):
     return function
 
 
-# What generated code may name. `graph` is the module, because its clock moves.
+# The names that generated code may use. `graph` is the module, because its version counter moves.
 NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
              NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, asarray=np.asarray,
              required=inspect.Parameter.empty)

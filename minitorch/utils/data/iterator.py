@@ -1,4 +1,4 @@
-"""What every iterator of a `DataLoader` does, with worker processes or without."""
+"""The part that all iterators of a `DataLoader` share, with worker processes or without."""
 
 import warnings
 from collections.abc import Iterator

@@ -195,7 +195,7 @@ def where(F, condition, x=None, y=None):
 
 @ours
 def clip(F, a, a_min=None, a_max=None, out=None, **options):
-    """`a` between two bounds, of which one may be None; NaN stays NaN."""
+    """`a` between two bounds, either of them None for no bound; NaN stays NaN."""
     if a_min is None or a_max is None:
         if a_min is None and a_max is None:
             return a.copy()
