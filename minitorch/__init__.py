@@ -20,8 +20,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 from .core import call, dtypes  # noqa: F401
 from .core.device import device
 from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
-from .ops.creation.type_info import result_type
-from .ops.creation.type_info import finfo, iinfo
+from .host.type_info import result_type
+from .host.type_info import finfo, iinfo
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -68,7 +68,7 @@ late.places.update(
     explain="minitorch.formula:explain",
     explain_failure="minitorch.explain.failures:explain",
     formula="minitorch.formula:formula",
-    from_numpy="minitorch.ops.creation.host_data:from_numpy",
+    from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
     gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",

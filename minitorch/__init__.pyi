@@ -54,7 +54,7 @@ from .core.dtypes import double as double
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
 from . import fft as fft
-from .ops.creation.type_info import finfo as finfo
+from .host.type_info import finfo as finfo
 from .core.dtypes import float as float
 from .core.dtypes import float16 as float16
 from .core.dtypes import float32 as float32
@@ -68,7 +68,7 @@ from .settings import get_float32_matmul_precision as get_float32_matmul_precisi
 from .settings import get_num_interop_threads as get_num_interop_threads
 from .settings import get_num_threads as get_num_threads
 from .core.dtypes import half as half
-from .ops.creation.type_info import iinfo as iinfo
+from .host.type_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .core.dtypes import int as int
 from .core.dtypes import int16 as int16
@@ -95,7 +95,7 @@ from . import printing as printing
 from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 from . import random as random
-from .ops.creation.type_info import result_type as result_type
+from .host.type_info import result_type as result_type
 from .serialization import save as save
 from . import serialization as serialization
 from .amp.autocast_mode import set_autocast_dtype as set_autocast_dtype

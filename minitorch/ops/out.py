@@ -2,8 +2,6 @@
 
 import warnings
 
-import numpy as np
-
 from ..core import registry
 from ..core.arrays import require_no_overlap
 from ..core.grad_mode import grad_mode
@@ -46,7 +44,7 @@ def check_memory(target, inputs, overlap=True):
     require_no_overlap(target.array)
     for x in inputs:
         same = overlap and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
-        if not same and (x is target or np.may_share_memory(x.array, target.array)):
+        if not same and (x is target or target.backend.xp.may_share_memory(x.array, target.array)):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
                                "refer to a single memory location. Please clone() the tensor before performing the "
                                "operation.")

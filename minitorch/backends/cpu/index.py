@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...ops.indexing.indices import ALL, is_array
+from ...host.indices import ALL, is_array
 from ...ops.shapes.shape import count
 from .backend import kernel
 

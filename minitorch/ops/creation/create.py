@@ -1,7 +1,7 @@
 """New tensors: from data, filled, sequences, or like another tensor.
 
 Plain functions, no op definitions: nothing here has a gradient. The conversion of Python's and NumPy's data is in
-`host_data.py`, random tensors are in `random.py`.
+`host/data.py`, random tensors are in `random.py`.
 """
 
 import builtins
@@ -13,10 +13,10 @@ from ...core.dtypes import as_np, get_default_dtype
 from ...core.grad_mode import grad_mode
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
+from ...host import data as host_data
 from ..define import composite, method, op
 from ..out import resize_to, write
 from ..shapes.shape import ints
-from . import host_data
 
 
 # ---- from data ---------------------------------------------------------------------------------------------

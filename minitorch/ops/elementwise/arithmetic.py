@@ -11,7 +11,7 @@ from ...core import dtypes
 from ...core.inplace import inplace
 from ...core.op import Number
 from ...core.tensor import Tensor
-from ..creation.type_info import result_type
+from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]

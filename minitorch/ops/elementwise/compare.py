@@ -8,7 +8,7 @@ import math
 from ...core import errors
 from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
-from ..creation.type_info import result_type
+from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
 

@@ -1,6 +1,6 @@
 """Op definitions: indexing (``x[...]`` and ``x[...] = v``) with everything that PyTorch takes in brackets.
 
-Indices are translated in `indices.py`; functions that take an index tensor are in `scatter.py`.
+Indices are translated in `host/indices.py`; functions that take an index tensor are in `scatter.py`.
 
 Integers, slices, None and Ellipsis give views. Lists and tensors, of integers or bools, give copies; the gradient of
 an element that was taken several times is summed.
@@ -12,9 +12,9 @@ from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number
 from ...core.tensor import Tensor
 from ...explain.failures import wrong_index
-from ..creation.host_data import as_number
+from ...host.data import as_number
+from ...host.indices import is_array, parse
 from ..define import method, op
-from .indices import is_array, parse
 
 
 # ---- reading -----------------------------------------------------------------------------------------------

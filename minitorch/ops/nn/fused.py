@@ -4,7 +4,7 @@ PyTorch has no functions for these: there they are written out, or come from lib
 """
 
 from ...core.dtypes import promote_types
-from ..creation.type_info import finfo
+from ...host.type_info import finfo
 from ..define import composite, op
 from .norm import affine_grads, last_dims
 

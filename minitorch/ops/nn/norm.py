@@ -7,7 +7,7 @@ instance_norm each channel of each sample. See `standardize` for the mathematics
 from ...core.graph import bump_version
 from ...core.op import Other
 from ...core.tensor import wrap
-from ..creation.type_info import finfo
+from ...host.type_info import finfo
 from ..define import composite, op, publish
 from ..shapes.shape import count
 from .pad import pad

@@ -8,8 +8,8 @@ from ...core.dtypes import as_np
 from ...core.inplace import inplace
 from ...core.storage import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
+from ...host.data import as_number
 from ..creation import create
-from ..creation.host_data import as_number
 from ..define import composite, method
 from .shape import _to, clone, copy_contiguous
 

@@ -5,7 +5,7 @@ import itertools
 
 from ...core import dtypes
 from ...core.tensor import Tensor
-from ..creation import host_data
+from ...host import data as host_data
 from ..define import composite, method, op
 from .shape import expand, ints, reshape, unsqueeze
 from .view import _cat, _stack, diagonal, diagonal_backward, dim_of, narrow

@@ -1,6 +1,6 @@
 """Memory of a tensor: methods for strides, offsets and addresses; storages as PyTorch shows them."""
 
-import numpy as np
+from math import prod
 
 from ...core import dtypes
 from ...core.arrays import owner, pointer
@@ -31,7 +31,7 @@ class UntypedStorage:
         return id(self.memory)
 
     def elements(self):
-        return self.memory.reshape(-1, order="A").view(np.uint8)
+        return self.memory.reshape(-1, order="A").view("uint8")
 
     def tolist(self):
         """The bytes, or the elements of a typed storage, in the order of memory."""
@@ -72,7 +72,7 @@ def stride(self, dim=None):
     if self.array.size:
         strides = tuple(s // self.array.itemsize for s in self.array.strides)
     else:
-        strides = tuple(int(np.prod([max(n, 1) for n in self.array.shape[i + 1:]])) for i in range(self.array.ndim))
+        strides = tuple(prod(max(n, 1) for n in self.array.shape[i + 1:]) for i in range(self.array.ndim))
     return strides if dim is None else strides[self.checked_dim(dim)]
 
 

@@ -1,17 +1,17 @@
 """Data of the host: Python's numbers and nested lists, NumPy's arrays, buffers and sequences, on their way to a tensor.
 
 Results are NumPy arrays, the same for every device; a backend takes them over by `from_host`. Functions that return
-tensors are in the other files of this package.
+tensors are in `ops/creation`.
 """
 
 import builtins
 
 import numpy as np
 
-from ...core import dtypes
-from ...core.device import host
-from ...core.dtypes import as_np, get_default_dtype
-from ...core.tensor import Tensor, wrap
+from ..core import dtypes
+from ..core.device import host
+from ..core.dtypes import as_np, get_default_dtype
+from ..core.tensor import Tensor, wrap
 
 __all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "from_numpy", "is_array", "shares_memory"]
 

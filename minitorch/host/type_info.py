@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...core.dtypes import FLOATING, INTEGER, bfloat16, common_dtype, dtype, get_default_dtype
+from ..core.dtypes import FLOATING, INTEGER, bfloat16, common_dtype, dtype, get_default_dtype
 
 __all__ = ["finfo", "iinfo", "result_type"]
 

@@ -1,11 +1,11 @@
 """Translation of indices: everything that PyTorch takes between the brackets of ``x[...]``, as NumPy takes it.
 
-No op definitions: those that read and write by such indices are in `index.py`.
+No op definitions: those that read and write by such indices are in `ops/indexing/index.py`.
 """
 
 import numpy as np
 
-from ...core.tensor import Tensor
+from ..core.tensor import Tensor
 
 __all__ = ["ALL", "is_array", "parse"]
 
