@@ -20,8 +20,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 from .core import call, dtypes  # noqa: F401
 from .core.device import device
 from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
-from .host.type_info import result_type
-from .host.type_info import finfo, iinfo
+from .host.type_info import finfo, iinfo, result_type
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -39,8 +38,10 @@ from . import amp, autograd, backends, random
 from .backends.cpu import kernels as _cpu_kernels  # noqa: F401  the CPU's kernels, which need the definitions
 from .random.generator import Generator, default_generator
 from .settings import (are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
-                       get_num_interop_threads, get_num_threads, set_default_device, set_float32_matmul_precision,
-                       set_num_interop_threads, set_num_threads, use_deterministic_algorithms)
+                       get_num_interop_threads, get_num_threads, is_warn_always_enabled, set_default_device,
+                       set_float32_matmul_precision, set_flush_denormal, set_num_interop_threads, set_num_threads,
+                       set_warn_always, use_deterministic_algorithms)
+from .ops.shapes.memory import TypedStorage, UntypedStorage
 from .utils import einops_backend
 
 __version__ = "0.1.0"
@@ -51,6 +52,8 @@ Tensor.__module__ = Size.__module__ = device.__module__ = dtype.__module__ = "mi
 einops_backend.watch(importlib.import_module(__name__))
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
+globals().update(ops.creation.legacy.TYPES)
+globals().update(ops.creation.legacy.STORAGES)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
 # The functions of higher packages that tensors and calls hand over to: all that the core knows of these packages.
@@ -88,7 +91,8 @@ late.places.update(
 
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
-         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula")
+         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
+         "storage", "__config__")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",

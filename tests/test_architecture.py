@@ -41,9 +41,10 @@ ARROWS = {
     "compiler": "core autograd amp backends explain nn optim pytree",   # traces whole training steps
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
-    "settings": "core backends", "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
+    "settings": "core backends", "__config__": "settings", "storage": "ops",
+    "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
     "linalg": "core ops", "func": "core ops autograd pytree",
-    "cuda": "core amp backends random", "accelerator": "core cuda",
+    "cuda": "core amp backends ops random", "accelerator": "core cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",

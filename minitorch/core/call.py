@@ -97,4 +97,5 @@ def unsupported(op, error, inputs, attrs):
 
 
 finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view,
+       SCALARS=frozenset({*np.sctypeDict.values(), Tensor}),
        unsupported=unsupported, as_np=dtypes.as_np)

@@ -51,7 +51,8 @@ def not_a_tensor(op, kind, position, x):
 
 
 TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
-              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+              "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
 def not_implemented(name, dtype):

@@ -73,6 +73,7 @@ class Op:
     - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if `xp_name` is all there is
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
+    - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one element will do
     - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
@@ -130,6 +131,7 @@ class Op:
     vjps: dict
     doc: str
 
+    scalars: tuple = ()
     promotion: str | None = None
     refuses: str = ""
     check: Callable | None = None
@@ -215,7 +217,7 @@ def parameters_of(function):
 
 
 def inputs_and_attributes(forward):
-    """The inputs and the attributes, with their defaults, of ``def name(F, *inputs, *, attributes)``."""
+    """The inputs, the attributes with their defaults, and the scalars of ``def name(F, *inputs, *, attributes)``."""
     code, defaults, kinds = forward.__code__, forward.__defaults__ or (), forward.__annotations__
     n, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames
@@ -225,7 +227,8 @@ def inputs_and_attributes(forward):
     if code.co_flags & inspect.CO_VARARGS:
         inputs.append(Input(names[end], "variadic"))
     given = forward.__kwdefaults__ or {}
-    return inputs, [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
+    attrs = [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
+    return inputs, attrs, tuple([x for x, _ in attrs if kinds.get(x) in (float, float | None)])
 
 
 def camel_case(name):

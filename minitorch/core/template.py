@@ -68,6 +68,7 @@ def unpack(op, bare):
         if dict(op.attrs)[ours] is Parameter.empty:
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
+    lines += [f"if {x}.__class__ in SCALARS: {x} = {x}.item()" for x in op.scalars if not bare]
     if op.autocast and not bare:
         lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
     if len(numbers) == len(op.inputs) == 2:

@@ -48,4 +48,5 @@ class iinfo:
 
 def result_type(tensor1, tensor2):
     """The type of the result of an arithmetic op on two operands, each a tensor or a Python number."""
-    return common_dtype([getattr(x, "array", x) for x in (tensor1, tensor2)])
+    return common_dtype([getattr(x, "array", x.item() if isinstance(x, np.generic) else x)
+                         for x in (tensor1, tensor2)])

@@ -48,9 +48,9 @@ def op(*, name=None, **options):
         op_name = name or forward.__name__
         how, vjps = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
-        inputs, attrs = inputs_and_attributes(forward)
-        definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, vjps=vjps, doc=forward.__doc__,
-                 **how)
+        inputs, attrs, scalars = inputs_and_attributes(forward)
+        definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, scalars=scalars, vjps=vjps,
+                        doc=forward.__doc__, **how)
         return defined(definition, public)
     return define
 

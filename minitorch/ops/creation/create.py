@@ -182,7 +182,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
     if end is None:
         start, end = 0, start
-    start, end, step = [x.item() if isinstance(x, Tensor) else x for x in (start, end, step)]
+    start, end, step = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
     dtype = out.dtype if dtype is None and out is not None else dtype
     return placed(host_data.numbers_between(start, end, step, dtype), out, device, requires_grad)
 

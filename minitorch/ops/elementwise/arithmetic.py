@@ -251,7 +251,7 @@ def float_power_(self, exponent):
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
     tensor2=lambda F, g, tensor1, value: g * (tensor1 * value))
-def addcmul(F, input, tensor1, tensor2, *, value=1):
+def addcmul(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 * tensor2``."""
     product = tensor1 * tensor2
     return input + (product if value == 1 else product * kept_whole(value, product))
@@ -274,7 +274,7 @@ def true_division(input, tensor1, tensor2):
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * value / tensor2,
     tensor2=lambda F, g, tensor1, tensor2, value: -g * value * tensor1 / (tensor2 * tensor2))
-def addcdiv(F, input, tensor1, tensor2, *, value=1):
+def addcdiv(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 / tensor2``."""
     return input + (tensor1 if value == 1 else tensor1 * value) / tensor2
 

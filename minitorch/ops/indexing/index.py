@@ -138,3 +138,23 @@ def is_fill(advanced, value):
     """True if one number is written where a mask is True: then its dtype does not matter."""
     masks = [i for i in advanced if is_array(i)]
     return value.array.size == 1 and len(masks) == 1 and masks[0].dtype == bool
+
+
+@method
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Write `fill_value` to the elements whose indices are all equal. With `wrap`, the diagonal of a matrix that is
+    higher than wide starts again after one row is left out.
+
+    Raises RuntimeError for fewer than two dimensions, and for more than two of different lengths.
+    """
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len({*shape}) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows = [*range(shape[0] if wrap and len(shape) == 2 else min(shape))]
+    places = [(i, i % (shape[1] + 1)) for i in rows] if len(shape) == 2 else [(i,) * len(shape) for i in rows]
+    places = [place for place in places if place[1] < shape[1]]
+    if places:
+        self[tuple([list(i) for i in zip(*places)])] = fill_value
+    return self

@@ -7,6 +7,7 @@ from ...core.errors import worded
 from ...core.op import Number, Other
 from ...core.tensor import wrap
 from ..define import composite, op
+from ..shapes.join import cat
 from .scatter import check_number
 
 
@@ -106,6 +107,16 @@ def nonzero(input, *, as_tuple=False):
     if as_tuple:
         return tuple([wrap(i, input.backend) for i in xp.nonzero(xp.atleast_1d(x))])
     return wrap(xp.argwhere(x), input.backend)
+
+
+@composite
+def nonzero_static(input, *, size, fill_value=-1):
+    """`nonzero` with exactly `size` rows: those too many are left out, missing ones filled with `fill_value`."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    found = nonzero(input)[:size]
+    missing = found.new_full((size - found.array.shape[0], input.array.ndim), fill_value)
+    return cat([found, missing])
 
 
 @composite

@@ -130,7 +130,7 @@ def dot(F, input, tensor):
     input=lambda F, g, beta: g * beta,
     mat1=lambda F, g, mat2, alpha: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)) * alpha,
     mat2=lambda F, g, mat1, alpha: F.gemm(F.transpose(mat1, dim0=0, dim1=1), g) * alpha)
-def addmm(F, input, mat1, mat2, *, beta=1, alpha=1):
+def addmm(F, input, mat1, mat2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
 
     With ``beta=0`` the values of `input` do not matter, not even NaN.
@@ -168,25 +168,25 @@ def plus(input, product, beta, alpha):
 
 
 @composite(inplace=True, out="exact")
-def addmv(input, mat, vec, *, beta=1, alpha=1):
+def addmv(input, mat, vec, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
     return plus(input, mv(mat, vec), beta, alpha)
 
 
 @composite(inplace=True, out="exact")
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+def addbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
     return plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
 
 
 @composite(inplace=True, out="exact")
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+def baddbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
     return plus(input, bmm(batch1, batch2), beta, alpha)
 
 
 @composite(inplace=True, out=True)
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
+def addr(input, vec1, vec2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
     return plus(input, outer_product("addr", vec1, vec2), beta, alpha)
 

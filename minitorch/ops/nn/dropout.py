@@ -25,6 +25,7 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or not p or not input.array.size:
         return input
+    p = float(p)                                           # a NumPy float64 would make the mask float64
     shape, generator = input.array.shape, default_of(input.backend.device)
     if whole_channels:
         if len(shape) < 2:

@@ -127,7 +127,7 @@ def absolute_slope(F, g, input, target, reduction):
         F, g, input, target, reduction, delta, scale),
     target=lambda F, g, input, target, reduction, delta, scale: -bent_slope(
         F, g, input, target, reduction, delta, scale))
-def _smooth_l1_loss(F, input, target, *, reduction, delta, scale):
+def _smooth_l1_loss(F, input, target, *, reduction, delta: float, scale: float):
     """``scale`` times: ``d^2 / 2`` where ``|d| <= delta``, elsewhere ``delta (|d| - delta / 2)``; d the difference."""
     size = F.xp.abs(float_difference("huber_loss", input, target))
     near = F.xp.minimum(size, delta)

@@ -93,7 +93,7 @@ def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other 
     autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
-def _layer_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def _layer_norm(F, input, weight=None, bias=None, *, dims=(), eps: float = 1e-5, centred=True):
     """``standardize(input) * weight + bias`` over the last dimensions."""
     y, r = standardised(F, input, dims, eps, centred)
     out = y * (1 if weight is None else weight)
@@ -144,7 +144,7 @@ def last_dims(input, normalized_shape, *parameters):
     outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
-def _batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def _batch_norm(F, input, weight=None, bias=None, *, dims=(), eps: float = 1e-5, centred=True):
     """``standardize(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
 
     It keeps the mean (C,) in place of y, from which y can be computed again.
@@ -184,6 +184,7 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
 def update_running(running, value, momentum, name):
     """``running = (1 - momentum) * running + momentum * value``, in place."""
     if running is not None:
+        momentum = float(momentum)                         # a NumPy float64 would make the products float64
         running.array *= 1 - momentum
         running.array += (momentum * value).astype(running.array.dtype)
         bump_version(running, name)
@@ -218,7 +219,7 @@ def with_running(input, running_mean, running_var, weight, bias, eps):
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when not training: pass them, or "
                            "training=True")
-    r = wrap(1 / input.backend.xp.sqrt(running_var.array + eps), input.backend)
+    r = wrap(1 / input.backend.xp.sqrt(running_var.array + float(eps)), input.backend)
     return batch_norm_inference(input, weight, bias, running_mean, r)
 
 

@@ -5,6 +5,7 @@ Elementwise activations are in `elementwise/activation.py`.
 
 import warnings
 
+from ...core import registry
 from ...core.op import recorded as R
 from ..creation.create import empty_like, zeros_like
 from ..define import composite, op
@@ -57,19 +58,23 @@ def backward_sample(d):
 
 # ---- the public functions ----------------------------------------------------------------------------------
 @composite
-def softmax(input, dim, dtype=None):
+def softmax(input, dim, dtype=None, *, out=None):
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
     >>> import minitorch
     >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
+    if out is not None:
+        return registry.write_out("softmax", softmax, (input, dim, dtype), {}, out)
     return _softmax(input if dtype is None else input.to(dtype), dim)
 
 
 @composite
-def log_softmax(input, dim, dtype=None):
+def log_softmax(input, dim, dtype=None, *, out=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
+    if out is not None:
+        return registry.write_out("log_softmax", log_softmax, (input, dim, dtype), {}, out)
     return _log_softmax(input if dtype is None else input.to(dtype), dim)
 
 

@@ -58,7 +58,7 @@ def norm_sample(d, n):
 @op(node_name="StandardiseBackward0", promotion="floating", namespace=None, autocast="float32 on cuda",
     sample=lambda d: norm_sample(d, 1), input=lambda F, g, input, out, r, dims, eps, centred: F.standardize_backward(
         g, input, out, r, dims=dims, eps=eps, centred=centred))
-def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
+def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps: float = 0.0, centred=True):
     """``(input - mean) r`` over `dims`; just `y`, if it is known."""
     return standardised(F, input, dims, eps, centred)[0] if y is None else y
 
@@ -68,7 +68,7 @@ def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0,
         g, input, y, r, dims=dims, eps=eps, centred=centred),
     input=lambda F, g, grad, input, dims, eps, centred: standardise_curvature(
         F, g, grad, input, dict(dims=dims, eps=eps, centred=centred)))
-def standardize_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps=0.0, centred=True):
+def standardize_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps: float = 0.0, centred=True):
     """``J grad``; a kernel takes `y` and `r` from the forward pass where they are given."""
     y, r = standardised(F, input, dims, eps, centred)
     return projected(grad, y, r, dims, centred)
@@ -88,7 +88,7 @@ def standardise_curvature(F, a, b, input, how):
 @op(node_name="InverseDeviationBackward0", promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
     input=lambda F, g, input, out, dims, eps, centred: g * out * out * F.standardize(
         input, None, None, dims=dims, eps=eps, centred=centred) * (-1 / count_over(input.shape, dims)))
-def rstd(F, input, *, dims, eps, centred):
+def rstd(F, input, *, dims, eps: float, centred):
     """``r``: one over the standard deviation over `dims`, kept as size 1."""
     return standardised(F, input, dims, eps, centred)[1]
 

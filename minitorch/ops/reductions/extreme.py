@@ -9,14 +9,14 @@ from ...core.op import Other
 from ...core.tensor import Tensor
 from ..define import composite, op
 from ..elementwise.compare import maximum, minimum
-from .reduce import axes, count, expanded, restore
+from .reduce import axes, count, expanded, is_all, restore
 
 
 def check_not_empty(name, x, dim):
     """An extreme of nothing is not defined."""
     if x.size or not count(x.shape, dim) == 0:
         return
-    if dim is None or dim == () or dim == []:
+    if is_all(dim):
         raise (IndexError if name.startswith("arg") else RuntimeError)(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             f"the 'dim' argument.")
@@ -34,7 +34,7 @@ def shared(F, g, out, input, dim, keepdim, shape):
 
 
 def all_dims(dim, shape):
-    return tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    return tuple(range(len(shape))) if is_all(dim) else dim
 
 
 @op(promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
@@ -157,7 +157,8 @@ def aminmax(input, *, dim=None, keepdim=False):
 # ---- all and any -------------------------------------------------------------------------------------------
 def truth(name, ufunc, doc):
     def forward(F, input, *, dim=None, keepdim=False):
-        out = getattr(F.xp, ufunc).reduce(input, () if dim in ((), []) else axes(input, dim), None, None, keepdim)
+        dims = () if dim is not None and is_all(dim) else axes(input, dim)      # of an empty list: none
+        out = getattr(F.xp, ufunc).reduce(input, dims, None, None, keepdim)
         return out.astype("uint8") if input.dtype == "uint8" else out.astype(bool)
     forward.__name__, forward.__doc__ = name, doc
     return op()(forward)

@@ -6,14 +6,14 @@ Norms of matrices are in `linalg/matrices.py`.
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
 from ..shapes.view import dim_of
-from .reduce import axes, count, restore
+from .reduce import axes, count, is_all, restore
 
 INF = float("inf")
 
 
 def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     """``sign(x) |x|^(p-1) norm^(1-p)``; 0 at elements that are 0, where there is no derivative for small p."""
-    every = tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    every = tuple(range(len(shape))) if is_all(dim) else dim
     g, out = restore(F, g, dim, keepdim, shape), restore(F, out, dim, keepdim, shape)
     if ord == 2:
         return input * (g / F.where(out == 0, INF, out))
@@ -31,7 +31,7 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
 
 @op(promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
     x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
-def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
+def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
     """``sum(|x|^ord) ^ (1 / ord)`` over `dim`; for inf and -inf the extremes of ``|x|``, for 0 how many are not 0.
 
     Its gradient at a vector of zeros is 0.

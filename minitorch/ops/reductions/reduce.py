@@ -9,6 +9,11 @@ from ..define import composite, op
 
 
 # ---- dimensions --------------------------------------------------------------------------------------------
+def is_all(dim):
+    """Whether `dim` stands for all dimensions: None, or an empty list. NumPy's integers cannot be compared with ()."""
+    return dim is None or isinstance(dim, (tuple, list)) and not dim
+
+
 def axes(x, dim):
     """`dim` as NumPy takes it: a list as a tuple, an empty one as all, dimension 0 of a number as none."""
     if dim is None or (dim.__class__ is int and x.ndim):
@@ -32,7 +37,7 @@ def size_along(x, dim):
 
 def restore(F, g, dim, keepdim, shape):
     """`g` with the reduced dimensions back in place, as size 1."""
-    if keepdim or dim is None or not shape or dim == () or dim == []:
+    if keepdim or not shape or is_all(dim):
         return g
     dims = {d % len(shape) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     return F.reshape(g, shape=tuple([1 if i in dims else n for i, n in enumerate(shape)]))
@@ -46,7 +51,7 @@ def expanded(F, g, dim, keepdim, shape):
 def count(shape, dim):
     """The number of elements that are reduced to one."""
     n = 1
-    if dim is None or dim == () or dim == []:
+    if is_all(dim):
         dim = range(len(shape))
     for d in dim if isinstance(dim, (tuple, list, range)) else (dim,):
         n *= shape[d] if shape else 1

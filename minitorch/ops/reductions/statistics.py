@@ -6,7 +6,7 @@ Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
 import warnings
 
 from ..define import composite, op
-from .reduce import axes, count, mean, restore
+from .reduce import axes, count, is_all, mean, restore
 
 
 def settings(dim, unbiased, correction):
@@ -43,7 +43,7 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
 def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
     """``2 (x - mean) / (n - correction)``; without degrees of freedom infinite, and NaN at the mean itself."""
     dim, correction = settings(dim, unbiased, correction)
-    every = tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    every = tuple(range(len(shape))) if is_all(dim) else dim
     g = restore(F, g, dim, keepdim, shape)
     n = count(shape, dim) - correction
     d = input - F.mean(input, dim=every, keepdim=True)

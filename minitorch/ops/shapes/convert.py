@@ -119,19 +119,6 @@ def type_as(self, other):
     return to(self, dtype=other.dtype)
 
 
-@method(name="type")
-def type_(self, dtype=None, non_blocking=False):
-    """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
-    names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
-             "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
-             "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
-    if dtype is None:
-        return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{names[self.dtype.name]}Tensor"
-    if isinstance(dtype, str):
-        dtype = {f"torch.{word}Tensor": getattr(dtypes, d) for d, word in names.items()}[dtype]
-    return to(self, dtype=dtype)
-
-
 @composite(public_name="clone")
 def clone_in(input, *, memory_format=None):
     """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
@@ -167,3 +154,9 @@ def copy_(self, other, non_blocking=False):
 
 
 _copy = inplace("copy", create.copy)
+
+
+@method
+def module_load(self, other, assign=False):
+    """This tensor with the elements of `other`, or with `assign` `other` itself: how a module loads its state."""
+    return other.detach() if assign else self.detach().copy_(other)

@@ -318,14 +318,14 @@ def _roll(F, input, *, shifts, dims):
 @composite
 def roll(input, shifts, dims=None):
     """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
     if not shifts:
         raise RuntimeError("`shifts` required")
-    if dims is None or dims == () or dims == []:
+    dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if not dims:
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         return _roll(reshape(input, (-1,)), shifts, (0,)).reshape(input.array.shape)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not input.array.ndim:

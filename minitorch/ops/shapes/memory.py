@@ -4,6 +4,7 @@ from math import prod
 
 from ...core import dtypes
 from ...core.arrays import owner, pointer
+from ...core.device import host
 from ...core.storage import channels_last, channels_last_3d
 from ..define import method
 
@@ -11,7 +12,12 @@ from ..define import method
 class UntypedStorage:
     """The memory behind one or more tensors, as PyTorch shows it: a row of bytes."""
 
-    def __init__(self, memory):
+    def __init__(self, memory=0):
+        """Of an array; of a number of bytes, uninitialised; or of a sequence of bytes."""
+        if isinstance(memory, int):
+            memory = host().xp.empty(memory, "uint8")
+        elif isinstance(memory, (list, tuple)):
+            memory = host().xp.asarray(memory, "uint8")
         self.memory = memory
 
     def nbytes(self):
