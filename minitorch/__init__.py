@@ -105,7 +105,8 @@ def __getattr__(name):
     elif name in PARTS:
         found = importlib.import_module(f"minitorch.{name}")
     else:
-        raise AttributeError(f"module 'minitorch' has no attribute {name!r}")
+        raise AttributeError(f"module 'minitorch' has no attribute {name!r}", name=name,
+                             obj=importlib.import_module(__name__))
     globals()[name] = found
     return found
 

@@ -180,7 +180,7 @@ def unsqueeze(input: Tensor, dim: _Int) -> Tensor:
     """A view with a dimension of size 1 inserted at `dim`."""
 @overload
 def unsqueeze(input: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
-def tensor(data: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor holding a copy of `data`: a number, (nested) list, NumPy array or tensor.
 
     Floats become the default dtype, integers int64, bools bool; NumPy arrays keep their dtype.
@@ -190,61 +190,61 @@ def tensor(data: Any, *, dtype: _dtype | type[Any] | None = None, device: _devic
     tensor([[1, 2],
             [3, 4]])
     """
-def as_tensor(data: Any, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None) -> Tensor:
+def as_tensor(data: Any, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None) -> Tensor:
     """`data` as a tensor, sharing memory where it can: tensors and NumPy arrays of the right dtype are not copied."""
-def asarray(obj: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
+def asarray(obj: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
-def frombuffer(buffer: Any, *, dtype: _dtype | type[Any], count: _Int = -1, offset: _Int = 0, requires_grad: _bool = False) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: _dtype | builtins.type[Any], count: _Int = -1, offset: _Int = 0, requires_grad: _bool = False) -> Tensor:
     """A 1-D tensor over the memory of a Python buffer (bytes, bytearray, array.array ...), without copying."""
 def from_dlpack(ext_tensor: Any, *, device: _device | _str | _Int | None = None, copy: _bool | None = None) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
-def zeros(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def zeros(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""
-def ones(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def ones(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
-def empty(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def empty(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
-def full(size: _Int | Sequence[_Int], fill_value: _Number, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def full(size: _Int | Sequence[_Int], fill_value: _Number, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
-def zeros_like(input: Tensor, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`: see `zeros`."""
-def ones_like(input: Tensor, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`: see `ones`."""
-def empty_like(input: Tensor, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`: see `empty`."""
-def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`, filled with a number."""
-def arange(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def arange(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
-def range(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
+def range(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
     """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
-def linspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def linspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """`steps` numbers at equal distances from `start` to `end`, both included."""
-def logspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, base: _Number = 10.0, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def logspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, base: _Number = 10.0, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
-def eye(n: _Int, m: _Int | None = None, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def eye(n: _Int, m: _Int | None = None, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """An n by m (default n) matrix with ones on the diagonal."""
-def tril_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
+def tril_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | builtins.type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
     """Rows and columns of the lower triangle, as a (2, n) tensor."""
-def triu_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
+def triu_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | builtins.type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
     """Rows and columns of the upper triangle, as a (2, n) tensor."""
-def scalar_tensor(s: Any, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A 0-d tensor of a number."""
-def empty_strided(size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_strided(size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """An uninitialised tensor with the given strides (in elements)."""
-def empty_permuted(size: _Int | Sequence[_Int], physical_layout: _Int | Sequence[_Int], *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_permuted(size: _Int | Sequence[_Int], physical_layout: _Int | Sequence[_Int], *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """An uninitialised tensor whose memory has the dimensions in the order `physical_layout`."""
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
     `memory_format` asks for another.
     """
-def set_default_tensor_type(t: Any) -> Tensor:
+def set_default_tensor_type(t: Any) -> None:
     """Let new tensors have the dtype of a legacy type; `set_default_dtype` says it more clearly."""
-def typename(obj: Any) -> Tensor:
+def typename(obj: Any) -> _str:
     """The name of an object's type, with its module; for a tensor the name of its legacy type."""
-def is_storage(obj: Any) -> Tensor:
+def is_storage(obj: Any) -> _bool:
     """True if `obj` is a storage."""
 def is_tensor(obj: object) -> _bool:
     """True if `obj` is a tensor."""
@@ -260,13 +260,13 @@ def detach(input: Tensor) -> Tensor:
     """The memory of `input` without its graph."""
 def is_nonzero(input: Tensor) -> _bool:
     """True if the one element of `input` is not zero."""
-def get_device(input: Tensor) -> Tensor:
+def get_device(input: Tensor) -> _int:
     """The index of the device of `input`; -1 for the CPU."""
 def is_same_size(input: Tensor, other: _Operand) -> _bool:
     """True if both tensors have the same shape."""
-def is_conj(input: Tensor) -> Tensor:
+def is_conj(input: Tensor) -> _bool:
     """False: conjugates are computed at once, not marked."""
-def is_neg(input: Tensor) -> Tensor:
+def is_neg(input: Tensor) -> _bool:
     """False: negations are computed at once, not marked."""
 def manual_seed(seed: _Int) -> _Generator:
     """Start the default generators' streams of `seed`, an integer from -2**63 to 2**64 - 1; returns the CPU's."""
@@ -331,7 +331,7 @@ def dsplit(input: Tensor, sections: _Int | Sequence[_Int] | Tensor | None = None
     """`input` in equal pieces, or cut at indices, along dimension 2: views."""
 def as_strided(input: Tensor, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], storage_offset: _Int | None = None) -> Tensor:
     """A view of `input`'s memory by size, stride and offset (default: `input`'s own), in elements."""
-def rand(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def rand(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Uniform numbers in [0, 1) of the default or a floating-point dtype, of 24 random bits (float64: of 53).
 
     >>> import minitorch
@@ -339,19 +339,19 @@ def rand(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = Non
     >>> minitorch.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
-def randn(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def randn(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Normal numbers of mean 0 and variance 1 (of a complex dtype: 1/2 for each part)."""
-def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Uniform numbers in [0, 1), in the shape, dtype and device of `input`."""
-def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Normal numbers of mean 0 and variance 1, in the shape, dtype and device of `input`."""
-def normal(mean: _Operand, std: _Operand = 1.0, size: _Int | Sequence[_Int] | None = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def normal(mean: _Operand, std: _Operand = 1.0, size: _Int | Sequence[_Int] | None = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Normal numbers whose means and standard deviations are given: by tensors that broadcast, or by numbers.
 
     With two numbers `size` says how many. The dtype of the result is that of `mean`, or of `std` if `mean` is a
     number; with two numbers, it is `dtype` or the default one.
     """
-def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Integers in [low, high), of int64 unless `dtype` says otherwise: ``randint(high, size)`` or with `low` first.
 
     >>> import minitorch
@@ -359,9 +359,9 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: _
     >>> minitorch.randint(10, (4,))
     tensor([4, 9, 3, 0])
     """
-def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: _Generator | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: _Generator | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Integers in [low, high), or [0, low) if only one number is given, in the shape, dtype and device of `input`."""
-def randperm(n: _Int, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def randperm(n: _Int, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The integers from 0 to `n` - 1 in random order; of int64 unless `dtype` says otherwise.
 
     >>> import minitorch
@@ -540,15 +540,15 @@ def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Ten
     """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-def hann_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def hann_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Hann window, ``0.5 - 0.5 * cos(2 pi k / n)``."""
-def hamming_window(window_length: Any, periodic: Any = True, alpha: _Number = 0.54, beta: _Number = 0.46, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def hamming_window(window_length: Any, periodic: Any = True, alpha: _Number = 0.54, beta: _Number = 0.46, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Hamming window, ``alpha - beta * cos(2 pi k / n)``."""
-def blackman_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def blackman_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Blackman window, ``0.42 - 0.5 * cos(2 pi k / n) + 0.08 * cos(4 pi k / n)``."""
-def bartlett_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def bartlett_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
-def kaiser_window(window_length: Any, periodic: Any = True, beta: _Number = 12.0, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def kaiser_window(window_length: Any, periodic: Any = True, beta: _Number = 12.0, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Kaiser window, ``i0(beta * sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``max(input, 0)``; the gradient at 0 is 0."""
@@ -908,17 +908,17 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
     """
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
     """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-def sum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def sum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The sum over `dim`. Integers and bools are summed in int64."""
-def mean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def mean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-def nansum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def nansum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None) -> Tensor:
+def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
     """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
 def count_nonzero(input: Tensor, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
     """How many elements are not zero, over `dim`; NaN is not zero."""
-def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
 @overload
 def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
@@ -999,7 +999,7 @@ def quantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdi
     """
 def nanquantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The quantiles of what is not NaN; see `quantile`."""
-def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
 def dist(input: Tensor, other: _Operand, p: _Number = 2) -> Tensor:
     """The `p`-norm of ``input - other``."""
@@ -1180,14 +1180,14 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     (kernel - 1) + output_padding + 1`` positions in each dimension. `output_padding` chooses between the sizes that
     a strided convolution maps to the same one; it must be smaller than the stride or the dilation.
     """
-def softmax(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
     >>> import minitorch
     >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
-def log_softmax(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _Number = 2.0, eps: _Number = 1e-06, keepdim: _bool = False) -> Tensor:
     """``||x1 - x2 + eps||_p`` over the last dimension: (N, D) and (N, D) give (N,), or (N, 1) with `keepdim`."""
@@ -1275,19 +1275,19 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _Int) -> Tensor:
 def channel_shuffle(input: Tensor, groups: _Int) -> Tensor:
     """(N, C, *) with the channels of `groups` groups interleaved: (g, C / g) is read as (C / g, g)."""
 @overload
-def cumsum(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
 @overload
-def cumsum(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+def cumsum(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 @overload
-def cumprod(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def cumprod(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
 
     The derivative by ``x[i]`` of all products together is the product before it times ``y[i]``, where
     ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
     """
 @overload
-def cumprod(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+def cumprod(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 @overload
 def cummax(input: Tensor, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
@@ -1635,15 +1635,15 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
     """In-place twin of `addr`: writes the result into this tensor and returns it."""
 @overload
-def cumsum_(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def cumsum_(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
 @overload
-def cumsum_(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+def cumsum_(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
-def cumprod_(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def cumprod_(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
 @overload
-def cumprod_(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+def cumprod_(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 def zero_(input: Tensor) -> Tensor:
     """In-place twin of `zero`: writes the result into this tensor and returns it."""
 def fill_(self, value: _Operand) -> Tensor:

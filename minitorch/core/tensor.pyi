@@ -217,9 +217,9 @@ class Tensor:
         """The index of the device of `input`; -1 for the CPU."""
     def is_same_size(self, other: _Operand) -> _bool:
         """True if both tensors have the same shape."""
-    def is_conj(self) -> Tensor:
+    def is_conj(self) -> _bool:
         """False: conjugates are computed at once, not marked."""
-    def is_neg(self) -> Tensor:
+    def is_neg(self) -> _bool:
         """False: negations are computed at once, not marked."""
     def flatten(self, start_dim: _Int = 0, end_dim: _Int = -1) -> Tensor:
         """`input` with the dimensions from `start_dim` to `end_dim` as one; a view where the strides allow it."""
@@ -995,17 +995,17 @@ class Tensor:
         """
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
         """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The sum over `dim`. Integers and bools are summed in int64."""
-    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
     def count_nonzero(self, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """How many elements are not zero, over `dim`; NaN is not zero."""
-    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
     @overload
     def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
@@ -1086,7 +1086,7 @@ class Tensor:
         """
     def nanquantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The quantiles of what is not NaN; see `quantile`."""
-    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
     def dist(self, other: _Operand, p: _Number = 2) -> Tensor:
         """The `p`-norm of ``input - other``."""
@@ -1193,39 +1193,39 @@ class Tensor:
         """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
     def cross(self, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
-    def softmax(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    def softmax(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
         >>> import minitorch
         >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
         tensor([0.5000, 0.5000])
         """
-    def log_softmax(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    def log_softmax(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     @overload
-    def cumsum(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    def cumsum(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     @overload
-    def cumsum(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+    def cumsum(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
-    def cumsum_(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def cumsum_(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
         """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
     @overload
-    def cumsum_(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def cumsum_(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
-    def cumprod(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    def cumprod(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
 
         The derivative by ``x[i]`` of all products together is the product before it times ``y[i]``, where
         ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
         """
     @overload
-    def cumprod(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+    def cumprod(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
-    def cumprod_(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def cumprod_(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
         """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
     @overload
-    def cumprod_(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def cumprod_(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def cummax(self, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
         """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
@@ -1281,17 +1281,17 @@ class Tensor:
         """A view with the dimensions in the order `dims`."""
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
         """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
-    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.zeros` with the dtype and device of this tensor."""
-    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.ones` with the dtype and device of this tensor."""
-    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.empty` with the dtype and device of this tensor."""
-    def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """A tensor filled with a number, with the dtype and device of this one."""
-    def new_tensor(self, data: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.tensor` with the dtype and device of this tensor."""
-    def new_empty_strided(self, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    def new_empty_strided(self, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
         """`minitorch.empty_strided` with the dtype and device of this tensor."""
     def __float__(self) -> _float: ...
     def __int__(self) -> _int: ...
@@ -1307,7 +1307,7 @@ class Tensor:
     def __dlpack_device__(self) -> Any: ...
     def __contains__(self, element: Any) -> _bool: ...
     def __format__(self, spec: _str) -> _str: ...
-    def to(self, *args: _dtype | type[Any] | _device | _str | _Int | Tensor | _bool | _memory_format | None, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, other: Tensor | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+    def to(self, *args: _dtype | builtins.type[Any] | _device | _str | _Int | Tensor | _bool | _memory_format | None, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, other: Tensor | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
         """This tensor with another dtype or on another device; itself if it is already there (unless `copy`).
 
         Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
@@ -1382,7 +1382,7 @@ class Tensor:
         >>> torch.ones(2, dtype=torch.int64).new([1, 2])
         tensor([1, 2])
         """
-    def storage_type(self) -> Tensor:
+    def storage_type(self) -> Any:
         """The type of the tensor's storage, such as `FloatStorage`."""
     def is_set_to(self, tensor: Tensor) -> _bool:
         """True if both tensors look at the same elements of the same memory."""
@@ -1400,7 +1400,7 @@ class Tensor:
 
         Raises RuntimeError for fewer than two dimensions, and for more than two of different lengths.
         """
-    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
         """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
     def view_as(self, other: Tensor) -> Tensor:
         """This tensor in the shape of `other`, without copying."""

@@ -3,6 +3,8 @@
 No op definitions: those that read and write by such indices are in `ops/indexing/index.py`.
 """
 
+import warnings
+
 import numpy as np
 
 from ..core.tensor import Tensor
@@ -92,7 +94,10 @@ def clean(part, backend):
                          f"indices (got {type(part).__name__})")
     if array.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
-    array = array.astype(bool) if array.dtype == np.uint8 else array
+    if array.dtype == np.uint8:
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                      stacklevel=4)
+        array = array.astype(bool)
     return array if array.__class__ is backend.ndarray else backend.from_host(array)
 
 

@@ -57,8 +57,9 @@ def promote_same(op, inputs, kinds, attrs):
         first, second = list(found)[:2]
         which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}" for x, kind in zip(inputs, kinds)
                           if isinstance(x, Tensor) and kind.kind != "other")
+        names = [kind.name for x, kind in zip(inputs, kinds) if isinstance(x, Tensor) and kind.kind != "other"]
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
-                           f"{op.name}(): {which}; cast one of them, as in `x.to({first})`")
+                           f"{op.name}(): {which}; cast one of them, as in `{names[0]}.to({second})`")
     return inputs
 
 

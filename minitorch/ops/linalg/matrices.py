@@ -5,6 +5,7 @@ and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
 """
 
 import builtins
+import warnings
 
 from ... import return_types
 from ...core.errors import ArrayLinAlgError, worded
@@ -555,6 +556,9 @@ def old_cross(input, other, dim=None):
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = shape.index(3)
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+                      "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree "
+                      "with that of linalg.cross in a future release.", stacklevel=3)
     return cross(input, other, dim=dim)
 
 

@@ -274,9 +274,13 @@ def check_conv(name, input, weight, bias, padding, dilation, groups):
         raise RuntimeError(f"{name}: expected weight to be at least {groups} at dimension 0, and divisible by "
                            f"{groups}, but got weight of size {list(weight.shape)}")
     if input.shape[1] != weight.shape[1] * groups:
+        wanted, last = weight.shape[1] * groups, input.ndim - 1
+        order = (0, last, *range(1, last))
+        hint = (f"; its last dimension has that size: put channels first, as input.permute{order} of a batch"
+                if input.shape[-1] == wanted else "")
         raise RuntimeError(f"{name}: given groups={groups}, weight of size {list(weight.shape)}, expected input"
-                           f"{list(input.shape)} to have {weight.shape[1] * groups} channels, but got {input.shape[1]} "
-                           f"channels instead")
+                           f"{list(input.shape)} to have {wanted} channels, but got {input.shape[1]} channels "
+                           f"instead{hint}")
     for i, (size, k, p, d) in enumerate(zip(input.shape[2:], weight.shape[2:], padding, dilation)):
         if size + 2 * p < reach(k, d):
             raise RuntimeError(f"{name}: calculated padded input size of dimension {i}: {size + 2 * p}. Kernel size: "

@@ -2,6 +2,7 @@
 
 import builtins
 import itertools
+import warnings
 
 from ...core import dtypes
 from ...core.tensor import Tensor
@@ -158,6 +159,9 @@ def meshgrid(*tensors, indexing=None):
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t.array.ndim}D")
         if t.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    if indexing is None:
+        warnings.warn('torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument: '
+                      'write indexing="ij" for the present result', stacklevel=2)
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
