@@ -180,7 +180,7 @@ def cartesian_prod(*tensors):
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([t.reshape(-1) for t in meshgrid(*tensors)], 1)
+    return stack([t.reshape(-1) for t in meshgrid(*tensors, indexing="ij")], 1)
 
 
 @composite
