@@ -34,7 +34,7 @@ ARROWS = {
     "optim": "core ops autograd backends nn",              # backends: the tuned size of a chunk; nn: averaged models
     "serialization": "core ops nn",                        # files know parameters
     "transforms": "core ops nn",                           # nn: a transform can be a module
-    "datasets": "core ops random transforms utils",        # utils.data: the base class of datasets
+    "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
     "utils": "core ops autograd random cuda vision",       # loaders pin memory; TensorBoard's grids of pictures
     "testing": "core ops autograd backends",               # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree",   # traces whole training steps
