@@ -200,15 +200,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _hear(self, worker: _Worker) -> None:
         try:
-            result: Result = worker.connection.recv()
+            result: Result = self._receiver.receive(worker.connection)
         except (EOFError, OSError):
             self._fail([worker])
         except BaseException:  # Ctrl-C may come in the middle of a message, whose rest would then be read as another
             self._stop()
             raise
         packed = result.packed
-        if isinstance(packed, channel.Packed):
-            self._receiver.accept(packed)
         if result.task not in self._tasks:  # of an epoch that was given up, or after the end of the stream
             worker.release(packed)
         elif packed is not None:
@@ -277,9 +275,7 @@ def _drain(worker: _Worker, receiver: channel.Receiver, deadline: float) -> None
         if worker.connection not in ready:
             return
         try:
-            result = worker.connection.recv()
-        except (EOFError, OSError):
+            receiver.receive(worker.connection)
+        except (EOFError, OSError, pickle.UnpicklingError):
             worker.process.join(left)
             return
-        if isinstance(result.packed, channel.Packed):
-            receiver.accept(result.packed)

@@ -106,21 +106,21 @@ def main(job: Job, number: int, connection) -> None:
     # program handles it: the handler came along with fork.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    from .channel import Sender
+
+    sender = Sender(connection)
     tasks: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, tasks), daemon=True).start()
     seed = _seed(job.base_seed, number)
     global _info
     _info = WorkerInfo(number, job.num_workers, seed, job.dataset)
     try:
-        _work(job, number, connection, tasks)
+        _work(job, number, sender, tasks)
     except (BrokenPipeError, ConnectionResetError):  # the loader was closed meanwhile
         pass
 
 
-def _work(job: Job, number: int, connection, tasks: queue.SimpleQueue) -> None:
-    from .channel import Sender
-
-    sender = Sender()
+def _work(job: Job, number: int, sender, tasks: queue.SimpleQueue) -> None:
     where = f"in DataLoader worker process {number}"
     stream = isinstance(job.dataset, IterableDataset)
     fetcher, failure, ended = None, None, False
@@ -146,7 +146,8 @@ def _work(job: Job, number: int, connection, tasks: queue.SimpleQueue) -> None:
                 ended = True
             else:
                 packed = ExceptionWrapper(where)
-        connection.send(Result(task, failure or packed))
+        packed = failure or packed
+        sender.send(Result(task, packed), packed)
 
 
 def _seed(base_seed: int, number: int) -> int:
