@@ -1,6 +1,5 @@
 """`MNIST`, the data sets in the same form, `FashionMNIST` and `KMNIST`, and IDX, the format of their files."""
 
-import gzip
 import os
 import struct
 import zlib
@@ -148,11 +147,17 @@ def read_idx(path: str | os.PathLike, ndim: int | None = None) -> np.ndarray:
     """
     packed = str(path).endswith(".gz")
     size = os.path.getsize(path)
-    with gzip.open(path) if packed else open(path, "rb") as file:
+    with _opened(path, packed) as file:
         try:
             return _idx_array(file, path, ndim, most_of(size) if packed else size, size)
         except (EOFError, OSError, ValueError, struct.error, zlib.error) as error:
             raise RuntimeError(f"{path} is damaged: {error}. Delete it and download it again.") from error
+
+
+def _opened(path: str | os.PathLike, packed: bool):
+    import gzip
+
+    return gzip.open(path) if packed else open(path, "rb")
 
 
 def _idx_array(file, path: str | os.PathLike, ndim: int | None, most: int, size: int) -> np.ndarray:

@@ -3,12 +3,10 @@
 A file may be damaged or forged. What it asks for is bounded by its own size, times `RATIO` where it is packed.
 """
 
-import json
 import math
 import re
 import struct
 import sys
-import zipfile
 import zlib
 
 import numpy as np
@@ -20,7 +18,7 @@ __all__ = ["DAMAGED", "most_of", "npz", "safetensors"]
 FREE, RATIO = 64 << 20, 100                                # what any file may unpack to, and how many times its size
 MAX_HEADER = {"safetensors": 100_000_000, "npy": 10_000}   # as in the package, and in NumPy
 DAMAGED = (ValueError, OverflowError, KeyError, IndexError, EOFError, NotImplementedError, RuntimeError, struct.error,
-           zipfile.BadZipFile, zlib.error, OSError)
+           zlib.error, OSError)
 SAFETENSORS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16,
                "I64": dtypes.int64, "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8,
                "U64": dtypes.uint64, "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8,
@@ -63,6 +61,7 @@ def size_of(shape, itemsize):
 # ------------------------------------------------------------------ safetensors
 def safetensors(file):
     """(name, array) for each tensor of an open file."""
+    import json
     end = file.seek(0, 2)
     file.seek(0)
     length = int.from_bytes(file.read(8), "little")
@@ -123,22 +122,29 @@ def describe(name, entry):
 # ------------------------------------------------------------------ npz
 def npz(file):
     """(name, array) for each array of an open archive."""
+    import zipfile
     begin = file.tell()
     most = most_of(file.seek(0, 2) - begin)
     file.seek(begin)
-    found = {}
-    with zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
-        if sum(entry.file_size for entry in entries) > most:
-            raise ValueError(f"it would unpack to more than {most >> 20} MB. If you trust it, read it by numpy.load")
-        for entry in entries:
-            name, dot, suffix = entry.filename.rpartition(".npy")
-            if suffix or not dot or name in found or entry.compress_type not in (zipfile.ZIP_STORED,
-                                                                                zipfile.ZIP_DEFLATED):
-                raise ValueError(f"{entry.filename[:60]!r} is no array of an .npz file")
-            with archive.open(entry) as stream:
-                found[name] = npy(stream, entry.file_size, name)
-    return found.items()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return arrays(archive, most).items()
+    except zipfile.BadZipFile as error:
+        raise ValueError(str(error)) from error
+
+
+def arrays(archive, most):
+    """Name -> array for all entries, if they unpack to no more than `most` bytes."""
+    entries, found = archive.infolist(), {}
+    if sum(entry.file_size for entry in entries) > most:
+        raise ValueError(f"it would unpack to more than {most >> 20} MB. If you trust it, read it by numpy.load")
+    for entry in entries:
+        name, dot, suffix = entry.filename.rpartition(".npy")
+        if suffix or not dot or name in found or entry.compress_type not in (0, 8):        # stored, deflated
+            raise ValueError(f"{entry.filename[:60]!r} is no array of an .npz file")
+        with archive.open(entry) as stream:
+            found[name] = npy(stream, entry.file_size, name)
+    return found
 
 
 HEADER = {key: re.compile(rf"""['"]{key}['"]\s*:\s*{value}\s*[,}}]""") for key, value in {

@@ -13,11 +13,13 @@ import signal
 import time
 import warnings
 import weakref
+from contextlib import nullcontext
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import Any
 
 from . import channel, collate
+from .forking import quiet_products
 from .iterator import _BaseDataLoaderIter
 from .worker import RESUME, ExceptionWrapper, Job, Result, main
 
@@ -81,17 +83,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         )
         context = loader.multiprocessing_context or get_context()
         channel.prepare()
-        for number in range(loader.num_workers):
-            try:
-                self._workers.append(_Worker(context, job, number))
-            except (TypeError, AttributeError, pickle.PicklingError):
-                warnings.warn(
-                    "A DataLoader worker could not be started because the dataset, collate_fn or worker_init_fn cannot "
-                    f"be pickled, which the start method {context.get_start_method()!r} requires. Define them at the "
-                    "top level of a module, or pass multiprocessing_context='fork' where the system has it.",
-                    stacklevel=5,
-                )
-                raise
+        forks = context.get_start_method() == "fork"
+        try:
+            with quiet_products() if forks else nullcontext():
+                for number in range(loader.num_workers):
+                    self._workers.append(_Worker(context, job, number))
+        except (TypeError, AttributeError, pickle.PicklingError):
+            warnings.warn(
+                "A DataLoader worker could not be started because the dataset, collate_fn or worker_init_fn cannot "
+                f"be pickled, which the start method {context.get_start_method()!r} requires. Define them at the "
+                "top level of a module, or pass multiprocessing_context='fork' where the system has it.",
+                stacklevel=5,
+            )
+            raise
 
     @property
     def alive(self) -> bool:

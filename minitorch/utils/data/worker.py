@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...random import manual_seed
+from ...settings import set_num_threads
 from .dataset import Dataset, IterableDataset
 from .fetch import Fetcher
 
@@ -109,6 +110,7 @@ def main(job: Job, number: int, connection) -> None:
     from .channel import Sender
 
     sender = Sender(connection)
+    set_num_threads(1)  # or each of n workers would multiply matrices with all the processor's cores
     tasks: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, tasks), daemon=True).start()
     seed = _seed(job.base_seed, number)
