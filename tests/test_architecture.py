@@ -28,16 +28,17 @@ ARROWS = {
     "host": "core",                                        # Python's and NumPy's data, indices and numeric types
     "ops": "core host random return_types explain",        # definitions and references; which backend runs them is open
     "autograd": "core ops explain",                        # modes, hooks, functions of the user's own
-    "backends": "core host ops random return_types",            # kernels, entered for the definitions
+    "backends": "core host ops random return_types",       # kernels, entered for the definitions
     # -- what is built of tensors
-    "amp": "core pytree",                                         # casts around calls
-    "nn": "core host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
-    "optim": "core host ops autograd backends nn",  # backends: the tuned size of a chunk; nn: averaged models
+    "amp": "core pytree",                                  # casts around calls
+    "nn": "core host ops autograd amp random pytree",      # layers; RNNs ask whether autocast is on
+    "optim": "core host ops autograd backends nn",         # backends: the tuned size of a chunk; nn: averaged models
     "serialization": "core ops nn",                        # files know parameters
-    "transforms": "core host ops nn",  # nn: a transform can be a module
-    "datasets": "core ops random transforms utils",        # utils.data: the base class of datasets
-    "utils": "core ops autograd random cuda vision",       # loaders pin memory; TensorBoard's grids of pictures
-    "testing": "core ops autograd backends optim",        # compares values and gradients, here and on devices
+    "transforms": "core host ops nn",                      # nn: a transform can be a module
+    "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
+    "utils": "core ops autograd backends random settings cuda vision",    # loaders pin memory, their workers have one
+                                                           # thread; TensorBoard's grids of pictures
+    "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree",   # traces whole training steps
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
