@@ -14,9 +14,9 @@ SHORT = 64                     # so many numbers are added as they are
 BLOCK = 1 << 15                # elements in float64 at a time
 
 
-def widely(F, ufunc, input, dim):
+def widely(ufunc, input, dim):
     """`accumulate`, of float32 along more than a few elements in float64."""
-    if input.dtype != np.float32 or input.size <= SHORT or not -input.ndim <= dim < input.ndim:
+    if input.dtype != np.float32 or not -input.ndim <= dim < input.ndim:
         return accumulate(ufunc, input, dim)
     dim %= input.ndim
     if input.shape[dim] <= SHORT:
@@ -51,14 +51,20 @@ def long_row(d):
 
 @kernel("cumsum", sample=long_row)
 def cumsum(F, input, *, dim, dtype=None):
-    return widely(F, F.xp.add, input, dim)
+    if input.size <= SHORT:
+        return accumulate(F.xp.add, input, dim)
+    return widely(F.xp.add, input, dim)
 
 
 @kernel("cumprod", sample=long_row)
 def cumprod(F, input, *, dim, dtype=None):
-    return widely(F, F.xp.multiply, input, dim)
+    if input.size <= SHORT:
+        return accumulate(F.xp.multiply, input, dim)
+    return widely(F.xp.multiply, input, dim)
 
 
 @kernel("logcumsumexp", sample=long_row)
 def logcumsumexp(F, input, *, dim):
-    return widely(F, F.xp.logaddexp, input, dim)
+    if input.size <= SHORT:
+        return accumulate(F.xp.logaddexp, input, dim)
+    return widely(F.xp.logaddexp, input, dim)

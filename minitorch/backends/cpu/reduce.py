@@ -99,12 +99,25 @@ def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     return F.xp.sqrt(variance(F, "std", input, dim, unbiased, keepdim, correction))
 
 
-@kernel("vector_norm", sample=sum_sample)
+NO_SUMS = (0, float("inf"), -float("inf"))
+
+
+def norm_sample(d):
+    inputs, attrs = sum_sample(d)
+    return inputs, dict(attrs, ord=d.choice([2, 1, 3]))
+
+
+@kernel("vector_norm", sample=norm_sample)
 def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
-    """The Euclidean norm as a product; the others are the reference's."""
-    if ord != 2 or x.dtype.kind not in "fc":
+    """The Euclidean norm as a product; those that are no sums are the reference's."""
+    if ord in NO_SUMS or x.dtype.kind not in "fc" or not x.size:
         return F.reference.vector_norm(x, ord=ord, dim=dim, keepdim=keepdim)
     dim = axes(x, dim)
+    if ord != 2:
+        size = F.xp.abs(x)
+        if ord == 1:
+            return add_up(F, size, dim, keepdim)
+        return add_up(F, size ** ord, dim, keepdim) ** (1 / ord)
     if dim is None and not keepdim and x.flags.forc:
         flat = x.ravel("K")
         return F.xp.sqrt(F.xp.dot(flat, flat) if flat.size <= DOTS else row_dots(F.xp, flat, flat))

@@ -19,8 +19,9 @@ SHORT = 32                     # rows that NumPy may add one after the other
 PARTS = 64                     # rows that BLAS may: it adds several at a time
 FEW, SOME = 256, 2048          # up to so many rows are added at once, or in blocks of the former, without being cut
 LONG = 8192                    # longer rows NumPy adds in pairs; shorter ones are products with ones, in parts of:
-WIDTH = 512
+WIDTH = 1024
 DOTS = 1 << 14                 # numbers that a product of two rows may add
+PRODUCTS = 1 << 17             # products that fit in a level-2 cache
 
 
 # ---- matrices, by BLAS -------------------------------------------------------------------------------------
@@ -31,13 +32,20 @@ def row_sums(xp, rows):
         return xp.dot(rows, ones(xp, width, rows.dtype))
     if width > LONG:
         return xp.add.reduce(rows, 1)
-    parts = next((n for n in range(-(-width // WIDTH), 33) if width % n == 0), None)
-    if parts is not None:
-        return row_sums(xp, row_sums(xp, rows.reshape(-1, width // parts)).reshape(-1, parts))
+    parts = equal_parts(width)
+    if parts:
+        return xp.dot(xp.dot(rows.reshape(-1, width // parts), ones(xp, width // parts, rows.dtype)).reshape(-1, parts),
+                      ones(xp, parts, rows.dtype))
     whole = width // WIDTH * WIDTH
     parts = rows[:, :whole].reshape(len(rows), -1, WIDTH)
     out = row_sums(xp, xp.matmul(parts, ones(xp, WIDTH, rows.dtype)))
     return out + xp.matmul(rows[:, whole:], ones(xp, width - whole, rows.dtype))
+
+
+@functools.lru_cache(maxsize=64)
+def equal_parts(width):
+    """How many parts of at most `WIDTH` make `width`; None if not a few equal ones do."""
+    return next((n for n in range(-(-width // WIDTH), 33) if width % n == 0), None)
 
 
 def column_sums(xp, rows):
@@ -70,13 +78,17 @@ def row_dots(xp, a, b):
 
 def column_dots(F, a, b):
     """(N, D) twice to (D,): the sums over N of ``a * b``."""
-    xp, step = F.xp, max(1, (F.block or a.size) // max(a.shape[1], 1))
-    totals, product = [], None
-    for start in range(0, len(a), step):
-        rows = a[start:start + step]
-        product = xp.multiply(rows, b[start:start + step], out=None if product is None else product[:len(rows)])
-        totals.append(rows_added(F, product))
-    return totals[0] if len(totals) == 1 else rows_added(F, xp.stack(totals))
+    xp, (n, width) = F.xp, a.shape
+    if n * width <= LONG:
+        return rows_added(F, a * b)
+    if width >= SHORT:                                     # some rows at a time without an array of products
+        part = n // SHORT
+        whole = part * SHORT
+        first, second = [x[:whole].reshape(part, SHORT, width) for x in (a, b)]
+        out = column_sums(xp, xp.einsum("nkd,nkd->nd", first, second))
+        return out if n == whole else out + xp.einsum("kd,kd->d", a[whole:], b[whole:])
+    step = max(1, PRODUCTS // width)
+    return column_sums(xp, xp.stack([rows_added(F, a[i:i + step] * b[i:i + step]) for i in range(0, n, step)]))
 
 
 def rows_added(F, rows):
