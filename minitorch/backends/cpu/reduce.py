@@ -61,7 +61,7 @@ def sum_of_squares(F, x, dim, keepdim):
     """The sum of ``x * x`` over `dim`: along rows as products of rows, which need no array of squares."""
     if dim.__class__ is int and x.ndim and dim in (-1, x.ndim - 1) and x.strides[-1] == x.itemsize and x.shape[-1] > 16:
         out = row_dots(F.xp, x, x)
-        return F.xp.expand_dims(out, -1) if keepdim else out
+        return out[..., None] if keepdim else out
     if dim is None and not keepdim and x.size > DOTS and x.flags.c_contiguous:
         return row_dots(F.xp, x.reshape(-1), x.reshape(-1))
     return add_up(F, x * x, dim, keepdim)

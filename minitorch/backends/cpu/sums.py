@@ -16,10 +16,10 @@ from .blocks import is_matrix, ones
 from .tuning import tuning
 
 SHORT = 32                     # rows that NumPy may add one after the other
-PARTS = 64                     # rows that BLAS may: it adds several at a time
+PARTS = 64                     # rows that BLAS may: it adds several at a time; and NumPy where the array is small
 FEW, SOME = 256, 2048          # up to so many rows are added at once, or in blocks of the former, without being cut
-LONG = 8192                    # longer rows NumPy adds in pairs; shorter ones are products with ones, in parts of:
-WIDTH = 1024
+LONG = 8192                    # longer rows are left to NumPy, which adds them in pairs
+WIDTH = 1024                   # numbers of a row that are added at once
 DOTS = 1 << 14                 # numbers that a product of two rows may add
 PRODUCTS = 1 << 17             # products that fit in a level-2 cache
 
@@ -30,8 +30,6 @@ def row_sums(xp, rows):
     width = rows.shape[1]
     if width <= WIDTH:
         return xp.dot(rows, ones(xp, width, rows.dtype))
-    if width > LONG:
-        return xp.add.reduce(rows, 1)
     parts = equal_parts(width)
     if parts:
         return xp.dot(xp.dot(rows.reshape(-1, width // parts), ones(xp, width // parts, rows.dtype)).reshape(-1, parts),
@@ -100,27 +98,20 @@ def rows_added(F, rows):
 def add_up(F, x, dim, keepdim):
     """The sum of floats or complex numbers over `dim`: one dimension, several, or all (None)."""
     if dim.__class__ is int:
-        if x.size > SHORT and -x.ndim <= dim < x.ndim and (
-                x.size >= 2048 or (x.shape[dim] > SHORT and x.strides[dim] != x.itemsize)):
-            return along_one(F, x, dim % x.ndim, keepdim)
+        n = x.ndim
+        if n > 1 and (x.size >= 2048 or len(x) > PARTS) and (
+                F.block is not None and tuning.sums_as_products and is_matrix(x)):
+            if dim in (-1, n - 1) and x.shape[-1] <= LONG:
+                out = row_sums(F.xp, x.reshape(-1, x.shape[-1]))
+                return out.reshape(*x.shape[:-1], 1) if keepdim else out if n == 2 else out.reshape(x.shape[:-1])
+            if dim in (0, -n):
+                out = column_sums(F.xp, x.reshape(len(x), -1))
+                return out.reshape(1, *x.shape[1:]) if keepdim else out if n == 2 else out.reshape(x.shape[1:])
+        if x.size > 2 * PARTS and -n <= dim < n and x.shape[dim] > PARTS and x.strides[dim] != x.itemsize:
+            return along_several(F, x, (dim,), keepdim)
     elif dim is not None and x.size > SHORT:
         return along_several(F, x, dim, keepdim)
     return F.xp.add.reduce(x, dim, None, None, keepdim)    # over all dimensions NumPy adds in pairs in any layout
-
-
-def along_one(F, x, dim, keepdim):
-    """`add_up` along one of several dimensions."""
-    n, last = x.ndim, dim == x.ndim - 1
-    if is_matrix(x) and n > 1:
-        if last and x.size >= 2048 and x.shape[-1] <= LONG and F.block is not None and tuning.sums_as_products:
-            out = row_sums(F.xp, x.reshape(-1, x.shape[-1]))
-            return out.reshape(*x.shape[:-1], 1) if keepdim else out if n == 2 else out.reshape(x.shape[:-1])
-        if last:
-            return F.xp.add.reduce(x, dim, None, None, keepdim)
-        if dim == 0 and F.block is not None and tuning.sums_as_products:
-            out = column_sums(F.xp, x.reshape(len(x), -1))
-            return out.reshape(1, *x.shape[1:]) if keepdim else out if n == 2 else out.reshape(x.shape[1:])
-    return along_several(F, x, (dim,), keepdim)
 
 
 def along_several(F, x, dims, keepdim):
