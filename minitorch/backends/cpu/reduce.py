@@ -67,7 +67,7 @@ def sum_of_squares(F, x, dim, keepdim):
     return add_up(F, x * x, dim, keepdim)
 
 
-SMALL, DOUBLE = 4096, "d"      # so many elements are as fast in float64
+SMALL = 4096                   # elements that are as fast in float64
 
 
 def variance(F, name, input, dim, unbiased, keepdim, correction):
@@ -77,11 +77,12 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
     xp = F.xp
     if input.size <= SMALL:
-        d = input.astype(DOUBLE)
+        d = input.astype("d")
         total = xp.add.reduce(d, dim, None, None, True)
         total /= n or 1
         d -= total
-        return (sum_of_squares(F, d, dim, keepdim) / xp.float64(freedom)).astype(input.dtype)
+        total = sum_of_squares(F, d, dim, keepdim)
+        return xp.divide(total, freedom, xp.empty(total.shape, input.dtype))
     total = add_up(F, input, dim, True)
     total /= n
     d = input - total
