@@ -81,8 +81,10 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
         total = xp.add.reduce(d, dim, None, None, True)
         total /= n or 1
         d -= total
-        total = sum_of_squares(F, d, dim, keepdim)
-        return xp.divide(total, freedom, xp.empty(total.shape, input.dtype))
+        d *= d
+        total = xp.add.reduce(d, dim, None, None, keepdim)
+        total /= freedom
+        return total.astype(input.dtype)
     total = add_up(F, input, dim, True)
     total /= n
     d = input - total
