@@ -89,16 +89,6 @@ def is_matrix(x):
     return x.flags.c_contiguous and x.dtype.kind == "f" and x.itemsize > 2 and x.size > 0
 
 
-def row_sums(xp, rows):
-    """(N, D) to (N,): the sums over D of contiguous float32 or float64, as a product with ones."""
-    return xp.dot(rows, ones(xp, rows.shape[1], rows.dtype))
-
-
-def column_sums(xp, rows):
-    """(N, D) to (D,): the sums over N of contiguous float32 or float64, as a product with ones."""
-    return rows.T.dot(ones(xp, len(rows), rows.dtype))
-
-
 def in_double(F, function, *inputs):
     """``function(xp, *flat)`` on flat arrays of float64, for functions that take hundreds of steps an element.
 

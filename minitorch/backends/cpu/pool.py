@@ -13,6 +13,7 @@ from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest
 from ...ops.nn.windows import pad_sides
 from .backend import kernel
 from .blocks import evenly
+from .sums import row_sums
 
 
 # ---- windows, one dimension after the other ----------------------------------------------------------------
@@ -63,7 +64,7 @@ def reduce_all(xp, function, x, n):
     """Reduce the last n dimensions to size 1; sums as a product with ones, which takes a third of the time."""
     if function is xp.add and x.dtype.kind == "f":
         row = x.reshape(-1, prod(x.shape[x.ndim - n:]))
-        return xp.matmul(row, xp.ones(row.shape[1], x.dtype)).reshape(*x.shape[:x.ndim - n], *(1,) * n)
+        return row_sums(xp, row).reshape(*x.shape[:x.ndim - n], *(1,) * n)
     return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
 
 

@@ -342,7 +342,7 @@ def gelu(F, input, *, approximate="none"):
     Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016.
     """
     gate = gate_of(F, input, approximate)
-    return input * (1 + gate) / 2, gate
+    return (1 + gate) / 2 * input, gate
 
 
 def gate_of(F, x, approximate):

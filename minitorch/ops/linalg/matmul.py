@@ -375,7 +375,8 @@ def euclidean_dist(F, input, other, *, by_product):
     if not by_product:
         step = input[..., :, None, :] - other[..., None, :, :]
         return xp.sqrt(xp.einsum("...i,...i->...", step, step))
-    a, b = (input * input).sum(-1)[..., :, None], (other * other).sum(-1)[..., None, :]
+    a, b = [F.sum(x * x, dim=-1) for x in (input, other)]
+    a, b = a[..., :, None], b[..., None, :]
     return xp.sqrt(xp.maximum(a + b - 2.0 * xp.matmul(input, other.swapaxes(-1, -2)), 0.0))
 
 

@@ -135,7 +135,7 @@ def convolution_backward_weight(F, input, grad, *, geometry, size):
     padded, places = pad_sides(F.xp, input, [(p, p) for p in geometry.padding]), []
     for offset in offsets(size, geometry.dilation):
         seen = by_group(shifted(padded, offset, geometry.stride, grad.shape[2:]), geometry.groups)
-        places.append((by_group(grad, geometry.groups) @ seen.swapaxes(2, 3)).sum(0, dtype=grad.dtype))
+        places.append(F.sum(by_group(grad, geometry.groups) @ seen.swapaxes(2, 3), dim=0).astype(grad.dtype))
     return F.xp.stack(places, -1).reshape(grad.shape[1], input.shape[1] // geometry.groups, *size)
 
 

@@ -179,7 +179,7 @@ def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_inde
     safe, valid = select_targets(F, target, ignore_index)
     x = shifted(input, class_dim(input.shape))
     powers = F.xp.exp(x)
-    totals = powers.sum(class_dim(input.shape), keepdims=True)
+    totals = F.sum(powers, dim=class_dim(input.shape), keepdim=True)
     values = F.xp.log(totals).reshape(target.shape) - pick(F, x, safe)
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
 

@@ -84,7 +84,7 @@ def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other 
     """The gradients of input, weight and bias of ``standardize(input) * weight + bias``."""
     y, r = standardised(F, input, dims, eps, centred)
     scaled = grad if weight is None else grad * broad(F, weight, grad.ndim, dims)
-    dx = projected(scaled, y, r, dims, centred)
+    dx = projected(F, scaled, y, r, dims, centred)
     return dx, over_samples(F, grad * y, dims), over_samples(F, grad, dims)
 
 
@@ -149,7 +149,7 @@ def _batch_norm(F, input, weight=None, bias=None, *, dims=(), eps: float = 1e-5,
 
     It keeps the mean (C,) in place of y, from which y can be computed again.
     """
-    mean, var = [x.reshape(-1) for x in moments(input, dims)]
+    mean, var = [x.reshape(-1) for x in moments(F, input, dims)]
     r = 1 / F.xp.sqrt(var + eps)
     return (F.batch_norm_inference(input, weight, bias, mean, r), mean, var), mean, r
 
@@ -272,7 +272,7 @@ def _group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     b=lambda F, g, a: broad(F, g, a.ndim, batch_dims(a.ndim)) * a)
 def dot_channels(F, a, b):
     """``sum(a * b)`` over all but the channels: (N, C, *) twice to (C,)."""
-    return (a * b).sum(batch_dims(a.ndim))
+    return F.sum(a * b, dim=batch_dims(a.ndim))
 
 
 def scale_channels(x, weight, bias):
@@ -319,7 +319,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None or running_var is not None:
-        mean, var = [x.mean(0) for x in input.backend.row_moments(input.array.reshape(*shape[:2], n))]
+        backend = input.backend
+        mean, var = [backend.mean(x, dim=0) for x in backend.row_moments(input.array.reshape(*shape[:2], n))]
         update_running(running_mean, mean, momentum, "instance_norm")
         update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
     if not input.array.size:

@@ -22,7 +22,7 @@ def shifted(input, dim):
 def _softmax(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
     powers = F.xp.exp(shifted(input, dim))
-    return powers / powers.sum(axes(input, dim), keepdims=True)
+    return powers / F.sum(powers, dim=dim, keepdim=True)
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
@@ -31,7 +31,7 @@ def _softmax(F, input, *, dim):
     - grad * F.sum(g * out_, dim=dim, keepdim=True))
 def softmax_backward(F, grad, out_, *, dim):
     """``out_ * (grad - sum(grad * out_))``, the derivative of softmax in terms of its result."""
-    return out_ * (grad - (grad * out_).sum(axes(grad, dim), keepdims=True))
+    return out_ * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
 
 
 @op(name="log_softmax", promotion="floating", namespace=None,
@@ -40,7 +40,7 @@ def softmax_backward(F, grad, out_, *, dim):
 def _log_softmax(F, input, *, dim):
     """``input - log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow."""
     x = shifted(input, dim)
-    return x - F.xp.log(F.xp.exp(x).sum(axes(x, dim), keepdims=True))
+    return x - F.xp.log(F.sum(F.xp.exp(x), dim=dim, keepdim=True))
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
@@ -48,7 +48,7 @@ def _log_softmax(F, input, *, dim):
     out_=lambda F, g, grad, out_, dim: -g * F.exp(out_) * F.sum(grad, dim=dim, keepdim=True))
 def log_softmax_backward(F, grad, out_, *, dim):
     """``grad - exp(out_) * sum(grad)``, the derivative of log_softmax in terms of its result."""
-    return grad - F.xp.exp(out_) * grad.sum(axes(grad, dim), keepdims=True)
+    return grad - F.xp.exp(out_) * F.sum(grad, dim=dim, keepdim=True)
 
 
 def backward_sample(d):

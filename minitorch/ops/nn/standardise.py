@@ -25,28 +25,28 @@ def batch_dims(ndim):
 
 
 # ---- plain array code --------------------------------------------------------------------------------------
-def mean_over(x, dims):
+def mean_over(F, x, dims):
     """The mean over `dims`, kept as size 1."""
-    return x.sum(dims, keepdims=True) / count_over(x.shape, dims)
+    return F.sum(x, dim=dims, keepdim=True) / count_over(x.shape, dims)
 
 
-def moments(x, dims):
+def moments(F, x, dims):
     """Mean and (biased) variance over `dims`, kept as size 1."""
-    mean = mean_over(x, dims)
-    return mean, mean_over((x - mean) ** 2, dims)
+    mean = mean_over(F, x, dims)
+    return mean, mean_over(F, (x - mean) ** 2, dims)
 
 
 def standardised(F, input, dims, eps, centred):
     """y in the shape of `input` and r, kept as size 1."""
-    centre = input - mean_over(input, dims) if centred else input
-    r = 1 / F.xp.sqrt(mean_over(centre * centre, dims) + eps)
+    centre = input - mean_over(F, input, dims) if centred else input
+    r = 1 / F.xp.sqrt(mean_over(F, centre * centre, dims) + eps)
     return centre * r, r
 
 
-def projected(grad, y, r, dims, centred):
+def projected(F, grad, y, r, dims, centred):
     """``J grad``."""
-    slope = grad - y * mean_over(grad * y, dims)
-    return r * (slope - mean_over(grad, dims) if centred else slope)
+    slope = grad - y * mean_over(F, grad * y, dims)
+    return r * (slope - mean_over(F, grad, dims) if centred else slope)
 
 
 # ---- definitions -------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def standardize(F, input, y: Other = None, r: Other = None, *, dims=(), eps: flo
 def standardize_backward(F, grad, input, y: Other = None, r: Other = None, *, dims=(), eps: float = 0.0, centred=True):
     """``J grad``; a kernel takes `y` and `r` from the forward pass where they are given."""
     y, r = standardised(F, input, dims, eps, centred)
-    return projected(grad, y, r, dims, centred)
+    return projected(F, grad, y, r, dims, centred)
 
 
 def standardise_curvature(F, a, b, input, how):
@@ -96,5 +96,5 @@ def rstd(F, input, *, dims, eps: float, centred):
 @op(promotion="floating", namespace=None, outputs=(False, False), sample=lambda d: ([d.array((2, 3))], {}))
 def row_moments(F, input):
     """The mean and the (biased) variance over the last dimension."""
-    mean, var = moments(input, (-1,))
+    mean, var = moments(F, input, (-1,))
     return mean[..., 0], var[..., 0]

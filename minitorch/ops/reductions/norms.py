@@ -39,15 +39,15 @@ def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
     check_norm(x, ord, dim)
     xp, dim = F.xp, axes(x, dim)
     if ord == 2:
-        return xp.sqrt(xp.add.reduce(x * x, dim, None, None, keepdim))
+        return xp.sqrt(F.sum(x * x, dim=dim, keepdim=keepdim))
     if ord == 0:
-        return xp.add.reduce(x != 0, dim, x.dtype, None, keepdim)
+        return F.sum(x != 0, dim=dim, keepdim=keepdim).astype(x.dtype)
     size = xp.abs(x)
     if ord in (INF, -INF):
         return (xp.maximum if ord > 0 else xp.minimum).reduce(size, dim, None, None, keepdim)
     if ord == 1:
-        return xp.add.reduce(size, dim, None, None, keepdim)
-    return xp.add.reduce(size ** ord, dim, None, None, keepdim) ** (1 / ord)
+        return F.sum(size, dim=dim, keepdim=keepdim)
+    return F.sum(size ** ord, dim=dim, keepdim=keepdim) ** (1 / ord)
 
 
 def check_norm(x, ord, dim):

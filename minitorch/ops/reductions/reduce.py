@@ -18,9 +18,15 @@ def axes(x, dim):
     """`dim` as NumPy takes it: a list as a tuple, an empty one as all, dimension 0 of a number as none."""
     if dim is None or (dim.__class__ is int and x.ndim):
         return dim
-    dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)
+    dims = dim if dim.__class__ is tuple else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if not dims:
         return None
+    for d in dims:
+        if d.__class__ is not int or not 0 <= d < x.ndim:
+            break
+    else:
+        if len(set(dims)) == len(dims):
+            return dims
     found = tuple([checked_dim(d, x.ndim) for d in dims])
     if len(set(found)) < len(found):
         n = x.ndim or 1
@@ -50,6 +56,8 @@ def expanded(F, g, dim, keepdim, shape):
 
 def count(shape, dim):
     """The number of elements that are reduced to one."""
+    if dim.__class__ is int and shape:
+        return shape[checked_dim(dim, len(shape))]
     n = 1
     if is_all(dim):
         dim = range(len(shape))
@@ -142,5 +150,5 @@ def logsumexp(F, input, *, dim, keepdim=False):
     top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
     out = xp.asarray(input - top)
-    out = xp.log(xp.add.reduce(xp.exp(out, out=out), dim, None, None, keepdim))
+    out = xp.log(F.sum(xp.exp(out, out=out), dim=dim, keepdim=keepdim))
     return out + (top if keepdim else top.reshape(out.shape))

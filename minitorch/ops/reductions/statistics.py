@@ -36,8 +36,8 @@ def degrees_of_freedom(name, input, dim, unbiased, correction):
 
 def variance(F, name, input, dim, unbiased, keepdim, correction):
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
-    centred = input - F.xp.add.reduce(input, dim, None, None, True) / (n or 1)
-    return F.xp.add.reduce(centred * centred, dim, None, None, keepdim) / freedom
+    centred = input - F.sum(input, dim=dim, keepdim=True) / (n or 1)
+    return F.sum(centred * centred, dim=dim, keepdim=keepdim) / freedom
 
 
 def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
