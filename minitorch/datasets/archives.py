@@ -128,17 +128,18 @@ def _reported(source: str | os.PathLike) -> Iterator[None]:
     except _Outside:
         raise
     except (*damage, *confusion) as error:
-        text = str(error) or type(error).__name__
+        text = str(error)[:300] or type(error).__name__
         raise RuntimeError(f"{source} cannot be unpacked: {text}. Delete it and download it again.") from error
 
 
 @contextmanager
 def _tar(source: str | os.PathLike) -> Iterator[Any]:
-    """A tar archive, packed in any way, as a stream: members can be read once, in their order."""
+    """A tar archive, packed in any way: members can be read once, in their order."""
     import tarfile
 
-    with _reported(source), _unpacked(source) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-        yield tar
+    with _reported(source), _unpacked(source) as stream:
+        with tarfile.open(fileobj=_Forward(stream), mode="r:") as tar:  # type: ignore[call-overload]
+            yield tar
 
 
 @contextmanager
@@ -176,6 +177,33 @@ class _Limited(io.RawIOBase):
         _check_size(self.count, self.most)
         buffer[: len(data)] = data
         return len(data)
+
+
+class _Forward:
+    """A stream that can be read and skipped through. Headers of archives may claim any size, also a negative one."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.position = stream, 0
+
+    def tell(self) -> int:
+        return self.position
+
+    def seek(self, position: int) -> None:
+        while self.position < position and self._more(position - self.position):
+            pass
+        if self.position > position:
+            raise ValueError("a part of it lies before the one that it follows")
+
+    def read(self, n: int) -> bytes:
+        parts, end = [], self.position + n
+        while self.position < end and (part := self._more(end - self.position)):
+            parts.append(part)
+        return b"".join(parts)
+
+    def _more(self, n: int) -> bytes:
+        part = self.stream.read(min(n, _CHUNK))
+        self.position += len(part)
+        return part
 
 
 def _check_size(size: int, most: int) -> None:

@@ -242,5 +242,5 @@ def map_file(path):
 
 
 def broken(why):
-    return RuntimeError(f"failed reading zip archive: {why}. The file is damaged or not complete: perhaps it was not "
-                        f"saved or copied to its end, or was changed since.")
+    return RuntimeError(f"failed reading zip archive: {why[:300]}. The file is damaged or not complete: perhaps it was "
+                        f"not saved or copied to its end, or was changed since.")

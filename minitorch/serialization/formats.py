@@ -47,7 +47,8 @@ def load_file(filename, device="cpu"):
         try:
             return {name: wrap(backend.from_host(array), backend) for name, array in safetensors(file)}
         except (ValueError, RecursionError) as error:
-            raise RuntimeError(f"{os.fspath(filename)!r} is not a whole safetensors file: {error}") from error
+            why = str(error)[:300]
+            raise RuntimeError(f"{os.fspath(filename)!r} is not a whole safetensors file: {why}") from error
 
 
 def needed():
@@ -89,7 +90,8 @@ def load_npz(file, device="cpu"):
         try:
             return {name: wrap(backend.from_host(array), backend) for name, array in npz(stream)}
         except DAMAGED as error:
-            raise RuntimeError(f"this is not a whole .npz file of tensors: {error or type(error).__name__}") from error
+            why = str(error)[:300] or type(error).__name__
+            raise RuntimeError(f"this is not a whole .npz file of tensors: {why}") from error
 
 
 def host_arrays(tensors):
