@@ -17,7 +17,7 @@ from .tuning import tuning
 
 SHORT = 32                     # rows that NumPy may add one after the other
 PARTS = 64                     # rows that BLAS may: it adds several at a time; and NumPy where the array is small
-FEW, SOME = 256, 2048          # up to so many rows are added at once, or in blocks of the former, without being cut
+FEW, SOME = 256, 2048          # up to so many rows are added at once, or FEW at a time, without being cut
 LONG = 8192                    # longer rows are left to NumPy, which adds them in pairs
 WIDTH = 1024                   # numbers of a row that are added at once
 DOTS = 1 << 14                 # numbers that a product of two rows may add
@@ -34,9 +34,9 @@ def row_sums(xp, rows):
     if parts:
         return xp.dot(xp.dot(rows.reshape(-1, width // parts), ones(xp, width // parts, rows.dtype)).reshape(-1, parts),
                       ones(xp, parts, rows.dtype))
-    whole = width // WIDTH * WIDTH
-    parts = rows[:, :whole].reshape(len(rows), -1, WIDTH)
-    out = row_sums(xp, xp.matmul(parts, ones(xp, WIDTH, rows.dtype)))
+    whole = width // FEW * FEW
+    parts = rows[:, :whole].reshape(len(rows), -1, FEW)
+    out = row_sums(xp, xp.matmul(parts, ones(xp, FEW, rows.dtype)))
     return out + xp.matmul(rows[:, whole:], ones(xp, width - whole, rows.dtype))
 
 
