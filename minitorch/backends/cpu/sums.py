@@ -42,7 +42,7 @@ def row_sums(xp, rows):
 
 def row_means(xp, width, dtype):
     """A function for the means of the rows of matrices (N, `width`), made once for many blocks of rows."""
-    parts = 1 if width <= WIDTH else equal_parts(width)
+    parts = 1 if width <= 2 * WIDTH else equal_parts(width)
     if parts is None:
         return lambda rows: row_sums(xp, rows) / width
     share, rest = ones(xp, width // parts, dtype) / width, ones(xp, parts, dtype)
