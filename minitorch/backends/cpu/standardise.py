@@ -9,7 +9,7 @@ from ...ops.nn.standardise import batch_dims, count_over, kept_shape
 from ...ops.shapes.shape import count
 from .backend import kernel
 from .blocks import in_row_blocks
-from .sums import column_dots, column_sums, row_dots, row_sums
+from .sums import column_dots, column_sums, row_dots, row_means, row_sums
 
 
 # ---- arrays as (A, B, D) -----------------------------------------------------------------------------------
@@ -92,10 +92,11 @@ def standardise_rows(F, y, x, eps, centred, z, weight, bias):
     """The same for the rows of matrices (B, D)."""
     xp, (n, d) = F.xp, x.shape
     r, mean, var = xp.empty(n, x.dtype), xp.zeros(n, x.dtype), xp.empty(n, x.dtype)
+    means = row_means(xp, d, x.dtype)
     def block(part):
         xb, yb, rb = x[part], y[part], r[part]
         if centred:
-            m = xp.divide(row_sums(xp, xb), d, out=mean[part])
+            mean[part] = m = means(xb)
             xb = xp.subtract(xb, m[:, None], out=yb)
         v = xp.divide(row_dots(xp, xb, xb), d, out=var[part])
         xp.add(v, eps, out=rb)
@@ -125,6 +126,7 @@ def project(F, out, g, y, r, centred, weight=None):
 def project_rows(F, out, g, y, r, centred, weight):
     """The same for the rows of matrices (B, D)."""
     xp, (n, d) = F.xp, y.shape
+    means = row_means(xp, d, y.dtype)
 
     def block(part):
         yb, ob = y[part], out[part]
@@ -134,9 +136,7 @@ def project_rows(F, out, g, y, r, centred, weight):
         xp.multiply(yb, dot[:, None], out=ob)
         xp.subtract(scaled, ob, out=ob)
         if centred:
-            mean = row_sums(xp, scaled)
-            mean /= d
-            ob -= mean[:, None]
+            ob -= means(scaled)[:, None]
         ob *= r[part][:, None]
     in_row_blocks(F, n, d, block)
 

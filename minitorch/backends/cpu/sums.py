@@ -17,9 +17,9 @@ from .tuning import tuning
 
 SHORT = 32                     # rows that NumPy may add one after the other
 PARTS = 64                     # rows that BLAS may: it adds several at a time; and NumPy where the array is small
-FEW, SOME = 256, 2048          # up to so many rows are added at once, or in blocks of the former, without being cut
+FEW, SOME = 256, 2048          # up to so many rows are added at once, or FEW at a time, without being cut
 LONG = 8192                    # longer rows are left to NumPy, which adds them in pairs
-WIDTH = 1024                   # numbers of a row that are added at once
+WIDTH = 512                    # numbers of a row that are added at once
 DOTS = 1 << 14                 # numbers that a product of two rows may add
 PRODUCTS = 1 << 17             # products that fit in a level-2 cache
 
@@ -38,6 +38,17 @@ def row_sums(xp, rows):
     parts = rows[:, :whole].reshape(len(rows), -1, WIDTH)
     out = row_sums(xp, xp.matmul(parts, ones(xp, WIDTH, rows.dtype)))
     return out + xp.matmul(rows[:, whole:], ones(xp, width - whole, rows.dtype))
+
+
+def row_means(xp, width, dtype):
+    """A function for the means of the rows of matrices (N, `width`), made once for many blocks of rows."""
+    parts = 1 if width <= 2 * WIDTH else equal_parts(width)
+    if parts is None:
+        return lambda rows: row_sums(xp, rows) / width
+    share, rest = ones(xp, width // parts, dtype) / width, ones(xp, parts, dtype)
+    if parts == 1:
+        return lambda rows: xp.dot(rows, share)
+    return lambda rows: xp.dot(xp.dot(rows.reshape(-1, len(share)), share).reshape(-1, parts), rest)
 
 
 @functools.lru_cache(maxsize=64)
