@@ -13,6 +13,7 @@ from ...core.dtypes import as_np, get_default_dtype
 from ...core.grad_mode import grad_mode
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
+from .. import layouts
 from ..define import composite, method, op
 from ..out import resize_to, write
 from ..shapes.shape import ints
@@ -37,7 +38,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
                       UserWarning, stacklevel=2)
         backend = data.backend if device is None else get(device)
         array = data.backend.to_host(data.array)
-        array = array.astype(as_np(dtype) if dtype is not None else array.dtype)
+        array = layouts.copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
     else:
         backend, array = get(device), host_data.array_of(data, dtype)
     return leaf(backend.from_host(array), backend, requires_grad)
@@ -145,7 +146,7 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=F
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
     if isinstance(fill_value, Tensor):
-        fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
+        fill_value = fill_value.item()                     # its type decides, not the tensor's, as in PyTorch
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:
@@ -153,12 +154,18 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     return make("full", (size,), dtype, device, requires_grad, out, fill_value)
 
 
+def new_like(input, maker, dtype, device, requires_grad, memory_format):
+    """A new tensor by the array module's `maker` ("zeros"), in the memory order of `input` or the one asked for."""
+    array, backend = input.array, input.backend if device is None else get(device)
+    order = None if memory_format is None and array.flags.c_contiguous else layouts.format_order(memory_format, array)
+    made = layouts.empty(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
+    return leaf(made, backend, requires_grad)
+
+
 def filled_like(maker):
     def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
              memory_format=None):
-        backend = input.backend if device is None else get(device)
-        found = input.array.dtype if dtype is None else as_np(dtype)
-        return leaf(getattr(backend.xp, maker)(input.array, dtype=found), backend, requires_grad)
+        return new_like(input, maker.removesuffix("_like"), dtype, device, requires_grad, memory_format)
     like.__name__ = like.__qualname__ = maker
     like.__doc__ = f"A tensor of the shape, dtype and device of `input`: see `{maker.removesuffix('_like')}`."
     return composite(like, method=False)
@@ -171,8 +178,8 @@ zeros_like, ones_like, empty_like = map(filled_like, ("zeros_like", "ones_like",
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
               memory_format=None):
     """A tensor of the shape, dtype and device of `input`, filled with a number."""
-    return full(input.array.shape, fill_value, dtype=dtype or input.dtype, device=device or input.backend,
-                requires_grad=requires_grad)
+    made = new_like(input, "empty", dtype, device, False, memory_format).fill_(fill_value)
+    return made.requires_grad_() if requires_grad else made
 
 
 # ---- sequences ---------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def __getitem__(self, item):
 
 
 # ---- writing -----------------------------------------------------------------------------------------------
-@op(name="index_put", namespace=None, promotion=None,
+@op(layout="first", name="index_put", namespace=None, promotion=None,
     input=lambda F, g, index: F.index_put(g, 0.0, index=index),
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))

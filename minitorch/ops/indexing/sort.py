@@ -17,7 +17,7 @@ def along(ndim, dim, part):
     return (slice(None),) * (dim % ndim) + (part,)
 
 
-@op(promotion="any", outputs=(True, False), kinks="ties",
+@op(layout="first", promotion="any", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
 def sort(F, input, *, dim=-1, descending=False, stable=False):
@@ -34,7 +34,7 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     return return_types.sort(F.xp.take_along_axis(input, index, dim), index)
 
 
-@op(promotion="any")
+@op(layout="first", promotion="any")
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
     """The indices that put the elements in order along `dim`: those of `sort`."""
     return F.sort(input, dim=dim, descending=descending)[1]
@@ -111,7 +111,8 @@ def middle(xp, x, dim, skip_nan):
     return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
 
 
-@op(name="median", node_name="MedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(layout="contiguous",
+    name="median", node_name="MedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
 def _median(F, input, *, dim, keepdim):
     """The lower median along `dim` and its index; NaN if an element is."""
     if not input.ndim:
@@ -119,7 +120,8 @@ def _median(F, input, *, dim, keepdim):
     return picked(return_types.median, F.xp, input, middle(F.xp, input, dim, False), dim, keepdim)
 
 
-@op(name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(layout="contiguous",
+    name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
 def _nanmedian(F, input, *, dim, keepdim):
     """The lower median, without NaNs, along `dim`, and its index."""
     if not input.ndim:

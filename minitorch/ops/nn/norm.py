@@ -140,7 +140,7 @@ def last_dims(input, normalized_shape, *parameters):
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------------
-@op(name="batch_norm", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0",
+@op(layout="channels", name="batch_norm", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0",
     outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
@@ -168,7 +168,7 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
     return dx, dw, db, None, None
 
 
-@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+@op(layout="channels", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
     sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
 def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):
@@ -255,7 +255,7 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
     return dx, dw, db
 
 
-@op(name="group_norm", promotion="floating", namespace=None, node_name="NativeGroupNormBackward0",
+@op(layout="channels", name="group_norm", promotion="floating", namespace=None, node_name="NativeGroupNormBackward0",
     keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))

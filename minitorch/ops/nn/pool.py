@@ -100,7 +100,7 @@ def sample_max_backward(d):
     return [d.array(result.shape), x, result], dict(pooling=pooling)
 
 
-@op(promotion="any", namespace=None, kinks="ties",
+@op(layout="channels", promotion="any", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
 def max_pool(F, input, *, pooling):
@@ -122,7 +122,8 @@ def max_pool_backward(F, grad, input, result, *, pooling):
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
 
-@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
+@op(layout="channels",
+    promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
     """The position of the first maximum of each window, in the flattened last dimensions.
 
@@ -181,7 +182,7 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None,
+@op(layout="channels", promotion="any", namespace=None,
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))

@@ -285,7 +285,7 @@ def _unbind(F, input, *, dim):
     return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
-@op(name="stack", namespace=None,
+@op(layout="contiguous", name="stack", namespace=None,
     joint=lambda F, g, needs, dim: F.unbind(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def _stack(F, *pieces, dim):
@@ -326,7 +326,7 @@ def fill_sizes(F, g, sizes, dim, shape):
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
-@op(name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
+@op(layout="joined", name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def _cat(F, *pieces, dim):
