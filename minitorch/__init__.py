@@ -75,6 +75,7 @@ late.places.update(
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
+    own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",

@@ -138,6 +138,8 @@ def own_order(array):
 
 def copy_like(array, dtype=None):
     """A copy that lies as the array does (PyTorch's ``preserve_format``), cast to `dtype`."""
+    if array.flags.c_contiguous:
+        return array.copy() if dtype is None else array.astype(dtype)
     return copied(array, own_order(array), dtype)
 
 
@@ -156,6 +158,14 @@ def empty_like(xp, array, dtype=None, maker="empty"):
 def lies_in(array, order):
     """Whether an array is dense, with its dimensions in `order`."""
     return (array if order is None else array.transpose(order)).flags.c_contiguous
+
+
+def own_grad(g, leaf, is_owned):
+    """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned."""
+    order = own_order(leaf)
+    if not lies_in(leaf, order):
+        order = None
+    return g if is_owned and lies_in(g, order) else copied(g, order)
 
 
 # ---- results -----------------------------------------------------------------------------------------------

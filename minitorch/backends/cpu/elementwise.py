@@ -41,7 +41,7 @@ def sigmoid_block(xp, out, x):
 def sigmoid(F, input):
     if input.size <= 1024:
         one, = numbers(np, input.dtype, 1)
-        out = np.negative(input)
+        out = np.asarray(np.negative(input))               # as an array where it is a number
         np.exp(out, out=out)
         np.add(out, one, out=out)
         return np.reciprocal(out, out=out)

@@ -157,7 +157,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 def new_like(input, maker, dtype, device, requires_grad, memory_format):
     """A new tensor by the array module's `maker` ("zeros"), in the memory order of `input` or the one asked for."""
     array, backend = input.array, input.backend if device is None else get(device)
-    order = None if memory_format is None and array.flags.c_contiguous else layouts.format_order(memory_format, array)
+    order = layouts.format_order(memory_format, array)
     made = layouts.empty(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
     return leaf(made, backend, requires_grad)
 

@@ -152,11 +152,11 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
         return leaky_relu(input, (lower + upper) / 2)
     backend, x = input.backend, input.array
     require_floating("rrelu_with_noise", x)
-    noise = backend.xp.ones_like(x)
+    noise = backend.xp.ones(x.shape, x.dtype)
     below = x <= 0
     drawn = backend.xp.empty(int(below.sum()))
     noise[below] = draw(uniform, backend, drawn, default_of(backend.device), lower, upper).astype(x.dtype)
-    return input * wrap(noise, backend)
+    return input.contiguous() * wrap(noise, backend)
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------

@@ -197,7 +197,8 @@ def pow(F, input: Number, exponent: Number):
         return CHEAP_POWERS[exponent](F.xp, input)
     if not is_float(input, exponent):
         return integer_power(F.xp, input, exponent)
-    return F.xp.power(input, exponent)
+    out = F.xp.power(input, exponent)
+    return out if hasattr(input, "dtype") else F.xp.asarray(out, order="C")
 
 
 # The exponents that programs use most, exact and many times as fast as a general power.

@@ -56,7 +56,7 @@ def masked_select_backward(F, input, mask: Other, *, shape):
     return out
 
 
-@op(layout="first", inplace=True, promotion="same",
+@op(layout="contiguous", inplace=True, promotion="same",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     source=lambda F, g, mask, source_shape: F.pad_flat(F.masked_select(g, mask), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask((2, 3)), d.array((2, 4))], {}))

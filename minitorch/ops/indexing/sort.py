@@ -79,7 +79,7 @@ def rank_sample(d):
     return [d.distinct((3, 4))], dict(dim=d.int(-2, 1), keepdim=d.bool())
 
 
-by_index = dict(promotion="any", outputs=(True, False), kinks="ties",
+by_index = dict(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties",
                 joint=lambda F, g, needs, out, input_shape, dim, keepdim: (
                     put_back(F, g[0], out[1], input_shape, dim, keepdim),))
 
@@ -111,8 +111,7 @@ def middle(xp, x, dim, skip_nan):
     return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
 
 
-@op(layout="contiguous",
-    name="median", node_name="MedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(name="median", node_name="MedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
 def _median(F, input, *, dim, keepdim):
     """The lower median along `dim` and its index; NaN if an element is."""
     if not input.ndim:
@@ -120,8 +119,7 @@ def _median(F, input, *, dim, keepdim):
     return picked(return_types.median, F.xp, input, middle(F.xp, input, dim, False), dim, keepdim)
 
 
-@op(layout="contiguous",
-    name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
 def _nanmedian(F, input, *, dim, keepdim):
     """The lower median, without NaNs, along `dim`, and its index."""
     if not input.ndim:

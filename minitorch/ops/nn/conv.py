@@ -112,8 +112,8 @@ def cut(F, y, shape):
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower", flops=transposed_flops,
-    sample=sample_input,
+@op(layout="channels", node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower",
+    flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_backward_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))

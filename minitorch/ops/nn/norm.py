@@ -321,6 +321,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         mean, var = [x.mean(0) for x in input.backend.row_moments(input.array.reshape(*shape[:2], n))]
         update_running(running_mean, mean, momentum, "instance_norm")
         update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
+    input = input.contiguous()                             # and so is the result
     if not input.array.size:
         return scale_channels(input.clone(), weight, bias)
     return _group_norm(input, weight, bias, shape[1], eps)

@@ -293,7 +293,7 @@ def average(n, name, input, kernel_size, stride, padding, ceil_mode, count_inclu
         divisor = WindowSizes(pooling, tuple(input.shape[-n:]), count_include_pad)
     else:
         divisor = prod(pooling.kernel)
-    return avg_pool(input, pooling, divisor)
+    return avg_pool(input.contiguous() if n == 3 else input, pooling, divisor)
 
 
 @for_ranks("avg_pool{}d", 1, packages=BOTH)

@@ -96,4 +96,4 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
     d = dim_of(input, dim)
     size = vector_norm(input, p, tuple([i for i in range(input.array.ndim) if i != d]), True)
-    return input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)
+    return (input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)).contiguous()

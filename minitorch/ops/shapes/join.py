@@ -7,7 +7,7 @@ from ...core import dtypes
 from ...core.tensor import Tensor
 from ..creation import host_data
 from ..define import composite, method, op
-from .shape import expand, ints, reshape, unsqueeze
+from .shape import copy_contiguous, expand, ints, reshape, unsqueeze
 from .view import _cat, _stack, diagonal, diagonal_backward, dim_of, narrow
 
 
@@ -206,7 +206,7 @@ def repeat(self, *args, repeats=None):
     paired = [n for s in shape for n in (1, s)]
     full = [n for r, s in zip(repeats, shape) for n in (r, s)]
     out = expand(reshape(self, tuple(paired)), tuple(full)) if repeats else self
-    return out.clone().reshape([r * s for r, s in zip(repeats, shape)])
+    return copy_contiguous(out).reshape([r * s for r, s in zip(repeats, shape)])
 
 
 @composite
@@ -434,7 +434,7 @@ def replaced(input, src, view):
 @composite
 def narrow_copy(input, dim, start, length):
     """A copy of `narrow`."""
-    return narrow(input, dim, start, length).clone()
+    return copy_contiguous(narrow(input, dim, start, length))
 
 
 @composite

@@ -9,7 +9,7 @@ from ...core.dtypes import float64
 from ...core.errors import worded
 from ...core.storage import contiguous_format, preserve_format
 from ..define import method, op
-from ..layouts import copy_like, format_order, inverse
+from ..layouts import format_order, inverse
 
 
 def ints(sizes):
@@ -136,10 +136,10 @@ def unsqueeze(F, input, *, dim):
 
 
 # ---- copies and casts --------------------------------------------------------------------------------------
-@op(namespace=None, inline=True, input=lambda F, g: g)
+@op(layout="first", namespace=None, inline=True, input=lambda F, g: g)
 def clone(F, input):
     """A copy of `input` with memory of its own, in the order of `input`'s memory."""
-    return input.copy("C") if input.flags.c_contiguous else copy_like(input)
+    return input.copy("K")
 
 
 @op(namespace=None, node_name="CloneBackward0", input=lambda F, g: g)
@@ -148,12 +148,13 @@ def copy_contiguous(F, input):
     return input.copy("C")
 
 
-@op(name="to", namespace=None, input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype), node_name="ToCopyBackward0",
+@op(layout="first", name="to", namespace=None, node_name="ToCopyBackward0",
+    input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype),
     casts=False,
     sample=lambda d: ([d.array()], dict(dtype=float64)))
 def _to(F, input, *, dtype):
     """`input` cast to another dtype."""
-    return input.astype(dtype) if input.flags.c_contiguous else copy_like(input, dtype)
+    return input.astype(dtype)
 
 
 # ---- any view at all ---------------------------------------------------------------------------------------
