@@ -79,6 +79,8 @@ late.places.update(
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    require_apart="minitorch.ops.shapes.memory:require_apart",
+    require_consistent="minitorch.ops.shapes.memory:require_consistent",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
     source="minitorch.formula:source",
     summary_html="minitorch.viz.modules:summary_html",

@@ -42,10 +42,3 @@ def overlaps(array):
             return True
         reach += stride * (n - 1)
     return False
-
-
-def require_no_overlap(array):
-    """RuntimeError if elements that are to be written share memory."""
-    if overlaps(array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")

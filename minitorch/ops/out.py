@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 
 from ..core import registry
-from ..core.arrays import require_no_overlap
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import check_can_hold
 from ..core.tensor import Tensor
+from .shapes.memory import require_no_overlap
 
 __all__ = ["resize_to", "write", "write_out"]
 

@@ -12,7 +12,6 @@ import warnings
 from functools import cache
 
 from ...core import dtypes
-from ...core.arrays import require_no_overlap
 from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
@@ -22,6 +21,7 @@ from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
 from ..out import resize_to
+from ..shapes.memory import require_no_overlap
 from ..shapes.shape import ints
 from ..shapes.view import broadcast_shapes
 from .create import empty, empty_like

@@ -14,6 +14,7 @@ from ...core.tensor import Tensor
 from ...explain.failures import wrong_index
 from ..creation.host_data import as_number
 from ..define import method, op
+from ..shapes.memory import require_apart, require_no_overlap
 from .indices import is_array, parse
 
 
@@ -105,7 +106,7 @@ def index_put_accumulate(F, input, values: Number, *, index):
 def __setitem__(self, item, value):
     """``x[item] = value``, a number or a tensor, with broadcasting; recorded like any in-place op.
 
-    A value that overlaps the elements it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
+    As in PyTorch a value must not overlap the elements that it is written to, as in ``x[1:] = x[:-1]``.
     """
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
@@ -117,6 +118,10 @@ def __setitem__(self, item, value):
                            f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
+    if is_tensor:
+        require_apart(piece.array, value)
+    if advanced is None:
+        require_no_overlap(piece.array)
     if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:

@@ -3,6 +3,8 @@
 No op definitions: those that read and write by such indices are in `index.py`.
 """
 
+import warnings
+
 import numpy as np
 
 from ...core.tensor import Tensor
@@ -46,10 +48,15 @@ def as_parts(item):
     """The index between the brackets as a sequence of parts, one or more for each dimension."""
     if isinstance(item, tuple):
         return item
-    if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
-        return item                                        # a list with slices stands for a tuple; one with lists, as
-                                                           # PyTorch announced for itself, for an array
+    if isinstance(item, list) and len(item) < 32 and any(isinstance(i, PARTS) for i in item):
+        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated: a list of lists, tensors "
+                      "or slices stands for a tuple. Use x[tuple(seq)] instead of x[seq], or x[torch.tensor(seq)] to "
+                      "index dimension 0 with all of it.", stacklevel=4)
+        return item
     return (item,)
+
+
+PARTS = (list, tuple, range, Tensor, np.ndarray, slice, type(None), type(...))
 
 
 def is_array(part):

@@ -423,7 +423,7 @@ def check_number(name, value):
                                   f"{value.ndim} dimension(s)."))
 
 
-@composite(inplace=True, out=True)
+@composite(inplace="repeated", out=True)
 def index_fill(input, dim, index, value):
     """A copy of `input` with the slices that `index` names along `dim` filled with a number or 0-d tensor."""
     return _index_fill(input, index, value, dim)
@@ -444,7 +444,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 
 
 # ---- lists of indices --------------------------------------------------------------------------------------
-@composite(inplace=True)
+@composite(inplace="repeated")
 def index_put(input, indices, values, accumulate=False):
     """A copy of `input` with ``input[indices] = values``, or ``+= values`` with `accumulate`.
 

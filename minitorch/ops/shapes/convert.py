@@ -137,7 +137,7 @@ def clone_in(input, *, memory_format=None):
     return clone(input) if input.is_contiguous(memory_format=memory_format) else in_format(input, memory_format)
 
 
-zero_ = method(inplace("zero", create.zero), name="zero_")
+zero_ = method(inplace("zero", create.zero, repeated=True), name="zero_")
 
 
 @method
@@ -147,9 +147,8 @@ def fill_(self, value):
         if value.array.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
                                f"dimensions.")
-    else:
-        value = wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend)
-    return copy_(self, value)
+        return copy_(self, clone(value))                   # which may be an element of this tensor
+    return _fill(self, wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend))
 
 
 @method
@@ -161,4 +160,4 @@ def copy_(self, other, non_blocking=False):
                                                                      non_blocking=non_blocking))
 
 
-_copy = inplace("copy", create.copy)
+_copy, _fill = inplace("copy", create.copy), inplace("fill", create.copy, repeated=True)
