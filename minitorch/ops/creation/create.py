@@ -10,6 +10,7 @@ import warnings
 from ...core import dtypes
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
+from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
@@ -146,6 +147,9 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=F
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
     if isinstance(fill_value, Tensor):
+        if fill_value.array.ndim:
+            raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not Tensor of shape "
+                            f"{list(fill_value.shape)}: expand() it to the size instead")
         fill_value = fill_value.item()                     # its type decides, not the tensor's, as in PyTorch
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
@@ -191,6 +195,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         start, end = 0, start
     start, end, step = [x.item() if isinstance(x, Tensor) else x for x in (start, end, step)]
     dtype = out.dtype if dtype is None and out is not None else dtype
+    if dtype is not None:
+        spaced_dtype("arange", out, dtype)
     return placed(host_data.numbers_between(start, end, step, dtype), out, device, requires_grad)
 
 
@@ -209,7 +215,7 @@ def _range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
     if end is None:
         start, end = 0, start
-    dtype = get_default_dtype() if dtype is None else dtype
+    dtype = spaced_dtype("range", out, dtype)
     return placed(host_data.numbers_up_to(start, end, step, dtype), out, device, requires_grad)
 
 
@@ -219,7 +225,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("linspace", x) for x in (start, end)]
     check_steps("linspace", steps)
-    return placed(host_data.spaced(start, end, steps, spaced_dtype(out, dtype)), out, device, requires_grad)
+    return placed(host_data.spaced(start, end, steps, spaced_dtype("linspace", out, dtype)), out, device, requires_grad)
 
 
 def zero_dim(name, x):
@@ -236,7 +242,15 @@ def check_steps(name, steps):
         raise RuntimeError("number of steps must be non-negative")
 
 
-def spaced_dtype(out, dtype):
+def spaced_dtype(name, out, dtype):
+    """The NumPy dtype of a sequence of numbers: the one asked for, that of `out`, or the default one; no bools."""
+    found = dtype_of(out, dtype)
+    if found.kind == "b":
+        raise not_implemented(name, found)
+    return found
+
+
+def dtype_of(out, dtype):
     if dtype is not None:
         return as_np(dtype)
     return out.array.dtype if out is not None else get_default_dtype().np
@@ -248,7 +262,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("logspace", x) for x in (start, end)]
     check_steps("logspace", steps)
-    return placed(host_data.powers(base, start, end, steps, spaced_dtype(out, dtype)), out, device, requires_grad)
+    powers = host_data.powers(base, start, end, steps, spaced_dtype("logspace", out, dtype))
+    return placed(powers, out, device, requires_grad)
 
 
 @composite(method=False)
@@ -258,7 +273,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     for k, value in (("n", n), ("m", m)):
         if value < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {value}")
-    return placed(host_data.identity(n, m, spaced_dtype(out, dtype)), out, device, requires_grad)
+    return placed(host_data.identity(n, m, dtype_of(out, dtype)), out, device, requires_grad)
 
 
 def triangle(name):

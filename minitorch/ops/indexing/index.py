@@ -72,7 +72,11 @@ def __getitem__(self, item):
         elif p.__class__ is not int and p is not None and p is not Ellipsis:
             break
     else:
-        return _slice(self, parts)
+        try:
+            return _slice(self, parts)
+        except IndexError:
+            if parts.count(Ellipsis) < 2:
+                raise
     basic, advanced = parse(self, item)
     if basic is not None:
         self = _slice(self, basic)
@@ -108,6 +112,8 @@ def __setitem__(self, item, value):
 
     As in PyTorch a value must not overlap the elements that it is written to, as in ``x[1:] = x[:-1]``.
     """
+    if item is False:
+        return                                             # a mask that is not True anywhere
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)

@@ -269,7 +269,7 @@ def take_along_dim(input, indices, dim=None):
                            f"got {n} dimensions for input, and {indices.array.ndim} dimensions for indices")
     d = axis(input.array, dim)
     if not n:
-        return _gather(input, indices, 0)
+        raise IndexError(f"take_along_dim(): Dimension specified as {dim} but tensor has no dimensions")
     a, b, xp = list(input.shape), list(indices.shape), input.backend.xp
     if indices.array.size and indices.array.min() < 0:
         indices = wrap(xp.where(indices.array < 0, indices.array + a[d], indices.array), indices.backend)

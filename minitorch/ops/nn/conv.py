@@ -291,7 +291,7 @@ def check_transpose(name, input, weight, bias, stride, padding, dilation, extra,
         raise RuntimeError(f"{name}: given transposed=1, groups={groups}, weight of size {list(weight.shape)}, "
                            f"expected input{list(input.shape)} to have {weight.shape[0]} channels (a multiple of "
                            f"{groups}), but got {input.shape[1]} channels instead")
-    if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+    if input.shape[0] and any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         raise RuntimeError(f"{name}: output padding must be smaller than either stride or dilation, but got "
                            f"output_padding={list(extra)}, stride={list(stride)}, dilation={list(dilation)}")
     if min(size) < 1:

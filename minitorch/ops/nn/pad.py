@@ -104,7 +104,8 @@ def check_circular(n, before, after):
     if max(before, after) > n:
         raise RuntimeError(f"Padding value causes wrapping around more than once: padding ({before}, {after}) at a "
                            f"dimension of size {n}")
-    if n - max(-after, 0) <= max(-before, 0):
+    kept = n + min(before, 0) + min(after, 0)
+    if kept < 0 or kept == 0 and max(before, after) > 0:
         raise RuntimeError(f"Negative padding value is resulting in an empty dimension: ({before}, {after}) of {n}")
 
 
@@ -154,6 +155,6 @@ def pad(input, pad, mode="constant", value=None):
 def check_sizes(input, pad, n):
     """RuntimeError where cutting leaves less than nothing."""
     for size, (before, after) in zip(input.shape[input.ndim - n:], sides_of(pad)):
-        if size + before + after < 0:
+        if size + before + after < 0 or size + min(before, 0) < 0 or size + min(after, 0) < 0:
             raise RuntimeError(f"The input size {size}, plus negative padding {before} and {after}, resulted in a "
                                f"negative output size, which is invalid")

@@ -35,6 +35,10 @@ class Pooling(NamedTuple):
         view = window_view(F, padded, self.kernel, self.stride, self.dilation, self.out)
         return view.transpose(*range(lead), *range(lead + n, lead + 2 * n), *range(lead, lead + n))
 
+    def miss(self, size):
+        """Whether a window may cover padding only, which takes positions that lie apart."""
+        return any(d > 1 and -before % d >= n for n, _, s, p, d, _ in zip(size, *self) for before in range(p, 0, -s))
+
     def axes(self):
         """The dimensions of `windows` that run over the positions of a window."""
         return tuple(range(-len(self.out), 0))
@@ -278,6 +282,8 @@ def max_pool_nd_with_indices(n):
 def max_with_indices(input, windows):
     """The maximum of each window and its index."""
     indices = max_pool_indices(input, windows)
+    if isinstance(windows, Pooling) and windows.miss(input.shape[-len(windows.out):]):
+        return max_pool(input, windows), indices           # -inf where there is nothing to point to
     n = len(windows.out if isinstance(windows, (Pooling, Adaptive)) else windows)
     return gather_last(input, indices, n), indices
 
