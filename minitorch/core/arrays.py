@@ -16,18 +16,6 @@ def owner(array):
     return array
 
 
-def check_of_memory(nbytes, step, size, stride, offset):
-    """RuntimeError if a view of memory of `nbytes` would reach outside it; the rest in elements of `step` bytes."""
-    if any(n < 0 for n in (*size, *stride, offset)):
-        raise RuntimeError(f"as_strided: sizes, strides and storage_offset must not be negative, got "
-                           f"{tuple(size)}, {tuple(stride)} and {offset}")
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
-    if 0 not in size and (last + 1) * step > nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-                           f"itemsize {step} requiring a storage size of {(last + 1) * step} are out of bounds for "
-                           f"storage of size {nbytes}")
-
-
 def pointer(array):
     """The address of an array's first element."""
     return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
@@ -54,10 +42,3 @@ def overlaps(array):
             return True
         reach += stride * (n - 1)
     return False
-
-
-def require_no_overlap(array):
-    """RuntimeError if elements that are to be written share memory."""
-    if overlaps(array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")

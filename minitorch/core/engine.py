@@ -156,12 +156,13 @@ def upstream(order, capture):
 
 
 def accumulate(leaf, g, create_graph, is_owned):
-    """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
+    """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as the leaf does."""
     if leaf._grad is None:
         if create_graph:
             leaf._grad = g
         else:
-            leaf._grad = registry.wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
+            own = is_owned and g.strides == leaf.array.strides
+            leaf._grad = registry.wrap(g if own else late.own_grad(g, leaf.array, is_owned), leaf.backend)
     elif create_graph:
         leaf._grad = leaf._grad + g
     else:

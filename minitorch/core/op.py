@@ -98,6 +98,7 @@ class Op:
     - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that all have one
     - `keeps`: names of intermediates that it returns after its result, for derivative formulas only
     - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
+    - `layout`: of its results in memory, a rule of `minitorch/ops/layouts.py`; None: as the forward pass leaves them
 
     The backward pass:
 
@@ -145,6 +146,7 @@ class Op:
     outputs: int | tuple | str = 1
     keeps: tuple = ()
     overlap: bool = True
+    layout: str | None = None
 
     joint: Callable | None = None
     node_name: str | None = None

@@ -159,13 +159,24 @@ def kept(op):
 def wrap_result(op, source, bare):
     backend = "F.backend" if bare else "F"                 # F may be a Float32Compute one
     if op.outputs != 1:
-        lines = [f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
+        lines = [*lay_out(op, "if"), f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
         return lines + ([f"for t in result: mark_view(t, {source})"] if op.view else [])
-    lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)",
+    lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)", *lay_out(op, "elif"),
              "result = new(Tensor)", "result.array = y", f"result.backend = {backend}"]
     if op.view:
         lines += [f"mark_view(result, {source})"]
     return lines
+
+
+def lay_out(op, branch):
+    """Lines that bring the result into the memory layout of the column: a look at one array's flags in most calls."""
+    if not op.layout:
+        return []
+    arrays = "*x" if op.inputs[0].kind == "variadic" else ", ".join([f"x{i}" for i in range(len(op.inputs))])
+    look = "y.flags.c_contiguous" if op.outputs == 1 else "all([v.flags.c_contiguous for v in y])"
+    if op.layout not in ("contiguous", "joined"):          # results are as the first input, or contiguous if it is
+        look = next(f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number")
+    return [f"{branch} not {look}:", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
 
 
 def record(op):

@@ -35,7 +35,7 @@ def bind_methods():
         if public.method:
             setattr(Tensor, name, as_method(public.call))
         if public.inplace:
-            twin = inplace(name, public.call, getattr(public.call, "op", None))
+            twin = inplace(name, public.call, getattr(public.call, "op", None), public.inplace == "repeated")
             twin.__wrapped__ = as_method(public.call)      # whose signature `inspect` shows
             setattr(Tensor, name + "_", twin)
             if not namespace:                              # torch.exp_(x) is x.exp_()

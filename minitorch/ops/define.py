@@ -123,7 +123,8 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     """Enter a function in the registry of public names.
 
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
-    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
+    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package. With
+    `inplace` "repeated" it may write to expanded tensors.
     """
     call.source, call.formula = Source(call), Formula(call)
     call.explain = call.formula.explain

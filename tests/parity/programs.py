@@ -272,7 +272,7 @@ def joining(d):
                        f"torch.scatter({name}, 0, torch.zeros_like({name}).long(), {name})", f"torch.empty_like({name}).copy_({name})",
                        f"torch.broadcast_tensors({name}, {other})[0]", f"torch.meshgrid({name}, {name}, indexing='ij')[0]",
                        f"torch.tensor({name}.tolist())", f"{name}.new_zeros(2)", f"{name}.to(torch.float64)", f"{name}.type_as({other})",
-                       f"torch.bucketize({name}, torch.tensor([-1., 0., 1.]))", f"torch.rand_like({name})", f"torch.randperm(3)"])
+                       f"torch.bucketize({name}, torch.tensor([-1., 0., 1.]))", f"torch.rand_like({name})", "torch.randperm(3)"])
     d.add(f"{d.new()} = {text}")
 
 

@@ -8,6 +8,7 @@ import functools
 
 import numpy as np
 
+from ...ops.layouts import empty_like
 from .threads import share
 from .tuning import tuning
 
@@ -18,7 +19,8 @@ def in_blocks(F, kernel, first, *rest, outputs=1):
     The kernel fills `out`, which is like `first`, from arrays of that one shape. With `outputs` it is given, and this
     returns, several.
     """
-    outs = [F.xp.empty_like(first) for _ in range(outputs)]
+    like = F.xp.empty_like if first.flags.c_contiguous else functools.partial(empty_like, F.xp)
+    outs = [like(first) for _ in range(outputs)]
     arrays, block = [*outs, first, *rest], F.block
     if block is not None and first.size > block:
         arrays = flattened(arrays)

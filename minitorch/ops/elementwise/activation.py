@@ -152,11 +152,11 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
         return leaky_relu(input, (lower + upper) / 2)
     backend, x = input.backend, input.array
     require_floating("rrelu_with_noise", x)
-    noise = backend.xp.ones_like(x)
+    noise = backend.xp.ones(x.shape, x.dtype)
     below = x <= 0
     drawn = backend.xp.empty(int(below.sum()))
     noise[below] = draw(uniform, backend, drawn, default_of(backend.device), lower, upper).astype(x.dtype)
-    return input * wrap(noise, backend)
+    return input.contiguous() * wrap(noise, backend)
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------
@@ -228,7 +228,8 @@ def softplus(F, input, *, beta: float = 1.0, threshold: float = 20.0):
     return xp.where(scaled > threshold, input, out)
 
 
-@op(promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0", functor="logsigmoid",
+@op(layout="contiguous",
+    promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0", functor="logsigmoid",
     input=lambda F, g, input: g * F.sigmoid(-input))
 def logsigmoid(F, input):
     """``log(sigmoid(input))``, without overflow."""
@@ -332,7 +333,7 @@ def silu_curvature(F, x):
 SQRT_HALF, PHI0 = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)      # PHI0: the height of the normal density
 K, C = math.sqrt(2 / math.pi), 0.044715                           # tanh(K (x + C x^3)) is close to erf(x / sqrt(2))
 
-@op(promotion="floating", namespace="nn.functional", keeps=("gate",),
+@op(layout="inputs", promotion="floating", namespace="nn.functional", keeps=("gate",),
     input=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
     sample=lambda d: ([d.array()], dict(approximate=d.choice(["none", "tanh"]))))
 def gelu(F, input, *, approximate="none"):

@@ -15,6 +15,7 @@ from ...explain.failures import wrong_index
 from ...host.data import as_number
 from ...host.indices import is_array, parse
 from ..define import method, op
+from ..shapes.memory import require_apart, require_no_overlap
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
@@ -71,7 +72,11 @@ def __getitem__(self, item):
         elif p.__class__ is not int and p is not None and p is not Ellipsis:
             break
     else:
-        return _slice(self, parts)
+        try:
+            return _slice(self, parts)
+        except IndexError:
+            if parts.count(Ellipsis) < 2:
+                raise
     basic, advanced = parse(self, item)
     if basic is not None:
         self = _slice(self, basic)
@@ -79,7 +84,7 @@ def __getitem__(self, item):
 
 
 # ---- writing -----------------------------------------------------------------------------------------------
-@op(name="index_put", namespace=None, promotion=None,
+@op(layout="first", name="index_put", namespace=None, promotion=None,
     input=lambda F, g, index: F.index_put(g, 0.0, index=index),
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))
@@ -105,8 +110,10 @@ def index_put_accumulate(F, input, values: Number, *, index):
 def __setitem__(self, item, value):
     """``x[item] = value``, a number or a tensor, with broadcasting; recorded like any in-place op.
 
-    A value that overlaps the elements it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
+    As in PyTorch a value must not overlap the elements that it is written to, as in ``x[1:] = x[:-1]``.
     """
+    if item is False:
+        return                                             # a mask that is not True anywhere
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)
@@ -117,6 +124,10 @@ def __setitem__(self, item, value):
                            f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
+    if is_tensor:
+        require_apart(piece.array, value)
+    if advanced is None:
+        require_no_overlap(piece.array)
     if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:

@@ -18,7 +18,7 @@ def check_mask(name, mask):
                                   f"compare, as in mask != 0"))
 
 
-@op(promotion="first", inplace=True,
+@op(layout="contiguous", promotion="first", inplace="repeated",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     value=lambda F, g, mask: F.where(mask, g, 0.0),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 1)])), d.array(())], {}))
@@ -57,7 +57,7 @@ def masked_select_backward(F, input, mask: Other, *, shape):
     return out
 
 
-@op(inplace=True, promotion="same",
+@op(layout="contiguous", inplace=True, promotion="same",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     source=lambda F, g, mask, source_shape: F.pad_flat(F.masked_select(g, mask), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask((2, 3)), d.array((2, 4))], {}))
@@ -89,7 +89,8 @@ def pad_flat(F, input, *, shape):
     return out
 
 
-@op(node_name="FirstOfBackward0", namespace=None, input=lambda F, g, input_shape: F.pad_flat(g, shape=input_shape),
+@op(layout="contiguous",
+    node_name="FirstOfBackward0", namespace=None, input=lambda F, g, input_shape: F.pad_flat(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3))], dict(n=4)))
 def take_first(F, input, *, n):
     """The first `n` elements in flattened order, as a vector."""

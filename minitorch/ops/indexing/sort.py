@@ -17,7 +17,7 @@ def along(ndim, dim, part):
     return (slice(None),) * (dim % ndim) + (part,)
 
 
-@op(promotion="any", outputs=(True, False), kinks="ties",
+@op(layout="first", promotion="any", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
 def sort(F, input, *, dim=-1, descending=False, stable=False):
@@ -34,7 +34,7 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     return return_types.sort(F.xp.take_along_axis(input, index, dim), index)
 
 
-@op(promotion="any")
+@op(layout="first", promotion="any")
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
     """The indices that put the elements in order along `dim`: those of `sort`."""
     return F.sort(input, dim=dim, descending=descending)[1]
@@ -79,7 +79,7 @@ def rank_sample(d):
     return [d.distinct((3, 4))], dict(dim=d.int(-2, 1), keepdim=d.bool())
 
 
-by_index = dict(promotion="any", outputs=(True, False), kinks="ties",
+by_index = dict(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties",
                 joint=lambda F, g, needs, out, input_shape, dim, keepdim: (
                     put_back(F, g[0], out[1], input_shape, dim, keepdim),))
 

@@ -67,7 +67,8 @@ def each(batch, function):
 
 
 # ---- triangular systems ------------------------------------------------------------------------------------
-@op(name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
+@op(layout="contiguous",
+    name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
     joint=lambda F, g, needs, A, out, upper, unitriangular: triangular_grads(F, g, A, out, upper, unitriangular),
     sample=lambda d: ([d.dominant_matrix(), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
 def _solve_triangular(F, A, B, *, upper, unitriangular):

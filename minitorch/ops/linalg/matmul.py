@@ -15,7 +15,7 @@ from .products import product_flops, product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------
-@op(promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
+@op(layout="contiguous", promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, input, other: matmul_left(F, g, input, other),
     other=lambda F, g, input, other: matmul_right(F, g, input, other))
@@ -364,7 +364,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     return vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
 
 
-@op(namespace=None, promotion="same", node_name="CdistBackward0",
+@op(layout="contiguous", namespace=None, promotion="same", node_name="CdistBackward0",
     input=lambda F, g, input, other, out: distance_slope(F, weights(F, g, out), input, other),
     other=lambda F, g, input, other, out: distance_slope(
         F, F.transpose(weights(F, g, out), dim0=-1, dim1=-2), other, input),

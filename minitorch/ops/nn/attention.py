@@ -39,7 +39,7 @@ def some_keys(d):
     return d.mask((2, 3)) | [True, False, False]
 
 
-@op(promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
+@op(layout="contiguous", promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
     autocast="lower", flops=product_flops, joint=weights_grads,
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
                        d.choice([None, some_keys(d)])],
@@ -79,7 +79,7 @@ def attention_flops(out, query, key, value, *rest):
     return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
 
 
-@op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
+@op(layout="contiguous", name="scaled_dot_product_attention", promotion="floating", namespace=None,
     node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
 def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False):

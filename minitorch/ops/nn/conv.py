@@ -70,7 +70,8 @@ def transposed_flops(out, grad, weight, *rest):
     return convolution_flops(grad, out, weight)
 
 
-@op(promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
+@op(layout="channels",
+    promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_backward_weight(
@@ -111,8 +112,8 @@ def cut(F, y, shape):
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower", flops=transposed_flops,
-    sample=sample_input,
+@op(layout="channels", node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower",
+    flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_backward_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))
@@ -294,7 +295,7 @@ def check_transpose(name, input, weight, bias, stride, padding, dilation, extra,
         raise RuntimeError(f"{name}: given transposed=1, groups={groups}, weight of size {list(weight.shape)}, "
                            f"expected input{list(input.shape)} to have {weight.shape[0]} channels (a multiple of "
                            f"{groups}), but got {input.shape[1]} channels instead")
-    if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+    if input.shape[0] and any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         raise RuntimeError(f"{name}: output padding must be smaller than either stride or dilation, but got "
                            f"output_padding={list(extra)}, stride={list(stride)}, dilation={list(dilation)}")
     if min(size) < 1:

@@ -15,6 +15,7 @@ from ...random.philox import PhiloxGenerator, Place, words
 from ...random.sampling import bernoulli
 from ..creation.random import draw
 from ..define import composite, op
+from ..layouts import empty_like
 
 SATURATION = 1.7580993408473766                            # minus the lowest value of selu: its alpha times its scale
 
@@ -64,7 +65,7 @@ def _dropout(F, input, *, place, p):
 def noise_for(input, p, shape):
     """A raw array of `shape` for `input`: 1 with probability `p`, else 0."""
     xp, array = input.backend.xp, input.array
-    noise = xp.empty_like(array) if shape == array.shape else xp.empty(shape, array.dtype)
+    noise = empty_like(xp, array) if shape == array.shape else xp.empty(shape, array.dtype)
     return draw(bernoulli, input.backend, noise, default_of(input.backend.device), p)
 
 

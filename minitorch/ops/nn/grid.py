@@ -57,7 +57,7 @@ def read(input, indices):
 
 def whole(xp, flat, out, like):
     """(N, *out) indices for every channel, as (N, C, positions)."""
-    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], -1)
+    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], prod(out[2:]))
     return wrap(expanded, like.backend)
 
 

@@ -140,7 +140,7 @@ def last_dims(input, normalized_shape, *parameters):
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------------
-@op(name="batch_norm", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0",
+@op(layout="channels", name="batch_norm", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0",
     outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
@@ -168,7 +168,7 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
     return dx, dw, db, None, None
 
 
-@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+@op(layout="channels", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
     sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
 def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):
@@ -256,7 +256,7 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
     return dx, dw, db
 
 
-@op(name="group_norm", promotion="floating", namespace=None, node_name="NativeGroupNormBackward0",
+@op(layout="channels", name="group_norm", promotion="floating", namespace=None, node_name="NativeGroupNormBackward0",
     keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
@@ -323,6 +323,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         mean, var = [backend.mean(x, dim=0) for x in backend.row_moments(input.array.reshape(*shape[:2], n))]
         update_running(running_mean, mean, momentum, "instance_norm")
         update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
+    input = input.contiguous()                             # and so is the result
     if not input.array.size:
         return scale_channels(input.clone(), weight, bias)
     return _group_norm(input, weight, bias, shape[1], eps)

@@ -35,6 +35,10 @@ class Pooling(NamedTuple):
         view = window_view(F, padded, self.kernel, self.stride, self.dilation, self.out)
         return view.transpose(*range(lead), *range(lead + n, lead + 2 * n), *range(lead, lead + n))
 
+    def miss(self, size):
+        """Whether a window may cover padding only, which takes positions that lie apart."""
+        return any(d > 1 and -before % d >= n for n, _, s, p, d, _ in zip(size, *self) for before in range(p, 0, -s))
+
     def axes(self):
         """The dimensions of `windows` that run over the positions of a window."""
         return tuple(range(-len(self.out), 0))
@@ -100,7 +104,7 @@ def sample_max_backward(d):
     return [d.array(result.shape), x, result], dict(pooling=pooling)
 
 
-@op(promotion="any", namespace=None, kinks="ties",
+@op(layout="channels", promotion="any", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
 def max_pool(F, input, *, pooling):
@@ -122,7 +126,8 @@ def max_pool_backward(F, grad, input, result, *, pooling):
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
 
-@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
+@op(layout="channels",
+    promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
     """The position of the first maximum of each window, in the flattened last dimensions.
 
@@ -181,7 +186,7 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None,
+@op(layout="channels", promotion="any", namespace=None,
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
@@ -277,6 +282,8 @@ def max_pool_nd_with_indices(n):
 def max_with_indices(input, windows):
     """The maximum of each window and its index."""
     indices = max_pool_indices(input, windows)
+    if isinstance(windows, Pooling) and windows.miss(input.shape[-len(windows.out):]):
+        return max_pool(input, windows), indices           # -inf where there is nothing to point to
     n = len(windows.out if isinstance(windows, (Pooling, Adaptive)) else windows)
     return gather_last(input, indices, n), indices
 
@@ -292,7 +299,7 @@ def average(n, name, input, kernel_size, stride, padding, ceil_mode, count_inclu
         divisor = WindowSizes(pooling, tuple(input.shape[-n:]), count_include_pad)
     else:
         divisor = prod(pooling.kernel)
-    return avg_pool(input, pooling, divisor)
+    return avg_pool(input.contiguous() if n == 3 else input, pooling, divisor)
 
 
 @for_ranks("avg_pool{}d", 1, packages=BOTH)

@@ -117,7 +117,8 @@ def sample_backward(d):
     return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
 
 
-@op(name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None, autocast="float32",
+@op(layout="channels",
+    name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None, autocast="float32",
     sample=sample_forward, input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
 def _interpolate(F, input, *, taps):
     """Map each of the last dimensions by its `Taps`; None leaves it as it is. Bytes are computed in float32."""

@@ -37,7 +37,8 @@ def all_dims(dim, shape):
     return tuple(range(len(shape))) if is_all(dim) else dim
 
 
-@op(promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
+@op(layout="contiguous",
+    promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amax(F, input, *, dim=(), keepdim=False):
     """The largest element over `dim` (all dimensions by default)."""
@@ -45,7 +46,8 @@ def amax(F, input, *, dim=(), keepdim=False):
     return F.xp.maximum.reduce(input, axes(input, dim), None, None, keepdim)
 
 
-@op(promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
+@op(layout="contiguous",
+    promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amin(F, input, *, dim=(), keepdim=False):
     """The smallest element over `dim` (all dimensions by default)."""
@@ -78,7 +80,8 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False), kinks="ties",
+@op(layout="contiguous",
+    node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out, input_shape, dim, keepdim: (put_back(F, g[0], out[1], input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))
@@ -110,7 +113,7 @@ def put_along_dim(F, input, index: Other, *, shape, dim):
     return out
 
 
-@op(node_name="TakeAlongBackward0", namespace=None,
+@op(layout="contiguous", node_name="TakeAlongBackward0", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.put_along_dim(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
 def take_along_dim(F, input, index: Other, *, dim):
@@ -161,7 +164,7 @@ def truth(name, ufunc, doc):
         out = getattr(F.xp, ufunc).reduce(input, dims, None, None, keepdim)
         return out.astype("uint8") if input.dtype == "uint8" else out.astype(bool)
     forward.__name__, forward.__doc__ = name, doc
-    return op()(forward)
+    return op(layout="contiguous")(forward)
 
 
 all = truth("all", "logical_and", "Whether all elements (along `dim`) are nonzero.")

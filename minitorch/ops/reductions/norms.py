@@ -29,7 +29,8 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     return F.sign(input) * F.pow(size, ord - 1) * (g * scale)
 
 
-@op(promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
+@op(layout="contiguous",
+    promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
     x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
 def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
     """``sum(|x|^ord) ^ (1 / ord)`` over `dim`; for inf and -inf the extremes of ``|x|``, for 0 how many are not 0.
@@ -95,4 +96,4 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
     d = dim_of(input, dim)
     size = vector_norm(input, p, tuple([i for i in range(input.array.ndim) if i != d]), True)
-    return input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)
+    return (input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)).contiguous()

@@ -50,7 +50,7 @@ def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
     return g * F.where(d == 0, float("nan"), float("inf")) if n <= 0 else g * (2 / n) * d
 
 
-@op(promotion="any", sample=lambda d: variance_sample(d),
+@op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g, input, dim, unbiased, keepdim, correction, input_shape))
 def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
@@ -61,7 +61,7 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     return variance(F, "var", input, dim, unbiased, keepdim, correction)
 
 
-@op(promotion="any", sample=lambda d: variance_sample(d),
+@op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g / F.where(out == 0, float("inf"), 2 * out), input, dim, unbiased, keepdim, correction, input_shape))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):

@@ -8,7 +8,7 @@ from ...core import dtypes
 from ...core.tensor import Tensor
 from ...host import data as host_data
 from ..define import composite, method, op
-from .shape import expand, ints, reshape, unsqueeze
+from .shape import copy_contiguous, expand, ints, reshape, unsqueeze
 from .view import _cat, _stack, diagonal, diagonal_backward, dim_of, narrow
 
 
@@ -210,7 +210,7 @@ def repeat(self, *args, repeats=None):
     paired = [n for s in shape for n in (1, s)]
     full = [n for r, s in zip(repeats, shape) for n in (r, s)]
     out = expand(reshape(self, tuple(paired)), tuple(full)) if repeats else self
-    return out.clone().reshape([r * s for r, s in zip(repeats, shape)])
+    return copy_contiguous(out).reshape([r * s for r, s in zip(repeats, shape)])
 
 
 @composite
@@ -254,7 +254,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return input[(slice(None),) * d + (places,)]
 
 
-@op(name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
+@op(layout="first", name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
     sample=lambda d: ([d.array((2, 3))], dict(dims=d.choice([(0,), (0, 1), (-1,)]))))
 def _flip(F, input, *, dims):
     """`input` with the order along `dims` reversed."""
@@ -311,7 +311,7 @@ def rot90(input, k=1, dims=(0, 1)):
     return flip(input, (b if k % 4 == 1 else a,)).transpose(a, b).clone()
 
 
-@op(name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
+@op(layout="contiguous", name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
         g, shifts=tuple([-s for s in shifts]), dims=dims),
     sample=lambda d: ([d.array((2, 3))], dict(shifts=(1, -4), dims=(0, 1))))
 def _roll(F, input, *, shifts, dims):
@@ -338,7 +338,7 @@ def roll(input, shifts, dims=None):
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------------------
-@op(inplace=True, input=lambda F, g, diagonal: F.tril(g, diagonal=diagonal),
+@op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.tril(g, diagonal=diagonal),
     sample=lambda d: ([d.array((2, 3, 4))], dict(diagonal=d.int(-2, 3))))
 def tril(F, input, *, diagonal=0):
     """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
@@ -346,7 +346,7 @@ def tril(F, input, *, diagonal=0):
     return F.xp.tril(input, diagonal)
 
 
-@op(inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
+@op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
     sample=lambda d: ([d.array((2, 3, 4))], dict(diagonal=d.int(-2, 3))))
 def triu(F, input, *, diagonal=0):
     """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
@@ -438,7 +438,7 @@ def replaced(input, src, view):
 @composite
 def narrow_copy(input, dim, start, length):
     """A copy of `narrow`."""
-    return narrow(input, dim, start, length).clone()
+    return copy_contiguous(narrow(input, dim, start, length))
 
 
 @composite

@@ -16,8 +16,10 @@ SCATTER = {"channels": im2col.scatter_by_channels, "pixels": im2col.scatter_by_p
 def convolution(F, input, weight, bias=None, *, geometry=None):
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
     out = F.xp.empty((input.shape[0], weight.shape[0], *size), input.dtype)
-    if out.size:
+    if out.size and weight.size:
         run_forward(F, input, weight, bias, geometry, out)
+    elif out.size:                                         # sums of nothing
+        out[...] = 0 if bias is None else bias.reshape(-1, *(1,) * len(size))
     return out
 
 
