@@ -20,7 +20,7 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import owner
+from ..core.arrays import is_floating, owner
 from ..core.grad_mode import grad_mode
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
@@ -200,7 +200,7 @@ def attach(cls, ctx, args, places, result):
     node.dtypes = [o.array.dtype if isinstance(o, Tensor) else None for o in outputs]
     node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
-        if isinstance(out, Tensor) and out.array.dtype.kind in "fV" and not has(ctx._non_differentiable, out):
+        if isinstance(out, Tensor) and is_floating(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
     ctx._saved = tuple(t if t is None else Saved(t, index_of(outputs, t)) for t in ctx._saved)
     if graph.node_hooks is not None:

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from ...core.arrays import is_half
 from .backend import kernel
 
 
@@ -18,6 +19,8 @@ def outer_index(F, input, *, places):
 
 @kernel("outer_index_backward")
 def outer_index_backward(F, grad, *, places, size):
+    if is_half(grad.dtype):                                # many are added to one place
+        return outer_index_backward(F, grad.astype("float32"), places=places, size=size).astype(grad.dtype)
     for i, there in enumerate(places):
         if there is not None:
             axis = grad.ndim - len(places) + i

@@ -36,8 +36,7 @@ def sum_sample(d):
 
 @kernel("sum", sample=sum_sample)
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
-    kind = input.dtype.kind
-    kept = None if kind == "f" or kind == "c" else "int64"
+    kept = None if input.dtype.kind in "fcV" else "int64"
     if dim is not None:
         dim = axes(input, dim)
     elif not keepdim and kept is None:                     # into an array, as the sum of all would come as a number
@@ -47,7 +46,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
 
 @kernel("mean", sample=sum_sample)
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
-    if input.dtype.kind not in "fc":
+    if input.dtype.kind not in "fcV":
         check_floating(input)
     if dim is not None:
         dim = axes(input, dim)
@@ -62,13 +61,15 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 @kernel("sum_to", sample=lambda d: ([d.array((90, 10, 12))], dict(shape=d.choice([(12,), (10, 12), (10, 1)]))))
 def sum_to(F, input, *, shape):
     """A product with ones where only leading dimensions are summed."""
+    if input.itemsize == 2:
+        return F.reference.sum_to(input, shape=shape)
     lead = input.ndim - len(shape)
     if lead and shape and input.shape[lead:] == shape and tuning.sums_as_products and is_matrix(input):
         if len(shape) == 1:
             return column_sums(F.xp, input.reshape(-1, *shape))
         return column_sums(F.xp, input.reshape(-1, size_of(shape))).reshape(shape)
     dims = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
-    kept = None if input.dtype.kind in "fc" else "int64"
+    kept = None if input.dtype.kind in "fcV" else "int64"
     return F.xp.add.reduce(input, dims, kept, keepdims=True).reshape(shape)
 
 
@@ -102,7 +103,7 @@ def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
 @kernel("vector_norm", sample=sum_sample)
 def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
     """The Euclidean norm as a product; the others are the reference's."""
-    if ord != 2 or x.dtype.kind not in "fc":
+    if ord != 2 or x.dtype.kind not in "fcV":
         return F.reference.vector_norm(x, ord=ord, dim=dim, keepdim=keepdim)
     dim = axes(x, dim)
     if dim is None and not keepdim and x.flags.forc:

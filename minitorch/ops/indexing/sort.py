@@ -4,6 +4,7 @@ NaN counts as larger than every number. Equal elements keep their order, whether
 """
 
 from ... import return_types
+from ...core.arrays import is_floating
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
 from ..reductions.extreme import check_not_empty, put_back
@@ -140,7 +141,7 @@ def median_all(F, input, *, skip_nan):
     """The lower median of all elements; NaN, or the least integer, of nothing."""
     x = input.reshape(-1)
     if not x.size:
-        return F.xp.array(float("nan") if x.dtype.kind == "f" else F.xp.iinfo(x.dtype).min, x.dtype)
+        return F.xp.array(float("nan") if is_floating(x.dtype) else F.xp.iinfo(x.dtype).min, x.dtype)
     return x[middle(F.xp, x, 0, skip_nan)].reshape(())
 
 

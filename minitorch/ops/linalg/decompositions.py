@@ -9,6 +9,7 @@ Lehmann, "Algorithmic differentiation of linear algebra functions" (2010), for Q
 from itertools import product
 
 from ... import return_types
+from ...core.arrays import is_floating, is_inexact
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import wrap
 from ..creation.create import zero
@@ -27,8 +28,8 @@ def check(name, x, square=False):
     """RuntimeError unless `x` is a (square) matrix of floats, or a batch of them."""
     if x.ndim < 2:
         raise worded(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions, got {x.ndim}."))
-    if x.dtype.kind not in "fc" or x.itemsize < 4:
-        wrong = "Low precision dtypes not supported" if x.dtype.kind in "fV" else \
+    if not is_inexact(x.dtype) or x.itemsize < 4:
+        wrong = "Low precision dtypes not supported" if is_floating(x.dtype) else \
             "Expected a floating point or complex tensor as input"
         raise worded(RuntimeError(f"{name}: {wrong}. Got {x.dtype}: convert it, as in x.float()"))
     if square and x.shape[-1] != x.shape[-2]:

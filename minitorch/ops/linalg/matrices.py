@@ -7,6 +7,7 @@ and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
 import builtins
 
 from ... import return_types
+from ...core.arrays import is_inexact
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import Tensor, wrap
 from ..creation.create import zero
@@ -276,7 +277,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     default (0 if `atol` is given), each a number or a tensor with one for each matrix. `hermitian` takes the
     eigenvalues of a symmetric matrix instead. `rcond` is an old name of `rtol`.
     """
-    if A.array.ndim < 2 or A.array.dtype.kind not in "fc":
+    if A.array.ndim < 2 or not is_inexact(A.array.dtype):
         raise RuntimeError(f"linalg.pinv({A.dtype}{list(A.shape)}): expected a tensor with 2 or more dimensions of "
                            f"float, double, cfloat or cdouble types")
     check("linalg.pinv", A.array, square=hermitian)
@@ -352,7 +353,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """
     if A.array.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    if A.array.dtype.kind not in "fcV":
+    if not is_inexact(A.array.dtype):
         raise RuntimeError(f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype}")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
@@ -450,7 +451,8 @@ def old_matrix_power(input, n):
     return matrix_power(input, n)
 
 
-@op(namespace="linalg", method=False, node_name="LinalgMatrixExpBackward0", A=lambda F, g, A: exp_slope(F, g, A),
+@op(namespace="linalg", method=False, promotion="floating", node_name="LinalgMatrixExpBackward0",
+    A=lambda F, g, A: exp_slope(F, g, A),
     sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
 def matrix_exp(F, A):
     """The exponentials ``1 + A + A A / 2 + ...`` of square matrices (..., n, n).

@@ -8,6 +8,7 @@ Indices of maxima are computed when they are asked for, not in the common forwar
 from math import prod
 from typing import NamedTuple
 
+from ...core.arrays import is_floating
 from ...core.op import Other
 from ..define import op
 from ..elementwise.compare import where
@@ -110,7 +111,7 @@ def max_pool(F, input, *, pooling):
 
 def lowest(xp, dtype):
     """The smallest number of a dtype."""
-    return -xp.inf if dtype.kind == "f" else xp.iinfo(dtype).min if dtype.kind in "iu" else False
+    return -xp.inf if is_floating(dtype) else xp.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
 @op(promotion="any", namespace=None, sample=sample_max_backward,

@@ -3,6 +3,7 @@
 Norms of matrices are in `linalg/matrices.py`.
 """
 
+from ...core.arrays import is_inexact
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
 from ..shapes.view import dim_of
@@ -52,7 +53,7 @@ def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
 
 def check_norm(x, ord, dim):
     """Raise RuntimeError for dtypes that are no floats, and for norms that an empty vector does not have."""
-    if x.dtype.kind not in "fc":
+    if not is_inexact(x.dtype):
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{x.dtype}: convert it first, as in x.float()")
     if not x.size and (ord < 0 or ord == INF) and count(x.shape, axes(x, dim)) == 0:

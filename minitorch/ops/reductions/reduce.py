@@ -55,7 +55,7 @@ def count(shape, dim):
 
 def sum_dtype(x):
     """The dtype that sums and products of `x` are computed in: int64 for integers and bools, else its own (None)."""
-    return None if x.dtype.kind == "f" or x.dtype.kind == "c" else "int64"
+    return None if x.dtype.kind in "fcV" else "int64"
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 def check_floating(x):
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fcV":
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
                            f"complex dtype. Got: {x.dtype}; use x.float().mean() or mean(dtype=...)")
 
