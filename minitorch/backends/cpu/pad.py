@@ -19,13 +19,14 @@ def outer_index(F, input, *, places):
 
 @kernel("outer_index_backward")
 def outer_index_backward(F, grad, *, places, size):
-    if is_half(grad.dtype):                                # many are added to one place
-        return outer_index_backward(F, grad.astype("float32"), places=places, size=size).astype(grad.dtype)
+    dtype = grad.dtype
+    if is_half(dtype):                                     # many are added to one place
+        grad = grad.astype("float32")
     for i, there in enumerate(places):
         if there is not None:
             axis = grad.ndim - len(places) + i
             grad = add_along(F.xp, grad, there, axis, size[axis])
-    return grad.copy()
+    return grad.astype(dtype)
 
 
 def take_along_dim(F, x, places, axis):

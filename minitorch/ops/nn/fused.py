@@ -117,8 +117,8 @@ def add_rms_norm(input, residual, weight=None, eps=None):
     """``(rms_norm(s), s)`` for ``s = input + residual``, which is `add_layer_norm` without mean and bias.
 
     `input` and `residual` are (..., D), `weight` is (D,), and so ``rms_norm(s) = s / sqrt(mean(s^2) + eps) * weight``
-    over the last dimension; `eps` is by default the machine epsilon of the dtype, as in `rms_norm`. PyTorch has no such function. Source
-    of the formula: B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+    over the last dimension; `eps` is by default the machine epsilon of the dtype, as in `rms_norm`. PyTorch has no such
+    function. Source of the formula: B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
 
     >>> import minitorch as torch
     >>> torch.nn.functional.add_rms_norm(torch.tensor([[1., 6.]]), torch.tensor([[0., 1.]]))

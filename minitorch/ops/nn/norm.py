@@ -122,15 +122,18 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """``x / sqrt(mean(x^2) + eps) * weight``, the mean over the last dimensions, whose sizes `normalized_shape` are.
 
-    `eps` is by default the machine epsilon of the dtype, of float32 for 16-bit floats. Source: B. Zhang and R. Sennrich, "Root Mean Square Layer
-    Normalization", 2019.
+    `eps` is by default the machine epsilon of the dtype, of float32 for 16-bit floats. Source: B. Zhang and R.
+    Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
     dims = last_dims(input, normalized_shape, weight)
     eps = finfo(float32 if is_half(input.array.dtype) else input.dtype).eps if eps is None else eps
-    if weight is None or weight.array.dtype is input.array.dtype:
+    try:
         return _layer_norm(input, weight, None, dims, eps, False)
-    wide = promote_types(input.dtype, weight.dtype)
-    return to(_layer_norm(to(input, wide), to(weight, wide), None, dims, eps, False), input.dtype)
+    except RuntimeError:
+        if weight is None or weight.array.dtype == input.array.dtype:
+            raise
+        wide = promote_types(input.dtype, weight.dtype)
+        return to(_layer_norm(to(input, wide), to(weight, wide), None, dims, eps, False), input.dtype)
 
 
 def last_dims(input, normalized_shape, *parameters):
