@@ -88,8 +88,8 @@ class Op:
     - `of_numbers`: all inputs may be Python numbers
     - `native`: 16-bit floats are not computed in float32
     - `casts`: an attribute `dtype` casts the first input before the call (False: the forward pass reads it)
-    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower") or to float32 ("float32", and
-      "float32 on cuda", which leaves the CPU out); None: they are not cast
+    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower"), to float32 ("float32") or to the widest of
+      them ("promote"), perhaps by type of device ("float32 on cpu, promote on cuda"); None: they are not cast
 
     The forward pass:
 

@@ -70,7 +70,8 @@ def unpack(op, bare):
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
     if op.autocast and not bare:
-        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
+        unless = " and out is None" if takes_out(op) else ""
+        lines += [f"if autocast.enabled{unless}:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(op, bare)
     else:

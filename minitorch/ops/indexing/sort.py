@@ -228,7 +228,7 @@ def at_ranks(x, q, interpolation, skip_nan):
     return below.lerp(above, weight)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The `q`-th quantiles, of all elements or along `dim`; the dimension of a vector `q` comes first. NaN if one is.
 
@@ -237,7 +237,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     return quantile_of("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The quantiles of what is not NaN; see `quantile`."""
     return quantile_of("nanquantile", input, q, dim, keepdim, interpolation, True)

@@ -290,6 +290,7 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
 
 
 @op(name="group_norm", promotion="norm", namespace=None, node_name="NativeGroupNormBackward0",
+    autocast="float32 on cuda",
     keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))

@@ -251,7 +251,7 @@ def check_rank(name, n, input):
 BOTH = ("", "nn.functional")
 
 
-@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH)
+@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH, autocast={3: "float32 on cpu"})
 def max_pool_nd(n):
     def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         """The maximum of each window of {shape}, N being optional; nothing is larger than padding.
@@ -266,7 +266,7 @@ def max_pool_nd(n):
     return max_pool_of_rank
 
 
-@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH)
+@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH, autocast={3: "float32 on cpu"})
 def max_pool_nd_with_indices(n):
     def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         """The maximum of each window of {shape}, and where it stands: `max_pool` with ``return_indices=True``."""
@@ -304,7 +304,7 @@ def avg_pool_1d(n):
     return avg_pool1d
 
 
-@for_ranks("avg_pool{}d", 2, 3)
+@for_ranks("avg_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def avg_pool_nd(n):
     def avg_pool_of_rank(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                          divisor_override=None):
@@ -359,7 +359,7 @@ def even(size, out):
 
 
 @for_ranks("adaptive_avg_pool{}d", 1, packages=BOTH)
-@for_ranks("adaptive_avg_pool{}d", 2, 3)
+@for_ranks("adaptive_avg_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_avg_pool_nd(n):
     def adaptive_avg_pool_of_rank(input, output_size):
         """The means of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
@@ -375,7 +375,7 @@ def adaptive_avg_pool_nd(n):
 
 
 @for_ranks("adaptive_max_pool{}d", 1, packages=BOTH)
-@for_ranks("adaptive_max_pool{}d", 2, 3)
+@for_ranks("adaptive_max_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
@@ -391,7 +391,7 @@ def adaptive_max_pool_nd(n):
     return adaptive_max_pool_of_rank
 
 
-@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3)
+@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd_with_indices(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of adaptive windows of {shape}, and where they stand."""

@@ -77,13 +77,13 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     return vector_norm(input, 2 if p == "fro" or p is None else p, dim, keepdim, dtype)
 
 
-@composite
+@composite(autocast="float32 on cuda")
 def dist(input, other, p=2):
     """The `p`-norm of ``input - other``."""
     return vector_norm(input - other, p)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out=True, autocast="float32 on cuda")
 def renorm(input, p, dim, maxnorm):
     """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
     if not input.is_floating_point():

@@ -121,7 +121,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
 
 
-@op(promotion="any", autocast="float32 on cuda", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
+@op(promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=None, keepdim=False, dtype=None):
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
@@ -129,7 +129,7 @@ def prod(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------
-@op(promotion="float", input=lambda F, g, input, out, dim, keepdim, input_shape: (
+@op(promotion="float", autocast="float32 on cuda", input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
