@@ -265,7 +265,8 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
         if dropout_p:
             noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
-            shown = shown * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, shown.backend)
+            noise = wrap(noise, shown.backend)
+            shown = shown * (noise / (1 - dropout_p) if dropout_p < 1 else noise)
         out = R.matmul(shown, v)
         shown = shown.mean(1) if average_attn_weights else shown
     out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)
