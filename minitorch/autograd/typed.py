@@ -9,6 +9,7 @@ formulas get float32 for 16-bit floats; on a device they get them as they are, s
 from ..core import graph
 from ..core.arrays import is_floating, is_half
 from ..core.graph import Node
+from ..core.op import recorded
 from ..core.registry import NAMES, late
 
 
@@ -27,15 +28,16 @@ class TypedNode(Node):
             if self.time != graph.version_counter:
                 self.check_unwritten()
             pulled = self.op.pull(F.backend, widened(g, F.ndarray), widened(self.saved, F.ndarray), self.parents)
-        return [gp if gp is None or d is None else self.fitted(gp, d, create_graph)
-                for gp, d in zip(pulled, self.dtypes)]
+        return [gp if gp is None or d is None else fitted(gp, d) for gp, d in zip(pulled, self.dtypes)]
 
-    def fitted(self, gp, dtype, create_graph):
-        """A gradient in the type of its input; of complex numbers the cast before this call takes the real part."""
-        found = gp.array.dtype if create_graph else gp.dtype
-        if found is dtype or found == dtype or not is_floating(found) or not is_floating(dtype):
-            return gp
-        return self.op.recorded.to(gp, dtype=dtype) if create_graph else gp.astype(dtype)
+
+def fitted(gradient, dtype):
+    """A gradient, raw or a tensor, in the type of its input; a complex one as it is: the cast before has its formula."""
+    is_raw = not hasattr(gradient, "array")
+    found = gradient.dtype if is_raw else gradient.array.dtype
+    if found is dtype or found == dtype or not is_floating(found) or not is_floating(dtype):
+        return gradient
+    return gradient.astype(dtype) if is_raw else recorded.to(gradient, dtype=dtype)
 
 
 def widened(value, ndarray):
