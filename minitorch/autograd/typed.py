@@ -32,7 +32,7 @@ class TypedNode(Node):
 
 
 def fitted(gradient, dtype):
-    """A gradient, raw or a tensor, in the type of its input; a complex one as it is: the cast before has its formula."""
+    """A gradient, raw or a tensor, in the type of its input; a complex one as it is, for the cast before the call."""
     is_raw = not hasattr(gradient, "array")
     found = gradient.dtype if is_raw else gradient.array.dtype
     if found is dtype or found == dtype or not is_floating(found) or not is_floating(dtype):
