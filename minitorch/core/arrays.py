@@ -5,7 +5,17 @@ import numpy as np
 
 def is_half(dtype):
     """Whether a NumPy dtype is float16 or bfloat16."""
-    return dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16")
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def is_floating(dtype):
+    """Whether a NumPy dtype is a floating-point type, which `kind` does not say: bfloat16's is "V"."""
+    return dtype.kind in "fV"
+
+
+def is_inexact(dtype):
+    """Whether a NumPy dtype is a floating-point or complex type."""
+    return dtype.kind in "fVc"
 
 
 def owner(array):

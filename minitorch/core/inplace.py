@@ -53,7 +53,7 @@ def before(target, op, others):
 def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
-    if d.kind != "f" or d.itemsize == 2 or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array):
+    if d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array):
         return False
     for x in args:
         array = getattr(x, "array", None)

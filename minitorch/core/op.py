@@ -82,14 +82,15 @@ class Op:
     - `promotion`: how inputs are brought together: "common" (PyTorch's promotion), "compared" (the same, but numbers
       stay as they are), "float" (the same, and integers become the default float), "same" (they must agree), "numbers"
       (they must agree, and numbers are cast to them), "first" (all are cast to the first one's), "floating" (they must
-      agree and be floats), "any" (as they come, but 16-bit floats are computed in float32), None (as they come)
+      agree and be floats), "norm" (the same, and says so if only weights are float32), "any" (as they come, but 16-bit
+      floats are computed in float32), None (as they come)
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
     - `native`: 16-bit floats are not computed in float32
     - `casts`: an attribute `dtype` casts the first input before the call (False: the forward pass reads it)
-    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower") or to float32 ("float32", and
-      "float32 on cuda", which leaves the CPU out); None: they are not cast
+    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower"), to float32 ("float32") or to the widest of
+      them ("promote"), perhaps by type of device ("float32 on cpu, promote on cuda"); None: they are not cast
 
     The forward pass:
 

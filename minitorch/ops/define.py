@@ -17,7 +17,7 @@ from dataclasses import MISSING, fields
 
 from ..core import registry
 from ..core.op import Input, Op, compile_call, inputs_and_attributes
-from ..core.registry import FUNCTIONS, METHODS, late
+from ..core.registry import FUNCTIONS, METHODS, NAMES, late
 
 __all__ = ["composite", "method", "op", "publish", "ufunc"]
 
@@ -61,14 +61,27 @@ def defined(definition, public):
     return publish(call, definition.name, **public)
 
 
-def composite(function=None, *, out=False, overlap=True, **public):
+def composite(function=None, *, out=False, overlap=True, autocast=None, **public):
     """Publish a plain function of other ops; it needs no derivative formula of its own.
 
-    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` as for an `Op`.
+    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` and `autocast` as
+    for an `Op`, but `autocast` may also be "off": nothing is cast inside.
     """
     if function is None:
-        return lambda f: composite(f, out=out, overlap=overlap, **public)
-    return publish(with_out(function, out == "exact", overlap) if out else function, function.__name__, **public)
+        return lambda f: composite(f, out=out, overlap=overlap, autocast=autocast, **public)
+    call = with_out(function, out == "exact", overlap) if out else function
+    return publish(casting(call, autocast) if autocast else call, function.__name__, **public)
+
+
+def casting(function, autocast):
+    """`function`, casting its inputs in mixed precision as the words `autocast` say, unless it is given ``out=``."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if NAMES["autocast"].enabled and kwargs.get("out") is None:
+            return NAMES["autocast_function"](function, autocast, args, kwargs)
+        return function(*args, **kwargs)
+    call.autocast = autocast
+    return call
 
 
 def with_out(function, exact=False, overlap=True):

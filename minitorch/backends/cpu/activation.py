@@ -13,7 +13,7 @@ from .blocks import in_blocks, numbers
 @kernel("masked", sample=lambda d: ([d.integers((4, 3), -2, 2), d.mask((4, 3))], {}))
 def masked(F, input, mask):
     # Integers times a mask: as fast as floats times a mask, and five times as fast as `where`.
-    if input.dtype.kind != "f":
+    if input.dtype.kind not in "fV":
         return input * mask
     bits = input.view(f"i{input.itemsize}") * mask
     return bits.view(input.dtype)
@@ -22,7 +22,7 @@ def masked(F, input, mask):
 @kernel("relu")
 def relu(F, input):
     require_signed("relu", input)
-    if input.dtype.kind != "f" or input.size <= 256:
+    if input.dtype.kind not in "fV" or input.size <= 256:
         return F.xp.maximum(input, 0)
     return in_blocks(F, relu_kernel, input)
 
@@ -43,7 +43,7 @@ def zeros_of(xp, dtype):
 
 @kernel("threshold_backward", sample=lambda d: ([d.integers((4, 3), -2, 2), d.integers((4, 3), -2, 2)], dict(level=0)))
 def threshold_backward(F, input, gate, *, level):
-    if input.dtype.kind != "f":
+    if input.dtype.kind not in "fV":
         return input * (gate > level)
     bits = f"i{input.itemsize}"
 

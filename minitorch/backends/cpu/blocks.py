@@ -88,7 +88,7 @@ def numbers(xp, dtype, *values):
 
 def is_matrix(x):
     """True if BLAS can read an array as the rows of a matrix."""
-    return x.flags.c_contiguous and x.dtype.kind == "f" and x.itemsize > 2 and x.size > 0
+    return x.flags.c_contiguous and x.itemsize > 2 and x.dtype.kind in "fV" and x.size > 0
 
 
 def in_double(F, function, *inputs):

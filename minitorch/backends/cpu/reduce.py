@@ -19,8 +19,7 @@ def sum_sample(d):
 
 @kernel("sum", sample=sum_sample)
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
-    kind = input.dtype.kind
-    kept = None if kind == "f" or kind == "c" else "int64"
+    kept = None if input.dtype.kind in "fcV" else "int64"
     if dim is not None:
         dim = axes(input, dim)
     elif not keepdim and kept is None:                     # into an array, as the sum of all would come as a number
@@ -30,7 +29,7 @@ def sum(F, input, *, dim=None, keepdim=False, dtype=None):
 
 @kernel("mean", sample=sum_sample)
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
-    if input.dtype.kind not in "fc":
+    if input.dtype.kind not in "fcV":
         check_floating(input)
     if dim is not None:
         dim = axes(input, dim)
@@ -45,6 +44,8 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 @kernel("sum_to", sample=lambda d: ([d.array((90, 10, 12))], dict(shape=d.choice([(12,), (10, 12), (10, 1)]))))
 def sum_to(F, input, *, shape):
     """A product with ones where only leading dimensions are summed."""
+    if input.itemsize == 2:
+        return F.reference.sum_to(input, shape=shape)
     lead, products = input.ndim - len(shape), tuning.sums_as_products and F.block is not None
     if lead and shape and input.shape[lead:] == shape and products and is_matrix(input):
         if len(shape) == 1:
@@ -113,7 +114,7 @@ def norm_sample(d):
 @kernel("vector_norm", sample=norm_sample)
 def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
     """The Euclidean norm as a product; those that are no sums are the reference's."""
-    if ord in NO_SUMS or x.dtype.kind not in "fc" or not x.size:
+    if ord in NO_SUMS or x.dtype.kind not in "fcV" or not x.size:
         return F.reference.vector_norm(x, ord=ord, dim=dim, keepdim=keepdim)
     dim = axes(x, dim)
     if ord != 2:

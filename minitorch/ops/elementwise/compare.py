@@ -144,9 +144,9 @@ def clamp(F, input, min: Number = None, max: Number = None):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if max is None:                                        # against a number `clip` is faster than `maximum`
-        return F.xp.maximum(input, min) if low or input.dtype.kind != "f" else F.xp.clip(input, min, math.inf)
+        return F.xp.maximum(input, min) if low or input.dtype.kind not in "fV" else F.xp.clip(input, min, math.inf)
     if min is None:
-        return F.xp.minimum(input, max) if high or input.dtype.kind != "f" else F.xp.clip(input, -math.inf, max)
+        return F.xp.minimum(input, max) if high or input.dtype.kind not in "fV" else F.xp.clip(input, -math.inf, max)
     if low != high:
         raise TypeError("clamp(): min and max must both be tensors or both be numbers: write "
                         "x.clamp(min=...).clamp(max=...)")

@@ -128,7 +128,7 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(layout="inputs", name="ldexp", namespace=None,
+@op(layout="inputs", name="ldexp", namespace=None, promotion="any",
     input=lambda F, g, exponent, sign: F.ldexp(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
 def _ldexp(F, input, exponent, *, sign):

@@ -388,7 +388,7 @@ def _index_copy(F, input, index: Other, source, *, dim):
     return out
 
 
-@composite(inplace=True, out="exact")
+@composite(inplace=True, out="exact", autocast="promote")
 def index_copy(input, dim, index, source):
     """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
     return _index_copy(input, index, source, dim)

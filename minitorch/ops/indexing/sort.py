@@ -4,6 +4,7 @@ NaN counts as larger than every number. Equal elements keep their order, whether
 """
 
 from ... import return_types
+from ...core.arrays import is_floating
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
 from ..reductions.extreme import check_not_empty, put_back
@@ -140,7 +141,7 @@ def median_all(F, input, *, skip_nan):
     """The lower median of all elements; NaN, or the least integer, of nothing."""
     x = input.reshape(-1)
     if not x.size:
-        return F.xp.array(float("nan") if x.dtype.kind == "f" else F.xp.iinfo(x.dtype).min, x.dtype)
+        return F.xp.array(float("nan") if is_floating(x.dtype) else F.xp.iinfo(x.dtype).min, x.dtype)
     return x[middle(F.xp, x, 0, skip_nan)].reshape(())
 
 
@@ -227,7 +228,7 @@ def at_ranks(x, q, interpolation, skip_nan):
     return below.lerp(above, weight)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The `q`-th quantiles, of all elements or along `dim`; the dimension of a vector `q` comes first. NaN if one is.
 
@@ -236,7 +237,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     return quantile_of("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The quantiles of what is not NaN; see `quantile`."""
     return quantile_of("nanquantile", input, q, dim, keepdim, interpolation, True)

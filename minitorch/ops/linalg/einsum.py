@@ -8,8 +8,9 @@ gradient is again a contraction, with the letters of the result and of an operan
 import functools
 import string
 
+from ...core.registry import NAMES
 from ...core.tensor import Tensor
-from ..define import composite, op
+from ..define import casting, composite, op
 from ..shapes.shape import count, permute
 from ..shapes.view import diagonal
 
@@ -212,7 +213,10 @@ def einsum(*args):
         operands, terms = zip(*[diagonals(x, t, i) for i, (x, t) in enumerate(zip(operands, terms))])
     check_sizes(tuple([x.array.shape for x in operands]), terms)
     if len(operands) > 1:
-        return _einsum(operands, ",".join(terms) + "->" + output)
+        call = _einsum
+        if NAMES["autocast"].enabled:                      # on the CPU only products of matrices are cast
+            call = casting(call, "lower on cuda" if set("".join(terms)) <= set(output) else "lower")
+        return call(operands, ",".join(terms) + "->" + output)
     x, term = operands[0], terms[0]
     order = [term.index(c) for c in output] + [i for i, c in enumerate(term) if c not in output]
     x = permute(x, tuple(order))

@@ -149,7 +149,7 @@ def scaled_dot_product_attention_backward(F, grad, query, key, value, mask: Othe
     return F.matmul(scores, key), F.matmul(turned(F, scores), query), F.matmul(turned(F, weights), grad)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="lower")
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
     """``softmax(query @ key.T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, Ev) give (..., L, Ev).
@@ -173,7 +173,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     weights = scaled_dot_product_attention_weights(query, key, bias, mask, scale, is_causal)
     if dropout_p:
         noise = noise_for(weights, 1 - dropout_p, weights.array.shape)
-        weights = weights * wrap(noise / (1 - float(dropout_p)) if dropout_p < 1 else noise, weights.backend)
+        noise = wrap(noise, weights.backend)
+        weights = weights * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
     out = R.matmul(weights, value)
     return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
 
@@ -265,7 +266,8 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
         if dropout_p:
             noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
-            shown = shown * wrap(noise / (1 - float(dropout_p)) if dropout_p < 1 else noise, shown.backend)
+            noise = wrap(noise, shown.backend)
+            shown = shown * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
         out = R.matmul(shown, v)
         shown = shown.mean(1) if average_attn_weights else shown
     out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)

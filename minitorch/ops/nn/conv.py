@@ -12,6 +12,7 @@ windows, is multiplied by the weight's matrix (outputs by channels) of that posi
 
 from typing import NamedTuple
 
+from ...core.registry import NAMES
 from ..define import op
 from ..shapes.shape import count
 from .pad import constant_pad_nd
@@ -260,7 +261,7 @@ def check_types(name, input, weight, bias, padding, outputs):
     if min(padding) < 0:
         raise RuntimeError(f"{name}: negative padding is not supported, got {list(padding)}")
     for what, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.dtype is not input.dtype:
+        if t is not None and t.dtype is not input.dtype and not NAMES["autocast"].enabled:
             raise RuntimeError(f"{name}: input type ({input.dtype}) and {what} type ({t.dtype}) should be the same: "
                                f"cast one of them, as in `{what}.to({input.dtype})`")
     if bias is not None and bias.shape != (outputs,):

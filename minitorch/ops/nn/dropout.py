@@ -37,10 +37,10 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     elif not alpha and shape == input.array.shape and isinstance(generator, PhiloxGenerator):
         out = _dropout(input, generator.take(), p)
     elif alpha:
-        noise = noise_for(input, 1 - p, shape)
+        noise = wrap(noise_for(input, 1 - p, shape), input.backend)
         a = 1 / math.sqrt((SATURATION * SATURATION * p + 1) * (1 - p))
         shift = (noise - 1) * (SATURATION * a) + SATURATION * a * p
-        out = input * wrap(noise * a, input.backend) + wrap(shift, input.backend)
+        out = input * (noise * a) + shift
     else:
         noise = noise_for(input, 1 - p, shape)
         noise /= 1 - p

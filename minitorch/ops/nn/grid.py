@@ -15,7 +15,7 @@ from ..linalg.matmul import matmul
 from .pool import gather_last
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32 on cpu, promote on cuda")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The values of `input` (N, C, H, W) or (N, C, D, H, W) at the positions `grid` (N, *out, 2 or 3): (N, C, *out).
 

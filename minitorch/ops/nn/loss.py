@@ -323,7 +323,7 @@ def kl_terms(input, target, log_target):
     return R.exp(target) * (target - input) if log_target else _kl_div(input, target)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
                      reduction="mean"):
     """Negative log likelihood of a Poisson distribution: ``exp(input) - target * input``, reduced.

@@ -5,7 +5,7 @@
 
 from typing import NamedTuple
 
-from ..define import composite, op
+from ..define import casting, composite, op
 from .windows import pad_sides
 
 
@@ -109,6 +109,8 @@ def check_circular(n, before, after):
         raise RuntimeError(f"Negative padding value is resulting in an empty dimension: ({before}, {after}) of {n}")
 
 
+# In mixed precision PyTorch casts for all that has an op of its own, but not for "reflect" in 3 dimensions.
+wide_index = casting(outer_index, "float32 on cpu")
 CHECKS = {"reflect": check_reflect, "replicate": lambda n, before, after: None, "circular": check_circular}
 
 
@@ -149,7 +151,9 @@ def pad(input, pad, mode="constant", value=None):
         if any(sides):
             CHECKS[mode](size, *sides)
         places.append(Places(mode, (size, *sides)) if any(sides) else None)
-    return outer_index(input.contiguous() if mode == "circular" else input, tuple(places))
+    alike = mode == "circular" or mode == "reflect" and n == 3
+    input = input.contiguous() if mode == "circular" else input
+    return (outer_index if alike else wide_index)(input, tuple(places))
 
 
 def check_sizes(input, pad, n):

@@ -8,6 +8,7 @@ Indices of maxima are computed when they are asked for, not in the common forwar
 from math import prod
 from typing import NamedTuple
 
+from ...core.arrays import is_floating
 from ...core.op import Other
 from ..define import op
 from ..elementwise.compare import where
@@ -114,7 +115,7 @@ def max_pool(F, input, *, pooling):
 
 def lowest(xp, dtype):
     """The smallest number of a dtype."""
-    return -xp.inf if dtype.kind == "f" else xp.iinfo(dtype).min if dtype.kind in "iu" else False
+    return -xp.inf if is_floating(dtype) else xp.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
 @op(promotion="any", namespace=None, sample=sample_max_backward,
@@ -255,7 +256,7 @@ def check_rank(name, n, input):
 BOTH = ("", "nn.functional")
 
 
-@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH)
+@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH, autocast={3: "float32 on cpu"})
 def max_pool_nd(n):
     def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         """The maximum of each window of {shape}, N being optional; nothing is larger than padding.
@@ -270,7 +271,7 @@ def max_pool_nd(n):
     return max_pool_of_rank
 
 
-@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH)
+@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH, autocast={3: "float32 on cpu"})
 def max_pool_nd_with_indices(n):
     def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         """The maximum of each window of {shape}, and where it stands: `max_pool` with ``return_indices=True``."""
@@ -310,7 +311,7 @@ def avg_pool_1d(n):
     return avg_pool1d
 
 
-@for_ranks("avg_pool{}d", 2, 3)
+@for_ranks("avg_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def avg_pool_nd(n):
     def avg_pool_of_rank(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                          divisor_override=None):
@@ -365,7 +366,7 @@ def even(size, out):
 
 
 @for_ranks("adaptive_avg_pool{}d", 1, packages=BOTH)
-@for_ranks("adaptive_avg_pool{}d", 2, 3)
+@for_ranks("adaptive_avg_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_avg_pool_nd(n):
     def adaptive_avg_pool_of_rank(input, output_size):
         """The means of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
@@ -381,7 +382,7 @@ def adaptive_avg_pool_nd(n):
 
 
 @for_ranks("adaptive_max_pool{}d", 1, packages=BOTH)
-@for_ranks("adaptive_max_pool{}d", 2, 3)
+@for_ranks("adaptive_max_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
@@ -397,7 +398,7 @@ def adaptive_max_pool_nd(n):
     return adaptive_max_pool_of_rank
 
 
-@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3)
+@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd_with_indices(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of adaptive windows of {shape}, and where they stand."""

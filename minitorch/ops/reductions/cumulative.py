@@ -13,13 +13,12 @@ from ..indexing.index import _slice
 from ..indexing.sort import along
 from ..shapes.join import cat
 from ..shapes.view import dim_of
-from .reduce import size_along
+from .reduce import size_along, sum_dtype
 
 
 def accumulate(ufunc, input, dim):
     """`ufunc` over the elements up to each one; integers and bools in int64."""
-    kind = input.dtype.kind
-    dtype = None if kind == "f" or kind == "c" else "int64"
+    dtype = sum_dtype(input)
     if not input.ndim:
         return ufunc.accumulate(input.reshape(1), dim, dtype).reshape(())
     return ufunc.accumulate(input, dim, dtype)

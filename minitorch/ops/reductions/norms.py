@@ -3,6 +3,7 @@
 Norms of matrices are in `linalg/matrices.py`.
 """
 
+from ...core.arrays import is_inexact
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
 from ..shapes.view import dim_of
@@ -53,7 +54,7 @@ def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
 
 def check_norm(x, ord, dim):
     """Raise RuntimeError for dtypes that are no floats, and for norms that an empty vector does not have."""
-    if x.dtype.kind not in "fc":
+    if not is_inexact(x.dtype):
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{x.dtype}: convert it first, as in x.float()")
     if not x.size and (ord < 0 or ord == INF) and count(x.shape, axes(x, dim)) == 0:
@@ -77,13 +78,13 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     return vector_norm(input, 2 if p == "fro" or p is None else p, dim, keepdim, dtype)
 
 
-@composite
+@composite(autocast="float32 on cuda")
 def dist(input, other, p=2):
     """The `p`-norm of ``input - other``."""
     return vector_norm(input - other, p)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out=True, autocast="float32 on cuda")
 def renorm(input, p, dim, maxnorm):
     """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
     if not input.is_floating_point():

@@ -68,7 +68,7 @@ def count(shape, dim):
 
 def sum_dtype(x):
     """The dtype that sums and products of `x` are computed in: int64 for integers and bools, else its own (None)."""
-    return None if x.dtype.kind == "f" or x.dtype.kind == "c" else "int64"
+    return None if x.dtype.kind in "fcV" else "int64"
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 def check_floating(x):
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fcV":
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
                            f"complex dtype. Got: {x.dtype}; use x.float().mean() or mean(dtype=...)")
 
@@ -135,7 +135,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
 
 
 @op(layout="contiguous",
-    promotion="any", autocast="float32 on cuda", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
+    promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=None, keepdim=False, dtype=None):
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
@@ -143,7 +143,8 @@ def prod(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------
-@op(layout="contiguous", promotion="float", input=lambda F, g, input, out, dim, keepdim, input_shape: (
+@op(layout="contiguous", promotion="float", autocast="float32 on cuda",
+    input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""

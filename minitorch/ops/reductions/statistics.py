@@ -5,6 +5,7 @@ Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
 
 import warnings
 
+from ...core.arrays import is_floating
 from ..define import composite, op
 from .reduce import axes, count, is_all, mean, restore
 
@@ -22,7 +23,7 @@ def settings(dim, unbiased, correction):
 
 def degrees_of_freedom(name, input, dim, unbiased, correction):
     """The dims as NumPy takes them, how many elements are averaged, and how many degrees of freedom they leave."""
-    if input.dtype.kind not in "f":
+    if not is_floating(input.dtype):
         raise RuntimeError(f"{name} only support floating point dtypes, not {input.dtype}: convert it first, as in "
                            f"x.float().{name}()")
     dim, correction = settings(dim, unbiased, correction)

@@ -391,7 +391,7 @@ def diagflat(input, offset=0):
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-@composite
+@composite(autocast="float32 on cpu")
 def trace(input):
     """The sum of the diagonal of a matrix."""
     if input.array.ndim != 2:

@@ -34,7 +34,7 @@ def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
     lead = input.ndim - len(shape)
     axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
-    dtype = None if input.dtype.kind in "fc" else "int64"
+    dtype = None if input.dtype.kind in "fcV" else "int64"
     return F.xp.add.reduce(input, axes, dtype, keepdims=True).reshape(shape)
 
 

@@ -300,7 +300,7 @@ def _stack(F, *pieces, dim):
 def fill_in(F, g, dim, shape):
     """The gradients of all slices, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
-    return [some * 0.0 if x is None else x for x in g]
+    return [F.zero(some) if x is None else x for x in g]
 
 
 @composite
@@ -326,7 +326,7 @@ def _split(F, input, *, sizes, dim):
 def fill_sizes(F, g, sizes, dim, shape):
     """The gradients of all chunks, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
-    zero = F.sum(some, dim=(dim,), keepdim=True) * 0.0
+    zero = F.zero(F.sum(some, dim=(dim,), keepdim=True))
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
