@@ -71,6 +71,7 @@ def transposed_flops(out, grad, weight, *rest):
 
 
 @op(promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
+    flat=("bias",),
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_backward_weight(
