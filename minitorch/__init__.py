@@ -65,6 +65,7 @@ late.places.update(
     after_node="minitorch.autograd.hooks:after_node",
     backward="minitorch.autograd.api:backward",
     before_node="minitorch.autograd.hooks:before_node",
+    behind="minitorch.autograd.recording:behind",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
@@ -84,12 +85,14 @@ late.places.update(
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     require_apart="minitorch.ops.shapes.memory:require_apart",
     require_consistent="minitorch.ops.shapes.memory:require_consistent",
+    restored="minitorch.autograd.recording:restored",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
     source="minitorch.formula:source",
     summary_html="minitorch.viz.modules:summary_html",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
+    tied="minitorch.autograd.recording:tied",
 )
 
 # Parts that are imported when first asked for, and names that live in them.

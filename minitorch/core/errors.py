@@ -44,10 +44,8 @@ def out_of_range(dim, n):
 def not_a_tensor(op, kind, position, x):
     """TypeError for an argument that should have been a tensor."""
     wanted = {"number": "Tensor or a number", "variadic": "tuple of Tensors"}.get(kind.kind, "Tensor")
-    error = TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
-                      f"not {type(x).__name__}")
-    error.explained = True
-    return error
+    return worded(TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
+                            f"not {type(x).__name__}"))
 
 
 TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",

@@ -52,7 +52,8 @@ class Node:
         if self.time != version_counter:
             self.check_unwritten()
         if create_graph:
-            return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
+            pulled = self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
+            return late.tied(self, pulled) if self.op.flat else pulled
         return self.op.pull(self.backend, g, saved, self.parents)
 
     def release(self):
@@ -62,9 +63,9 @@ class Node:
 
     def as_tensors(self):
         """The saved arrays as tensors, each standing where it stood in the graph."""
-        places = (*self.parents, self)
+        places, saved = (*self.parents, self), late.restored(self) if self.op.restores else self.saved
         return tuple(rewrap(value, places[place] if place is not None else None, self.backend)
-                     for value, place in zip(self.saved, self.op.saved_places))
+                     for value, place in zip(saved, self.op.saved_places))
 
     def check_unwritten(self):
         for value in self.saved:
@@ -105,7 +106,7 @@ def rewrap(value, node, backend):
     t = wrap(value, backend.backend)
     if node is not None:
         t.needs_grad = True
-        t.node = node
+        t.node = late.behind(node) if isinstance(node, Tensor) else node    # a leaf that has other values by now
     return t
 
 

@@ -12,7 +12,8 @@ parity tests, reference pages. `minitorch/ops/define.py` has the decorators by w
 - ``joint=formula(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
   says which of them are asked for.
 - The first input is cast to an attribute `dtype`, where it is given, before the forward pass.
-- An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
+- An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one, and a
+  formula may ask for one of them (`out1`) instead of all, so that the others may be written to afterwards.
 - ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``. Callers get the result; formulas read
   the saved intermediates by these names. They are constants to a recorded backward pass: a formula hands them to a
   backward op, whose own formulas know how they depend on the inputs.
@@ -20,7 +21,6 @@ parity tests, reference pages. `minitorch/ops/define.py` has the decorators by w
 
 import inspect
 import linecache
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
@@ -98,12 +98,17 @@ class Op:
     - `view`: the result shares memory with the first input
     - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that all have one
     - `keeps`: names of intermediates that it returns after its result, for derivative formulas only
+    - `restores`: an input that formulas find in one of these, if it has the input's shape: the input is None to them
+      then. Its name, the intermediate's, and a function of F and all `keeps` that makes it for a recorded backward pass
     - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
     - `layout`: of its results in memory, a rule of `minitorch/ops/layouts.py`; None: as the forward pass leaves them
 
     The backward pass:
 
     - `joint`: the derivative formula of all inputs at once, where they share work
+    - `together`: the same beside formulas for each input, which it takes the place of where all inputs need gradients
+    - `flat`: the inputs whose gradients require gradients in a recorded backward pass though a formula does not tell
+      why: their derivative is zero wherever there is one, and PyTorch's gradient requires gradients
     - `node_name`: PyTorch's name of the graph node (default: from `name`)
 
     Tools:
@@ -146,10 +151,13 @@ class Op:
     view: bool = False
     outputs: int | tuple | str = 1
     keeps: tuple = ()
+    restores: tuple = ()
     overlap: bool = True
     layout: str | None = None
 
     joint: Callable | None = None
+    together: Callable | None = None
+    flat: tuple = ()
     node_name: str | None = None
 
     mismatch: Callable | None = None
@@ -180,11 +188,14 @@ class Op:
         """Note the values that derivative formulas read (`reads`), and their places in the graph (`saved_places`)."""
         names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
-        vjps = {None: self.joint} if self.joint else self.vjps
+        vjps = {None: self.joint} if self.joint else self.vjps | {"together": self.together}
         self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
-        self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
+        self.saved_fields = list(dict.fromkeys(           # the shape of an input that has a gradient is its parent's
+            f for x, fields in self.reads.items() for f in fields if f != f"{x}_shape"))
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
-        unknown = set(self.saved_fields) - known
+        if isinstance(self.outputs, tuple):
+            known |= {f"out{i}" for i in range(len(self.outputs))}
+        unknown = {f for fields in self.reads.values() for f in fields} - known
         if unknown:
             raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
@@ -198,16 +209,6 @@ class Op:
         if self.xp_name:                                   # the array module's own function
             return getattr(backend.xp, self.xp_name)
         return MethodType(self.forward, backend)
-
-    def functor_call(self):
-        """The name of its functor, and the attributes that are the functor's numbers with their defaults."""
-        functor, *attributes = re.findall(r"\w+", self.functor)
-        return functor, {k: dict(self.attrs)[k] for k in attributes}
-
-    def parameter_names(self):
-        """The names of its inputs and attributes, as kernels take them: attributes by name, a list of tensors last."""
-        inputs, attrs = [x.name for x in self.inputs], [k for k, _ in self.attrs]
-        return attrs + inputs if self.inputs[0].kind == "variadic" else inputs + attrs
 
     def __repr__(self):
         return f"<op {self.name}>"
@@ -248,7 +249,7 @@ def compile_call(op):
     """
     vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
     op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
-                        vjps | {"joint": op.joint})
+                        vjps | {"joint": op.joint, "together": op.together})
     op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
                         {"op": op})
     call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})

@@ -222,9 +222,12 @@ def saved_value(op, field, live):
     value = None
     for i, x in enumerate(op.inputs):
         value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
-    value = value or {"out": "y", **dict(zip(op.keeps, kept(op)))}.get(field, field)
+    outputs = {f"out{i}": f"y[{i}]" for i in range(len(op.outputs) if isinstance(op.outputs, tuple) else 0)}
+    value = value or {"out": "y", **outputs, **dict(zip(op.keeps, kept(op)))}.get(field, field)
     if op.joint:
         return value
+    if field in op.restores[:1]:
+        return f"{value} if kept_{op.restores[1]}.shape != {value}.shape else None"
     readers = [i for i in live if field in op.reads.get(op.inputs[i].name, ())]
     if len(readers) == len(live):
         return value
@@ -272,7 +275,12 @@ def write_pull(op):
     else:
         names = [x.name for x in op.inputs]
         lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
-        pulls = [f"None if p{i} is None else vjp_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
+        if op.together:
+            lines += [f"if {' and '.join(f'p{i} is not None' for i in range(len(names)))}:",
+                      f"    return together(F, g{''.join(f', {f}_' for f in op.reads['together'])})"]
+        args = [[f"p{i}.shape" if f == x + "_shape" else f + "_" for f in op.reads.get(x, ())]
+                for i, x in enumerate(names)]
+        pulls = [f"None if p{i} is None else vjp_{x}({', '.join(['F', 'g', *args[i]])})"
                  if op.vjps[x] else "None" for i, x in enumerate(names)]
         lines += [f"return ({''.join(p + ', ' for p in pulls)})"]
     return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])

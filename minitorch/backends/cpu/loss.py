@@ -40,7 +40,7 @@ def cross_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction
 @kernel("cross_entropy_backward")
 def cross_entropy_backward(F, grad, input, target, weight=None, powers=None, totals=None, *, ignore_index=-100,
                            reduction="mean"):
-    dim = class_dim(input.shape)
+    dim = class_dim((powers if input is None else input).shape)
     if powers is None:
         powers, totals, _ = exponentials(F, input, dim)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)

@@ -367,6 +367,13 @@ def zero(F, input):
     return F.xp.zeros_like(input)
 
 
+@op(namespace=None, sample=lambda d: ([d.array(), x := d.array()], dict(shapes=(x.shape,))),
+    joint=lambda F, g, needs, shapes: (g, *[F.expand(F.zero(F.sum(g)), size=shape) for shape in shapes]))
+def tied(F, *tensors, shapes):
+    """The first of `tensors`; the gradient of the others, which have these `shapes`, is zero."""
+    return tensors[0].copy()
+
+
 def copy_mismatch(a, b):
     """The error text for a `source` that could only be copied if `input` were expanded."""
     return None if mismatch(a, b) else f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}"

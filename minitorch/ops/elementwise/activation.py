@@ -51,7 +51,7 @@ def require_signed(name, input):
         raise RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu",
+@op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu", flat=("input",),
     input=lambda F, g, out: F.threshold_backward(g, out, level=0))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0."""
@@ -67,7 +67,7 @@ def threshold_backward(F, input, gate: Other, *, level):
     return F.xp.where(gate > level, input, input.dtype.type(0))
 
 
-@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True,
+@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True, flat=("input",),
     input=lambda F, g, input, min_val, max_val: F.masked(g, (input > min_val) & (input < max_val)),
     sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
                       dict(min_val=-0.8, max_val=1.0)))
@@ -87,7 +87,7 @@ def relu6(input):
 
 
 @op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
-    fusible=True, functor="leaky_relu(negative_slope)",
+    fusible=True, functor="leaky_relu(negative_slope)", flat=("input",),
     input=lambda F, g, input, negative_slope: g * F.leaky_relu_derivative(input, slope=negative_slope),
     sample=lambda d: ([d.distinct()], dict(negative_slope=d.choice([0.01, 2.0, -0.5]))))
 def leaky_relu(F, input, *, negative_slope: float = 0.01):
@@ -102,7 +102,7 @@ def leaky_relu_derivative(F, input, *, slope):
     return F.xp.where(input > 0, input.dtype.type(1), input.dtype.type(slope))
 
 
-@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0",
+@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0", flat=("input",),
     input=lambda F, g, input, threshold: F.threshold_backward(g, input, level=threshold),
     sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
 def threshold(F, input, *, threshold, value):
@@ -160,7 +160,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace="nn.functional", method=True,
+@op(promotion="floating", namespace="nn.functional", method=True, flat=("input",),
     input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.distinct()], dict(lambd=0.0)))
 def hardshrink(F, input, *, lambd: float = 0.5):
@@ -168,7 +168,7 @@ def hardshrink(F, input, *, lambd: float = 0.5):
     return F.masked(input, ~(F.xp.abs(input) <= lambd))
 
 
-@op(promotion="floating", namespace="nn.functional",
+@op(promotion="floating", namespace="nn.functional", flat=("input",),
     input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.choice([d.array(lo=0.6), d.array(lo=-0.4, hi=0.4), d.array(hi=-0.6)])], dict(lambd=0.5)))
 def softshrink(F, input, *, lambd: float = 0.5):
@@ -273,7 +273,7 @@ def softsign(input):
     return input / (R.abs(input) + 1)
 
 
-@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid",
+@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid", flat=("input",),
     input=lambda F, g, input: F.masked(g * (1 / 6), (input > -3) & (input < 3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardsigmoid(F, input):

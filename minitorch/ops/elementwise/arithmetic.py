@@ -9,7 +9,7 @@ import math
 
 from ...core import dtypes
 from ...core.inplace import inplace
-from ...core.op import Number
+from ...core.op import Number, Other
 from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
@@ -38,7 +38,8 @@ mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_n
 _div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="float", namespace=None,
              domain={"other": NONZERO}, of_numbers=True,
              input=lambda F, g, other: g / other,
-             other=lambda F, g, other, out: -g * out / other)
+             other=lambda F, g, input, other: g * (input / other / -other),
+             together=lambda F, g, input, other: (q := g / other, q * (input / -other)))
 neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambda F, g: -g)
 
 
@@ -109,6 +110,26 @@ def div(input, other, *, rounding_mode=None, out=None):
 def true_divide(input, other, *, out=None):
     """``input / other``, true division."""
     return _div(input, other, out=out)
+
+
+@op(name="rdiv", promotion="float", namespace=None, node_name="DivBackward0", keeps=("inverse",),
+    restores=("input", "inverse", lambda F, inverse: 1 / inverse),
+    sample=lambda d: ([d.array(lo=0.5)], dict(number=d.choice([1, -3.0]))),
+    input=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number))
+def _rdiv(F, input, *, number):
+    """``number / input``. It keeps the reciprocal: both the input and the result may be written to afterwards."""
+    out = F.xp.true_divide(number, input)
+    return out, out.copy() if number == 1 else F.xp.true_divide(1, input)
+
+
+@op(promotion="float", namespace=None,
+    sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.5, 2.0)], dict(number=d.choice([1, -3.0]))),
+    grad=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number),
+    input=lambda F, g, grad, input, number: g * grad * (2 * number) / (input * input * input))
+def rdiv_backward(F, grad, input, inverse: Other = None, *, number=1):
+    """``-number * grad / input ** 2``, by the reciprocal of `input` if it is known."""
+    inverse = 1 / input if inverse is None else inverse
+    return inverse * inverse * grad * -number
 
 
 def is_float(x, y):

@@ -116,7 +116,7 @@ def check_floating(input):
 
 @op(promotion="common", check=check_floating, outputs=(True, False),
     sample=lambda d: ([d.array(s := d.shape(1), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
-    input=lambda F, g, out: F.ldexp(g[0], out[1], sign=-1))
+    input=lambda F, g, out1: F.ldexp(g[0], out1, sign=-1))
 def frexp(F, input):
     """(mantissa, exponent) with ``input = mantissa * 2 ** exponent`` and the mantissa in [0.5, 1); int32 exponents.
 

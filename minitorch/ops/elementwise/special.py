@@ -26,6 +26,10 @@ def no_derivative(what):
     return rule
 
 
+def square(x):
+    return x * x
+
+
 # ---- the error function ------------------------------------------------------------------------------------
 @op(layout="inputs", promotion="float", inplace=True, functor="erf_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
@@ -49,7 +53,7 @@ def erfcx(F, input):
 
 
 @op(layout="inputs", promotion="float", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
-    input=lambda F, g, out: g * F.exp(out * out) * (ROOT_PI / 2))
+    input=lambda F, g, input: g * F.exp(square(F.erfinv(input))) * (ROOT_PI / 2))
 def erfinv(F, input):
     """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
     return in_double(F, error_function.erfinv, input)

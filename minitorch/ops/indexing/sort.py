@@ -19,7 +19,7 @@ def along(ndim, dim, part):
 
 
 @op(layout="first", promotion="any", outputs=(True, False), kinks="ties",
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
 def sort(F, input, *, dim=-1, descending=False, stable=False):
     """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
@@ -48,7 +48,7 @@ def msort(input):
 
 
 @op(promotion="any", outputs=(True, False), kinks="ties",
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((4, 3))], dict(k=d.int(0, 3), dim=d.int(-2, 1), largest=d.bool(), sorted=d.bool())))
 def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
     """The `k` largest (or smallest) elements along `dim` and their indices, as a named tuple (values, indices).
@@ -81,8 +81,8 @@ def rank_sample(d):
 
 
 by_index = dict(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties",
-                joint=lambda F, g, needs, out, input_shape, dim, keepdim: (
-                    put_back(F, g[0], out[1], input_shape, dim, keepdim),))
+                joint=lambda F, g, needs, out1, input_shape, dim, keepdim: (
+                    put_back(F, g[0], out1, input_shape, dim, keepdim),))
 
 
 @op(**by_index, refuses="b", overlap=False, sample=lambda d: (

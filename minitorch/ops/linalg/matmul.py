@@ -17,8 +17,8 @@ from .products import product_flops, product_mismatch
 # ---- the product -------------------------------------------------------------------------------------------
 @op(layout="contiguous", promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
-    input=lambda F, g, input, other: matmul_left(F, g, input, other),
-    other=lambda F, g, input, other: matmul_right(F, g, input, other))
+    input=lambda F, g, other: matmul_left(F, g, other),
+    other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
 def matmul(F, input, other):
     """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
 
@@ -31,22 +31,23 @@ def matmul(F, input, other):
     """
 
 
-def matmul_left(F, g, input, other):
+def matmul_left(F, g, other):
     if other.ndim == 1:
         return F.unsqueeze(g, dim=-1) * other if g.ndim else g * other
-    if input.ndim == 1:                                    # (k), (..., k, m): one row for every batch
+    if g.ndim < other.ndim:                                # (k), (..., k, m): one row for every batch
         return F.reshape(F.gemm(other, F.unsqueeze(g, dim=-1)), shape=other.shape[:-1])
     if other.ndim == 2 and g.ndim > 2:                     # one product of tall matrices instead of many small ones
-        return F.reshape(F.gemm(rows_of(F, g), F.transpose(other, dim0=0, dim1=1)), shape=input.shape)
+        product = F.gemm(rows_of(F, g), F.transpose(other, dim0=0, dim1=1))
+        return F.reshape(product, shape=(*g.shape[:-1], other.shape[0]))
     return F.gemm(g, F.transpose(other, dim0=-1, dim1=-2))
 
 
-def matmul_right(F, g, input, other):
+def matmul_right(F, g, input, shape):
     if input.ndim == 1:
-        return F.unsqueeze(input, dim=-1) * F.unsqueeze(g, dim=-2) if other.ndim > 1 else g * input
-    if other.ndim == 1:
-        return F.reshape(F.gemm(F.reshape(g, shape=(1, count(g.shape))), rows_of(F, input)), shape=other.shape)
-    if other.ndim == 2 and g.ndim > 2:
+        return F.unsqueeze(input, dim=-1) * F.unsqueeze(g, dim=-2) if len(shape) > 1 else g * input
+    if len(shape) == 1:
+        return F.reshape(F.gemm(F.reshape(g, shape=(1, count(g.shape))), rows_of(F, input)), shape=shape)
+    if len(shape) == 2 and g.ndim > 2:
         input, g = rows_of(F, input), rows_of(F, g)
     return F.gemm(F.transpose(input, dim0=-1, dim1=-2), g)
 

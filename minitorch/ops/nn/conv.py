@@ -71,8 +71,8 @@ def transposed_flops(out, grad, weight, *rest):
     return convolution_flops(grad, out, weight)
 
 
-@op(layout="channels",
-    promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
+@op(layout="channels", promotion="any", namespace=None, autocast="lower", flops=convolution_flops,
+    flat=("bias",), sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_backward_weight(

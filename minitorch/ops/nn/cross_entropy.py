@@ -111,7 +111,7 @@ def class_sample(d, backward=False):
     return [x, target, d.choice([None, d.array((c,), 0.5, 1.5)])], attrs
 
 
-@op(name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample,
+@op(name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample, flat=("input",),
     input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_loss_backward(
         g, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input_shape))
 def _nll_loss(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
@@ -173,10 +173,14 @@ def cross_entropy_sample(d):
 
 @op(name="cross_entropy", promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32",
     sample=class_sample, keeps=("powers", "totals"),
+    restores=("input", "powers", lambda F, powers, totals: F.log(powers / totals)),
     input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.cross_entropy_backward(
         g, input, target, weight, powers, totals, ignore_index=ignore_index, reduction=reduction))
 def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
-    """`nll_loss` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
+    """`nll_loss` of the logarithm of the softmax, in one.
+
+    It keeps the exponentials and their sums, in place of the logits, which may be written to afterwards.
+    """
     check_classes("cross_entropy", input, target, weight)
     safe, valid = select_targets(F, target, ignore_index)
     x = shifted(input, class_dim(input.shape))
@@ -193,10 +197,11 @@ def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_inde
         F, g, grad, input, target, weight, ignore_index, reduction))
 def cross_entropy_backward(F, grad, input, target: Other, weight: Other = None, powers: Other = None,
                            totals: Other = None, *, ignore_index=-100, reduction="mean"):
-    """``weight[target] * grad * (softmax(input) - [target])``."""
-    dim = class_dim(input.shape)
+    """``weight[target] * grad * (softmax(input) - [target])``; or ``powers / totals`` for the softmax."""
+    dim = class_dim((powers if input is None else input).shape)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
-    out = F.softmax(input, dim=dim) * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
+    share = powers / totals if input is None else F.softmax(input, dim=dim)
+    out = share * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
     add_at_targets(F, out, scale, safe)
     return out
 

@@ -105,15 +105,16 @@ def bent_sample(d, **attrs):
 
 
 @op(name="l1_loss", promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32",
-    sample=bent_sample, input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
-    target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction))
+    sample=bent_sample, keeps=("difference",), flat=("input", "target"),
+    input=lambda F, g, difference, reduction: absolute_slope(F, g, difference, reduction),
+    target=lambda F, g, difference, reduction: -absolute_slope(F, g, difference, reduction))
 def _l1_loss(F, input, target, *, reduction):
     """``|input - target|``."""
-    return reduced(F, F.xp.abs(float_difference("l1_loss", input, target)), reduction)
+    difference = float_difference("l1_loss", input, target)
+    return reduced(F, F.xp.abs(difference), reduction), difference
 
 
-def absolute_slope(F, g, input, target, reduction):
-    difference = input - target
+def absolute_slope(F, g, difference, reduction):
     return expand_grad(g, reduction, difference.shape) * F.sign(difference)
 
 

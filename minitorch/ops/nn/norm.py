@@ -183,6 +183,7 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
 
 
 @op(layout="channels", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+    flat=("input", "bias"),
     sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
 def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):

@@ -72,6 +72,7 @@ def sample_add(d):
 
 
 @op(layout="channels", node_name="TakePlacesBackward0", promotion=None, namespace=None, sample=sample_take,
+    flat=("input",),
     input=lambda F, g, places, input_shape: F.outer_index_backward(g, places=places, size=tuple(input_shape)))
 def outer_index(F, input, *, places):
     """``input[..., p, q]`` for the `Places` p, q of the last dimensions, each by itself; None is all."""

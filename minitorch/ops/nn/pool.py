@@ -97,17 +97,13 @@ OVERLAPPING, APART = Pooling((3,), (2,), (1,), (1,), (4,)), Pooling((3,), (3,), 
 
 
 def sample_max_backward(d):
-    x, pooling = d.distinct((2, 7)), d.choice([OVERLAPPING, APART])
-    result = d.array((2, *pooling.out))
-    for i in range(*pooling.out):
-        start = i * pooling.stride[0] - pooling.padding[0]
-        result[:, i] = x[:, max(start, 0):start + pooling.kernel[0]].max(1)
-    return [d.array(result.shape), x, result], dict(pooling=pooling)
+    pooling = d.choice([OVERLAPPING, APART])
+    return [d.array((2, *pooling.out)), d.distinct((2, 7))], dict(pooling=pooling)
 
 
-@op(layout="channels", promotion="any", namespace=None, kinks="ties",
+@op(layout="channels", promotion="any", namespace=None, kinks="ties", flat=("input",),
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
-    input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
+    input=lambda F, g, input, pooling: F.max_pool_backward(g, input, pooling=pooling))
 def max_pool(F, input, *, pooling):
     """The largest element of each window, padding excluded."""
     return pooling.windows(F, input, lowest(F.xp, input.dtype)).max(pooling.axes())
@@ -121,7 +117,7 @@ def lowest(xp, dtype):
 @op(promotion="any", namespace=None, sample=sample_max_backward,
     grad=lambda F, g, input, pooling: F.gather_last(
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
-def max_pool_backward(F, grad, input, result, *, pooling):
+def max_pool_backward(F, grad, input, *, pooling):
     """`grad` put where the first element equal to the maximum stands in each window."""
     indices = F.max_pool_indices(input, windows=pooling)
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
@@ -160,7 +156,7 @@ def flat_places(tables, size):
     return rows(places, n)
 
 
-@op(promotion=None, namespace=None,
+@op(promotion=None, namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 5)), d.integers((2, 3), 0, 4)], dict(dims=1)),
     input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
 def gather_last(F, input, indices: Other, *, dims):
@@ -187,7 +183,7 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(layout="channels", promotion="any", namespace=None,
+@op(layout="channels", promotion="any", namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))

@@ -118,8 +118,8 @@ def sample_backward(d):
 
 
 @op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None,
-    autocast="float32 on cuda",
-    sample=sample_forward, input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
+    autocast="float32 on cuda", flat=("input",), sample=sample_forward,
+    input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
 def _interpolate(F, input, *, taps):
     """Map each of the last dimensions by its `Taps`; None leaves it as it is. Bytes are computed in float32."""
     out = input.astype("float32" if input.dtype == "uint8" else input.dtype)

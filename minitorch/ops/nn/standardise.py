@@ -19,6 +19,11 @@ def count_over(shape, dims):
     return count([shape[d] for d in dims])
 
 
+def share(shape, dims):
+    """One over the number of elements in `dims`; 1 where there are none, whose derivatives are empty."""
+    return 1 / max(count_over(shape, dims), 1)
+
+
 def batch_dims(ndim):
     """All dimensions but that of the channels."""
     return (0, *range(2, ndim))
@@ -82,12 +87,12 @@ def standardise_curvature(F, a, b, input, how):
     def dot(u, v):
         return F.sum(u * v, dim=how["dims"], keepdim=True)
     r = F.rstd(input, **how)
-    return (y * dot(a, jb) + ja * dot(b, y) + jb * dot(a, y)) * r * (-1 / count_over(input.shape, how["dims"]))
+    return (y * dot(a, jb) + ja * dot(b, y) + jb * dot(a, y)) * r * -share(input.shape, how["dims"])
 
 
 @op(node_name="InverseDeviationBackward0", promotion="floating", namespace=None, sample=lambda d: norm_sample(d, 1),
     input=lambda F, g, input, out, dims, eps, centred: g * out * out * F.standardize(
-        input, None, None, dims=dims, eps=eps, centred=centred) * (-1 / count_over(input.shape, dims)))
+        input, None, None, dims=dims, eps=eps, centred=centred) * -share(input.shape, dims))
 def rstd(F, input, *, dims, eps: float, centred):
     """``r``: one over the standard deviation over `dims`, kept as size 1."""
     return standardised(F, input, dims, eps, centred)[1]

@@ -109,14 +109,14 @@ def put_back(F, g, index, shape, dim):
 
 
 @op(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim),))
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummax(F, input, *, dim):
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     return running(F, F.xp.maximum, return_types.cummax, input, dim)
 
 
 @op(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim),))
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummin(F, input, *, dim):
     """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     return running(F, F.xp.minimum, return_types.cummin, input, dim)

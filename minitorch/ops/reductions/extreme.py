@@ -80,9 +80,9 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(layout="contiguous",
-    node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False), kinks="ties",
-    joint=lambda F, g, needs, out, input_shape, dim, keepdim: (put_back(F, g[0], out[1], input_shape, dim, keepdim),),
+@op(layout="contiguous", node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False),
+    kinks="ties",
+    joint=lambda F, g, needs, out1, input_shape, dim, keepdim: (put_back(F, g[0], out1, input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))
 def extremum(F, input, *, dim, keepdim, name):
