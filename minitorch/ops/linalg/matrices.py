@@ -452,7 +452,7 @@ def old_matrix_power(input, n):
     return matrix_power(input, n)
 
 
-@op(namespace="linalg", method=False, promotion="floating", node_name="LinalgMatrixExpBackward0",
+@op(namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0",
     A=lambda F, g, A: exp_slope(F, g, A),
     sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
 def matrix_exp(F, A):
