@@ -529,6 +529,7 @@ def tensorsolve(A, B, dims=None):
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
 @op(layout="contiguous", name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+    autocast="promote on cuda",
     input=lambda F, g, other, dim: F.cross(other, g, dim=dim),
     other=lambda F, g, input, dim: F.cross(g, input, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.array(d.choice([(3, 2), (3, 1)]))], dict(dim=0)))
