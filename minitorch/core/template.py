@@ -71,8 +71,8 @@ def unpack(op, bare):
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
     lines += [f"if {x}.__class__ in SCALARS: {x} = {x}.item()" for x in op.scalars if not bare]
     if op.autocast and not bare:
-        unless = " and out is None" if takes_out(op) else ""
-        lines += [f"if autocast.enabled{unless}:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
+        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)}, "
+                  f"{'out' if takes_out(op) else 'None'})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(op, bare)
     else:
