@@ -62,7 +62,6 @@ late.places.update(
     after_node="minitorch.autograd.hooks:after_node",
     backward="minitorch.autograd.api:backward",
     before_node="minitorch.autograd.hooks:before_node",
-    behind="minitorch.autograd.recording:behind",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",

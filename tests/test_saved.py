@@ -217,6 +217,17 @@ def test_the_first_derivative_of_relu_can_be_differentiated():
     assert x.grad.tolist() == [2.0, 2.0, 2.0]
 
 
+def test_a_second_backward_pass_accumulates_zeros():
+    """As PyTorch's, so that an optimiser's weight decay and momentum see these parameters."""
+    layers = nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1))
+    x = minitorch.ones(1, 3, requires_grad=True)
+    g, = api.grad(layers(x).sum(), x, create_graph=True)
+    (g * g).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0, 0.0]]
+    assert layers[0].bias.grad.tolist() == [0.0, 0.0]
+    assert layers[2].bias.grad is None                     # the gradient does not depend on it at all
+
+
 def test_the_gradient_of_zero_derivatives_keeps_shapes():
     """Broadcast weights, inputs of other shapes than the gradient that is tied to them."""
     image, weight = minitorch.rand(2, 3, 5, 5, requires_grad=True), minitorch.rand(4, 3, 3, 3, requires_grad=True)

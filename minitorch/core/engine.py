@@ -6,6 +6,7 @@ a `Node` or a leaf tensor.
 """
 
 import sys
+from contextlib import contextmanager
 from functools import partial
 
 from . import graph, registry
@@ -108,6 +109,17 @@ def count_alone():
 
 
 ALONE = count_alone()
+
+
+@contextmanager
+def adding_out_of_place():
+    """Within the block each sum of gradients is a new array: for tests that compare it with adding in place."""
+    global ALONE
+    before, ALONE = ALONE, -1
+    try:
+        yield
+    finally:
+        ALONE = before
 
 
 def count_uses(roots):
