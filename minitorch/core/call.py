@@ -79,7 +79,7 @@ def on_one_device(op, inputs, kinds):
         where = ", ".join(f"{kind.name} is on {x.device}" for x, kind in zip(inputs, kinds) if isinstance(x, Tensor))
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
                            f"{first.device} and {second.device}! In {op.name}(): {where}; move one of them, as in "
-                           f"`x.to('{first.device}')`.")
+                           f"`{kinds[0].name}.to('{second.device}')`.")
     return inputs
 
 
@@ -97,4 +97,5 @@ def unsupported(op, error, inputs, attrs):
 
 
 finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view,
+       SCALARS=frozenset({*np.sctypeDict.values(), Tensor}),
        unsupported=unsupported, as_np=dtypes.as_np)

@@ -6,7 +6,6 @@ a `Node` or a leaf tensor.
 """
 
 import sys
-from contextlib import contextmanager
 from functools import partial
 
 from . import graph, registry
@@ -111,17 +110,6 @@ def count_alone():
 ALONE = count_alone()
 
 
-@contextmanager
-def adding_out_of_place():
-    """Within the block each sum of gradients is a new array: for tests that compare it with adding in place."""
-    global ALONE
-    before, ALONE = ALONE, -1
-    try:
-        yield
-    finally:
-        ALONE = before
-
-
 def count_uses(roots):
     """How many gradients each node below the roots, and the roots themselves, will be sent; and all the nodes."""
     order = list(dict.fromkeys(roots))
@@ -156,12 +144,13 @@ def upstream(order, capture):
 
 
 def accumulate(leaf, g, create_graph, is_owned):
-    """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
+    """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as the leaf does."""
     if leaf._grad is None:
         if create_graph:
             leaf._grad = g
         else:
-            leaf._grad = registry.wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
+            own = is_owned and g.strides == leaf.array.strides
+            leaf._grad = registry.wrap(g if own else late.own_grad(g, leaf.array, is_owned), leaf.backend)
     elif create_graph:
         leaf._grad = leaf._grad + g
     else:

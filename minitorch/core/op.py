@@ -73,6 +73,7 @@ class Op:
     - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if `xp_name` is all there is
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
+    - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one element will do
     - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
@@ -81,14 +82,15 @@ class Op:
     - `promotion`: how inputs are brought together: "common" (PyTorch's promotion), "compared" (the same, but numbers
       stay as they are), "float" (the same, and integers become the default float), "same" (they must agree), "numbers"
       (they must agree, and numbers are cast to them), "first" (all are cast to the first one's), "floating" (they must
-      agree and be floats), "any" (as they come, but 16-bit floats are computed in float32), None (as they come)
+      agree and be floats), "norm" (the same, and says so if only weights are float32), "any" (as they come, but 16-bit
+      floats are computed in float32), None (as they come)
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
     - `native`: 16-bit floats are not computed in float32
     - `casts`: an attribute `dtype` casts the first input before the call (False: the forward pass reads it)
-    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower") or to float32 ("float32", and
-      "float32 on cuda", which leaves the CPU out); None: they are not cast
+    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower"), to float32 ("float32") or to the widest of
+      them ("promote"), perhaps by type of device ("float32 on cpu, promote on cuda"); None: they are not cast
 
     The forward pass:
 
@@ -99,11 +101,11 @@ class Op:
     - `restores`: an input that formulas find in one of these, if it has the input's shape: the input is None to them
       then. Its name, the intermediate's, and a function of F and all `keeps` that makes it for a recorded backward pass
     - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
+    - `layout`: of its results in memory, a rule of `minitorch/ops/layouts.py`; None: as the forward pass leaves them
 
     The backward pass:
 
-    - `flat`: inputs whose gradients have a derivative that is zero wherever there is one: recorded, they are tied to
-      the inputs, so that they require gradients as PyTorch's do
+    - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
     - `node_name`: PyTorch's name of the graph node (default: from `name`)
@@ -135,6 +137,7 @@ class Op:
     vjps: dict
     doc: str
 
+    scalars: tuple = ()
     promotion: str | None = None
     refuses: str = ""
     check: Callable | None = None
@@ -149,6 +152,7 @@ class Op:
     keeps: tuple = ()
     restores: tuple = ()
     overlap: bool = True
+    layout: str | None = None
 
     joint: Callable | None = None
     together: Callable | None = None

@@ -110,7 +110,8 @@ def get_layout(name):
 
 
 def make_size(sizes=()):
-    expect(type(sizes) in (tuple, list) and all(type(n) is int for n in sizes), "a Size holds ints", [sizes])
+    expect(type(sizes) in (tuple, list) and all(type(n) is int and -2**63 <= n < 2**63 for n in sizes),
+           "a Size holds ints of 64 bits", [sizes])
     return Size(sizes)
 
 

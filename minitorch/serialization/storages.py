@@ -66,7 +66,7 @@ def default_place(memory, location):
         return memory
     try:
         backend = get(location)
-    except (RuntimeError, ValueError, ImportError) as error:
+    except (RuntimeError, ValueError, ImportError, AssertionError) as error:
         if location.startswith("cuda"):
             raise RuntimeError(f"Attempting to deserialize object on a CUDA device but it is not available ({error}). "
                                f"If you are running on a CPU-only machine, please use minitorch.load with "

@@ -191,6 +191,8 @@ def check_geometry(offset, size, stride, unit, total):
         raise RuntimeError(f"tensors have at most 64 dimensions, got {len(size)}")
     if offset < 0 or any(n < 0 for n in size) or any(s < 0 for s in stride):
         raise RuntimeError(f"negative numbers in the geometry of a tensor are not supported: {described}")
+    if any(n >= 2**63 for n in (offset, *size, *stride)):  # before they are multiplied: a file may hold endless ints
+        raise RuntimeError(f"a tensor this large cannot be addressed: {described}")
     reach = max(math.prod(max(n, 1) for n in size), *stride, offset, 1)
     if reach * unit >= 2**63:
         raise RuntimeError(f"a tensor this large cannot be addressed: {described}")
@@ -274,6 +276,8 @@ def rebuild_from_type_v2(rebuild, kind, args, state):
         raise RuntimeError(f"a tensor is rebuilt by one of PyTorch's functions for it, got {shown(rebuild)}")
     if not isinstance(kind, type) or not issubclass(kind, Tensor) or not isinstance(args, tuple):
         raise RuntimeError(f"a tensor subclass was expected, got {shown(kind)}")
+    if hasattr(kind, "cls_to_become"):
+        raise RuntimeError(f"a tensor that has values cannot be a {kind.__name__}")
     tensor = rebuild(*args)
     if type(tensor) is not kind:
         tensor.__class__ = kind
@@ -286,7 +290,8 @@ def with_attributes(tensor, state):
     if not isinstance(state or {}, dict):
         raise RuntimeError(f"the attributes of a tensor are a dict, got {type(state).__name__}")
     for key, value in (state or {}).items():
-        if not isinstance(key, str) or key in ("array", "backend") or hasattr(type(tensor), key):
+        if not isinstance(key, str) or key in ("array", "backend") or key.startswith("__") or \
+                hasattr(type(tensor), key):                # "__array_interface__" would be an address for NumPy
             raise RuntimeError(f"a file may not replace {key!r} of a tensor")
         tensor.__dict__[key] = value
     return tensor

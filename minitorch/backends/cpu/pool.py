@@ -9,10 +9,12 @@ from math import prod
 
 import numpy as np
 
+from ...core.arrays import is_floating
 from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest
 from ...ops.nn.windows import pad_sides
 from .backend import kernel
 from .blocks import evenly
+from .sums import row_sums
 
 
 # ---- windows, one dimension after the other ----------------------------------------------------------------
@@ -61,9 +63,9 @@ def window_reduce(F, function, x, pooling, fill):
 
 def reduce_all(xp, function, x, n):
     """Reduce the last n dimensions to size 1; sums as a product with ones, which takes a third of the time."""
-    if function is xp.add and x.dtype.kind == "f":
+    if function is xp.add and is_floating(x.dtype):
         row = x.reshape(-1, prod(x.shape[x.ndim - n:]))
-        return xp.matmul(row, xp.ones(row.shape[1], x.dtype)).reshape(*x.shape[:x.ndim - n], *(1,) * n)
+        return row_sums(xp, row).reshape(*x.shape[:x.ndim - n], *(1,) * n)
     return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
 
 

@@ -11,7 +11,7 @@ from ...core import dtypes
 from ...core.inplace import inplace
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
-from ..creation.type_info import result_type
+from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
@@ -218,7 +218,8 @@ def pow(F, input: Number, exponent: Number):
         return CHEAP_POWERS[exponent](F.xp, input)
     if not is_float(input, exponent):
         return integer_power(F.xp, input, exponent)
-    return F.xp.power(input, exponent)
+    out = F.xp.power(input, exponent)
+    return out if hasattr(input, "dtype") else F.xp.asarray(out, order="C")
 
 
 # The exponents that programs use most, exact and many times as fast as a general power.
@@ -267,12 +268,12 @@ def float_power_(self, exponent):
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(promotion="common", inplace=True,
+@op(layout="inputs", promotion="common", inplace=True,
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
     tensor2=lambda F, g, tensor1, value: g * (tensor1 * value))
-def addcmul(F, input, tensor1, tensor2, *, value=1):
+def addcmul(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 * tensor2``."""
     product = tensor1 * tensor2
     return input + (product if value == 1 else product * kept_whole(value, product))
@@ -289,13 +290,13 @@ def true_division(input, tensor1, tensor2):
                            "tensor1.float(), or write (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)")
 
 
-@op(promotion="common", inplace=True, check=true_division,
+@op(layout="inputs", promotion="common", inplace=True, check=true_division,
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.array(s[2], 0.5, 2)],
                       dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * value / tensor2,
     tensor2=lambda F, g, tensor1, tensor2, value: -g * value * tensor1 / (tensor2 * tensor2))
-def addcdiv(F, input, tensor1, tensor2, *, value=1):
+def addcdiv(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 / tensor2``."""
     return input + (tensor1 if value == 1 else tensor1 * value) / tensor2
 
@@ -307,7 +308,7 @@ def one_dtype(input, end, weight):
                                f"as in x.to(y.dtype)")
 
 
-@op(promotion="same", refuses="iub", inplace=True, check=one_dtype,
+@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype,
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.choice([0.3, 0.7, d.array(s[2])])], {}),
     input=lambda F, g, weight: g * (1 - weight),
     end=lambda F, g, weight: g * weight,

@@ -40,7 +40,7 @@ def sigmoid(F, input):
 
 @op(promotion="float", inplace=True, domain={"input": INNER},
     input=lambda F, g, input, eps: logit_slope(F, g, input, eps))
-def logit(F, input, *, eps=None):
+def logit(F, input, *, eps: float | None = None):
     """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
 
     Without `eps` NaN outside [0, 1].

@@ -69,7 +69,7 @@ trunc = rounding("trunc", "`input` without what follows the point.", "fix")
 
 @op(promotion="common", refuses="b", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
     sample=lambda d: (between_steps(d)[0], dict(decimals=d.choice([0, -2]))))
-def round(F, input, *, decimals=0):
+def round(F, input, *, decimals: float = 0):
     """`input` rounded to `decimals` places (to tens, hundreds, ... if negative), halves to the even neighbour.
 
     Integers are returned as they are; with `decimals` they are refused.
@@ -92,7 +92,7 @@ def frac(F, input):
 
 
 # ---- the parts and the neighbours of a float ---------------------------------------------------------------
-@op(inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
+@op(layout="inputs", inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
 def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
@@ -128,7 +128,7 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(name="ldexp", namespace=None,
+@op(layout="inputs", name="ldexp", namespace=None, promotion="any",
     input=lambda F, g, exponent, sign: F.ldexp(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
 def _ldexp(F, input, exponent, *, sign):

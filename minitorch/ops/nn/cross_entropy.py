@@ -3,10 +3,12 @@
 Other losses are in `loss.py` and `margin.py`.
 """
 
+import functools
+
 from ...core.errors import worded
 from ...core.op import Other
 from ...core.tensor import wrap
-from ..define import composite, op
+from ..define import casting, composite, op
 from ..elementwise.activation import masked
 from .loss import REDUCTIONS, reduction_of
 from .softmax import _log_softmax, shifted
@@ -183,7 +185,7 @@ def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_inde
     safe, valid = select_targets(F, target, ignore_index)
     x = shifted(input, class_dim(input.shape))
     powers = F.xp.exp(x)
-    totals = powers.sum(class_dim(input.shape), keepdims=True)
+    totals = F.sum(powers, dim=class_dim(input.shape), keepdim=True)
     values = F.xp.log(totals).reshape(target.shape) - pick(F, x, safe)
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
 
@@ -244,11 +246,15 @@ def check_smoothing(label_smoothing):
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
 
 
+in_float32 = functools.partial(casting, autocast="float32 on cpu")     # on CUDA PyTorch casts only their parts
+
+
 def along_classes(weight, input):
     """The class weights in a shape that broadcasts against `input`."""
     return weight if input.ndim < 3 else weight.reshape((-1,) + (1,) * (input.ndim - 2))
 
 
+@in_float32
 def soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
     """Cross entropy with class probabilities."""
     if not target.is_floating_point():
@@ -266,6 +272,7 @@ def soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / losses.numel()
 
 
+@in_float32
 def smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
     """Cross entropy with class indices, of whose weight a part goes to all classes evenly."""
     check_smoothing(label_smoothing)

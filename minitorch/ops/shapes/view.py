@@ -75,6 +75,8 @@ def flatten(input, start_dim=0, end_dim=-1):
 def unflatten(input, dim, sizes):
     """`input` with dimension `dim` as several of `sizes`, one of which may be -1."""
     d, shape = dim_of(input, dim), input.array.shape
+    if not shape:
+        raise RuntimeError(f"unflatten: Dimension specified as {dim} but tensor has no dimensions")
     sizes = ints((sizes,))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -168,6 +170,8 @@ def movedim(input, source, destination):
     for name, dims in (("source", source), ("destination", destination)):
         if len(set(dims)) < len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    if not input.array.ndim:
+        return permute(input, ())
     order = [d for d in range(input.array.ndim) if d not in source]
     for to, d in sorted(zip(destination, source)):
         order.insert(to, d)
@@ -204,10 +208,10 @@ def _T(self):
 
 def _mT(self):
     """The last two dimensions swapped: a view."""
-    if self.array.ndim < 2:
+    if self.array.ndim == 1:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
                            f"tensor.")
-    return transpose(self, -2, -1)
+    return transpose(self, -2, -1) if self.array.ndim else _T(self)
 
 
 for _name, _transposed in (("T", _T), ("H", _T), ("mT", _mT), ("mH", _mT)):
@@ -285,7 +289,7 @@ def _unbind(F, input, *, dim):
     return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
-@op(name="stack", namespace=None,
+@op(layout="contiguous", name="stack", namespace=None,
     joint=lambda F, g, needs, dim: F.unbind(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def _stack(F, *pieces, dim):
@@ -296,7 +300,7 @@ def _stack(F, *pieces, dim):
 def fill_in(F, g, dim, shape):
     """The gradients of all slices, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
-    return [some * 0.0 if x is None else x for x in g]
+    return [F.zero(some) if x is None else x for x in g]
 
 
 @composite
@@ -322,11 +326,11 @@ def _split(F, input, *, sizes, dim):
 def fill_sizes(F, g, sizes, dim, shape):
     """The gradients of all chunks, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
-    zero = F.sum(some, dim=(dim,), keepdim=True) * 0.0
+    zero = F.zero(F.sum(some, dim=(dim,), keepdim=True))
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
-@op(name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
+@op(layout="joined", name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def _cat(F, *pieces, dim):
