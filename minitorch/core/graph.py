@@ -52,8 +52,7 @@ class Node:
         if self.time != version_counter:
             self.check_unwritten()
         if create_graph:
-            pulled = self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
-            return late.tied(self, pulled) if self.op.flat else pulled
+            return self.op.pull(self.op.recorded, g, self.as_tensors(), self.parents)
         return self.op.pull(self.backend, g, saved, self.parents)
 
     def release(self):
@@ -63,9 +62,9 @@ class Node:
 
     def as_tensors(self):
         """The saved arrays as tensors, each standing where it stood in the graph."""
-        places, saved = (*self.parents, self), late.restored(self) if self.op.restores else self.saved
+        places = (*self.parents, self)
         return tuple(rewrap(value, places[place] if place is not None else None, self.backend)
-                     for value, place in zip(saved, self.op.saved_places))
+                     for value, place in zip(self.saved, self.op.saved_places))
 
     def check_unwritten(self):
         for value in self.saved:
@@ -103,11 +102,17 @@ def rewrap(value, node, backend):
         return value                                       # a number, an attribute, or not saved
     if isinstance(node, Tensor) and node.array is value:
         return node                                       # a leaf is its own node
-    t = wrap(value, backend.backend)
-    if node is not None:
-        t.needs_grad = True
-        t.node = late.behind(node) if isinstance(node, Tensor) else node    # a leaf that has other values by now
-    return t
+    return placed(wrap(value, backend.backend), node)
+
+
+def placed(tensor, node):
+    """`tensor`, which the graph knows nothing of, at the place of `node` or of a leaf; None: it stands nowhere."""
+    if isinstance(node, registry.Tensor):                 # another array than the leaf's: a node passes gradients on
+        leaf, node = node, Node()
+        node.op, node.parents, node.saved, node.shape = registry.OPS["clone"], (leaf,), (), leaf.array.shape
+        node.backend, node.time, node.hooks = leaf.backend, version_counter, None
+    tensor.node, tensor.needs_grad = node, node is not None
+    return tensor
 
 
 def set_node_hooks(hooks):

@@ -77,7 +77,7 @@ def overwrite(target, result, writer, repeated=False):
         raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
                            f"{list(result.array.shape)}: {writer}() cannot change the shape of its tensor")
     if not target.array.flags.forc:
-        late.require_consistent(target.array, result.array, repeated)
+        result = late.consistent(target.array, result, repeated)
     if result.array.dtype != target.array.dtype and result.needs_grad:
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")

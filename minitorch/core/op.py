@@ -31,7 +31,7 @@ import numpy as np
 from . import graph
 from .grad_mode import grad_mode
 from .graph import MultiOutputNode, Node, OutputNode
-from .registry import NAMES, OPS
+from .registry import NAMES, OPS, late
 from .template import takes_out, write_call, write_pull
 
 __all__ = ["Number", "Op", "Other", "recorded"]
@@ -105,10 +105,9 @@ class Op:
 
     The backward pass:
 
+    - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
+    - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `together`: the same beside formulas for each input, which it takes the place of where all inputs need gradients
-    - `flat`: the inputs whose gradients require gradients in a recorded backward pass though a formula does not tell
-      why: their derivative is zero wherever there is one, and PyTorch's gradient requires gradients
     - `node_name`: PyTorch's name of the graph node (default: from `name`)
 
     Tools:
@@ -220,21 +219,6 @@ def parameters_of(function):
     return list(code.co_varnames[:code.co_argcount])
 
 
-def inputs_and_attributes(forward):
-    """The inputs, the attributes with their defaults, and the scalars of ``def name(F, *inputs, *, attributes)``."""
-    code, defaults, kinds = forward.__code__, forward.__defaults__ or (), forward.__annotations__
-    n, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    names = code.co_varnames
-    optional = {x for x, default in zip(names[n - len(defaults):n], defaults) if default is None}
-    inputs = [Input(x, {Number: "number", Other: "other"}.get(kinds.get(x), "tensor"), x in optional)
-              for x in names[1:n]]
-    if code.co_flags & inspect.CO_VARARGS:
-        inputs.append(Input(names[end], "variadic"))
-    given = forward.__kwdefaults__ or {}
-    attrs = [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
-    return inputs, attrs, tuple([x for x, _ in attrs if kinds.get(x) in (float, float | None)])
-
-
 def camel_case(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
@@ -249,7 +233,7 @@ def compile_call(op):
     """
     vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
     op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
-                        vjps | {"joint": op.joint, "together": op.together})
+                        vjps | {"op": op, "joint": op.joint, "together": op.together})
     op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
                         {"op": op})
     call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
@@ -299,7 +283,7 @@ def deferred(name, filename, write, scope):
 
 # The names that generated code may use. `graph` is the module, because its version counter moves.
 NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
-             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, asarray=np.asarray,
+             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, recorded=recorded, late=late, asarray=np.asarray,
              required=inspect.Parameter.empty)
 
 

@@ -271,16 +271,24 @@ def write_pull(op):
     lines = [f"{''.join(f'{s}_, ' for s in fields)}= saved"] if fields else []
     if op.joint:
         args = "".join(f", {f}_" for f in op.reads.get(None, ()))
-        lines += [f"return joint(F, g, tuple([p is not None for p in parents]){args})"]
+        lines += returned(op, f"joint(F, g, tuple([p is not None for p in parents]){args})")
     else:
         names = [x.name for x in op.inputs]
         lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
         if op.together:
             lines += [f"if {' and '.join(f'p{i} is not None' for i in range(len(names)))}:",
-                      f"    return together(F, g{''.join(f', {f}_' for f in op.reads['together'])})"]
+                      *indent(returned(op, f"together(F, g{''.join(f', {f}_' for f in op.reads['together'])})"))]
         args = [[f"p{i}.shape" if f == x + "_shape" else f + "_" for f in op.reads.get(x, ())]
                 for i, x in enumerate(names)]
         pulls = [f"None if p{i} is None else vjp_{x}({', '.join(['F', 'g', *args[i]])})"
                  if op.vjps[x] else "None" for i, x in enumerate(names)]
-        lines += [f"return ({''.join(p + ', ' for p in pulls)})"]
+        if op.restores:
+            x, kept = op.restores[0] + "_", ", ".join(k + "_" for k in op.keeps)
+            lines += [f"if F is recorded and {x} is None:", f"    {x} = late.restored(op, p0, {kept})"]
+        lines += returned(op, f"({''.join(p + ', ' for p in pulls)})")
     return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])
+
+
+def returned(op, gradients):
+    return [f"return {gradients}" if not op.flat else
+            f"return {gradients} if F is not recorded else late.tied(op, parents, {gradients})"]

@@ -16,7 +16,7 @@ import inspect
 from dataclasses import MISSING, fields
 
 from ..core import registry
-from ..core.op import Input, Op, compile_call, inputs_and_attributes
+from ..core.op import Input, Number, Op, Other, compile_call
 from ..core.registry import FUNCTIONS, METHODS, NAMES, late
 
 __all__ = ["composite", "method", "op", "publish", "ufunc"]
@@ -53,6 +53,21 @@ def op(*, name=None, **options):
                         doc=forward.__doc__, **how)
         return defined(definition, public)
     return define
+
+
+def inputs_and_attributes(forward):
+    """The inputs, the attributes with their defaults, and the scalars of ``def name(F, *inputs, *, attributes)``."""
+    code, defaults, kinds = forward.__code__, forward.__defaults__ or (), forward.__annotations__
+    n, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames
+    optional = {x for x, default in zip(names[n - len(defaults):n], defaults) if default is None}
+    inputs = [Input(x, {Number: "number", Other: "other"}.get(kinds.get(x), "tensor"), x in optional)
+              for x in names[1:n]]
+    if code.co_flags & inspect.CO_VARARGS:
+        inputs.append(Input(names[end], "variadic"))
+    given = forward.__kwdefaults__ or {}
+    attrs = [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
+    return inputs, attrs, tuple([x for x, _ in attrs if kinds.get(x) in (float, float | None)])
 
 
 def defined(definition, public):

@@ -119,7 +119,7 @@ def true_divide(input, other, *, out=None):
 def _rdiv(F, input, *, number):
     """``number / input``. It keeps the reciprocal: both the input and the result may be written to afterwards."""
     out = F.xp.true_divide(number, input)
-    return out, out.copy() if number == 1 else F.xp.true_divide(1, input)
+    return out, F.asarray(out.copy() if number == 1 else F.xp.true_divide(1, input))
 
 
 @op(promotion="float", namespace=None,

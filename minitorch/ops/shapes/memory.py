@@ -5,7 +5,9 @@ from math import prod
 from ...core import dtypes
 from ...core.arrays import overlaps, owner, pointer
 from ...core.device import host
+from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
+from ...core.tensor import wrap
 from ..define import method
 
 
@@ -129,6 +131,22 @@ def require_no_overlap(array):
     if not array.flags.forc and overlaps(array):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                            "memory location. Please clone() the tensor before performing the operation.")
+
+
+def consistent(array, result, repeated):
+    """`result`, the tensor that is to be written to `array`: RuntimeError if elements that share memory would differ.
+
+    Of such elements only the last one has a gradient in the tensor returned, since memory holds one of them.
+    """
+    require_consistent(array, result.array, repeated)
+    if not result.needs_grad or not overlaps(array):
+        return result
+    places = sum([(result.backend.xp.arange(n) * step).reshape((n,) + (1,) * (array.ndim - i - 1))
+                  for i, (n, step) in enumerate(zip(array.shape, array.strides))])
+    order = result.backend.xp.arange(array.size).reshape(array.shape)
+    last = result.backend.xp.zeros(int(places.max()) + 1, "int64")
+    last[places.ravel()] = order.ravel()
+    return OPS["where"].call(wrap(last[places] == order, result.backend), result, result.detach())
 
 
 def require_consistent(array, values, repeated):
