@@ -33,7 +33,7 @@ ARROWS = {
     "amp": "core pytree",                                  # casts around calls
     "nn": "core host ops autograd amp random pytree",      # layers; RNNs ask whether autocast is on
     "optim": "core host ops autograd backends nn",         # backends: the tuned size of a chunk; nn: averaged models
-    "serialization": "core ops nn",                        # files know parameters
+    "serialization": "core ops nn utils",                  # files know parameters; utils: bounds for readers
     "transforms": "core host ops nn",                      # nn: a transform can be a module
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
     "utils": "core ops autograd backends random settings cuda vision",    # loaders pin memory, their workers have one
@@ -68,6 +68,7 @@ INNER = {                                                  # imports within func
     "minitorch.profiler.averages": "pictures are loaded when one is drawn",
     "minitorch.profiler.profile": "pictures are loaded when one is drawn",
     "minitorch.utils.data.dataloader": "shared memory and pipes cost a loader without workers 30 ms",
+    "minitorch.datasets.cifar": "the reader of pickles is needed when there is one to read",
     "minitorch.utils.data.worker": "the same, and worker.py is imported for `get_worker_info`",
     "minitorch.serialization.tensors": "saving plain tensors needs no layers",
     "minitorch.serialization.names": "saving plain tensors needs no layers",
