@@ -10,7 +10,7 @@ from typing import Any
 from ..core.grad_mode import grad_mode
 
 __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled"]
+           "is_inference_mode_enabled", "set_multithreading_enabled"]
 
 
 def is_grad_enabled():
@@ -148,3 +148,13 @@ class inference_mode(_Mode):
 
     def clone(self):
         return inference_mode(self.mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for PyTorch's sake, as a function or for a block: backward passes here run in the thread that asks."""
+
+    def __init__(self, mode):
+        self.mode = bool(mode)
+
+    def clone(self):
+        return set_multithreading_enabled(self.mode)

@@ -101,7 +101,7 @@ class Op:
     The backward pass:
 
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `node_name`: PyTorch's name of the graph node (default: from `name`)
+    - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:
 
