@@ -35,7 +35,7 @@ ARROWS = {
     "serialization": "core ops nn",                        # files know parameters
     "transforms": "core ops nn",                           # nn: a transform can be a module
     "datasets": "core ops random transforms utils",        # utils.data: the base class of datasets
-    "utils": "core ops autograd random cuda vision",       # loaders pin memory; TensorBoard's grids of pictures
+    "utils": "core ops amp autograd random cuda vision",   # loaders pin memory, checkpoints cast, grids of pictures
     "testing": "core ops autograd backends",               # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree",   # traces whole training steps
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them

@@ -98,7 +98,7 @@ def test_checkpoint_gives_the_same_gradients_with_dropout():
     x = torch.randn(6, 3, requires_grad=True)
     found = []
     for run in (model, lambda v: checkpoint(model, v, use_reentrant=False),
-                lambda v: checkpoint_sequential(model, 2, v)):
+                lambda v: checkpoint_sequential(model, 2, v, use_reentrant=True)):
         torch.manual_seed(1)
         model.zero_grad()
         x.grad = None

@@ -59,7 +59,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     capture = dict.fromkeys(places)
     with recording(create_graph):
         engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    return tuple([_captured(x, capture[place], create_graph, allow_unused, materialize_grads)
+    return tuple([_captured(x, place, capture[place], create_graph, allow_unused, materialize_grads)
                   for x, place in zip(inputs, places)])
 
 
@@ -84,7 +84,7 @@ def leaf_of(edge):
     return leaf
 
 
-def _captured(x, g, create_graph, allow_unused, materialize):
+def _captured(x, place, g, create_graph, allow_unused, materialize):
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -94,7 +94,8 @@ def _captured(x, g, create_graph, allow_unused, materialize):
         if isinstance(x, GradientEdge):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
-    return g if create_graph else wrap(x.backend.xp.array(g), x.backend)
+    backend = place.backend.backend                        # a node's may be one that computes in float32
+    return g if create_graph else wrap(backend.xp.array(g), backend)
 
 
 def as_tuple(x):

@@ -91,9 +91,10 @@ def register_post_accumulate_grad_hook(self, hook):
     return hooks_of(self).add("accumulated", hook)
 
 
-for _function in (retain_grad, register_hook, register_post_accumulate_grad_hook):
-    setattr(Tensor, _function.__name__, _function)
-Tensor.retains_grad = property(is_retained, doc=is_retained.__doc__)
+for _name, _function in dict(retain_grad=retain_grad, register_hook=register_hook,
+                             register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+                             retains_grad=property(is_retained, doc=is_retained.__doc__)).items():
+    setattr(Tensor, _name, _function)
 
 
 # ------------------------------------------------------------------ around one step of a backward pass

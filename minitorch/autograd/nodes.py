@@ -7,9 +7,9 @@ first looks at it (``y.grad_fn``, ``next_functions``), which costs the calls not
 import functools
 import weakref
 
-from ..core.graph import Node, OutputNode
-from ..core.tensor import Tensor, wrap
+from ..core.graph import Node, OutputNode, rewrap
 from ..explain.graphs import raise_freed
+from .function import FunctionNode
 from .hooks import hooks_of
 
 __all__ = ["AccumulateGrad", "accumulate_grad", "shown"]
@@ -35,6 +35,8 @@ def named(name, base):
 
 def saved_value(node, name):
     """``node._saved_self``: a value that the node keeps for its derivative formula, under PyTorch's name for it."""
+    if isinstance(node, FunctionNode):                     # PyTorch's node is the context itself
+        return attribute_of(node, name)
     fields = getattr(node.op, "saved_fields", ())
     field = name.removeprefix("_saved_")
     field = field if field in fields else NAMES.get(field, field)
@@ -48,12 +50,17 @@ def saved_value(node, name):
         return value
     place = node.op.saved_places[fields.index(field)]
     parent = (*node.parents, node)[place] if isinstance(place, int) else None
-    if isinstance(parent, Tensor) and parent.array is value:
-        return parent
-    out = wrap(value, node.backend.backend)
-    if parent is not None:
-        out.node, out.needs_grad = parent, True
-    return out
+    return rewrap(value, parent, node.backend)
+
+
+def attribute_of(node, name):
+    """An attribute of the context of a user-defined function's node."""
+    context = node.saved
+    context._node, outer = node, context._node             # whose values `saved_tensors` unpacks
+    try:
+        return getattr(context, name)
+    finally:
+        context._node = outer
 
 
 class AccumulateGrad(Node):

@@ -14,10 +14,10 @@ import weakref
 
 from ..core import graph
 from ..core.grad_mode import recording
-from ..core.graph import MultiOutputNode, Node, OutputNode, rewrap
+from ..core.graph import MultiOutputNode, Node, OutputNode, placed, rewrap
 from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
-from .function import FunctionNode
+from .function import FunctionNode, Saved
 from .hooks import NodeHook, add_node_hook, remove_node_hook
 
 __all__ = ["allow_mutation_on_saved_tensors", "are_hooks_active", "disable_saved_tensors_hooks", "save_on_cpu",
@@ -199,7 +199,7 @@ class PackedMultiOutputNode(Unpacking, MultiOutputNode):
 PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode}
 
 
-class PackedSaved:
+class PackedSaved(Saved):
     """A tensor that a `Function` saved, packed: in the place of a `Saved` of its context."""
 
     def __init__(self, saved, pack_hook, unpack_hook):
@@ -216,9 +216,13 @@ class PackedSaved:
         place = self.place if self.output is None else OutputNode(node, self.output)
         if place is None or place is found or (found.needs_grad and found.node is place):
             return found
-        out = wrap(found.array, found.backend)
-        out.node, out.needs_grad = place, True
-        return out
+        return placed(wrap(found.array, found.backend), place)
+
+
+def kept(tensor):
+    """A tensor as a context keeps it for a backward pass: packed, if this thread has hooks."""
+    saved = Saved(tensor, None)
+    return PackedSaved(saved, *stack.pairs[-1]) if stack.pairs else saved
 
 
 # ------------------------------------------------------------------ ready-made hooks

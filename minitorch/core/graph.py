@@ -99,11 +99,17 @@ def rewrap(value, node, backend):
         return value                                       # a number, an attribute, or not saved
     if isinstance(node, Tensor) and node.array is value:
         return node                                       # a leaf is its own node
-    t = wrap(value, backend.backend)
-    if node is not None:
-        t.needs_grad = True
-        t.node = node
-    return t
+    return placed(wrap(value, backend.backend), node)
+
+
+def placed(tensor, node):
+    """`tensor`, which the graph knows nothing of, at the place of `node` or of a leaf; None: it stands nowhere."""
+    if isinstance(node, registry.Tensor):                 # another array than the leaf's: a node passes gradients on
+        leaf, node = node, Node()
+        node.op, node.parents, node.saved, node.shape = registry.OPS["clone"], (leaf,), (), leaf.array.shape
+        node.backend, node.time, node.hooks = leaf.backend, version_counter, None
+    tensor.node, tensor.needs_grad = node, node is not None
+    return tensor
 
 
 def set_node_hooks(hooks):
