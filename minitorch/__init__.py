@@ -61,13 +61,13 @@ late.places.update(
     accumulate_grad="minitorch.autograd.nodes:accumulate_grad",
     after_leaf="minitorch.autograd.hooks:after_leaf",
     after_node="minitorch.autograd.hooks:after_node",
+    answer_failure="minitorch.autograd.dispatch:answer_failure",
     backward="minitorch.autograd.api:backward",
     before_node="minitorch.autograd.hooks:before_node",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     explain="minitorch.formula:explain",
-    explain_failure="minitorch.explain.failures:explain",
     formula="minitorch.formula:formula",
     from_numpy="minitorch.ops.creation.host_data:from_numpy",
     grad="minitorch.autograd.api:grad",
@@ -90,7 +90,8 @@ late.places.update(
 
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
-         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula")
+         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
+         "overrides", "_C")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",

@@ -41,6 +41,7 @@ ARROWS = {
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
+    "overrides": "core autograd", "_C": "autograd",        # PyTorch's names for what autograd.dispatch does
     "linalg": "core ops", "func": "core ops autograd pytree",
     "cuda": "core amp backends random", "accelerator": "core cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",

@@ -4,7 +4,7 @@ import importlib
 
 from ..core.registry import late
 from ..core.tensor import Tensor
-from . import anomaly, functional, graph
+from . import anomaly, functional, graph, subclasses  # noqa: F401  gives Tensor its methods for subclasses
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .api import backward, grad
 from .function import Function

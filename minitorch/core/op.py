@@ -282,9 +282,10 @@ def deferred(name, filename, write, scope):
         exec(compile(source, filename, "exec"), namespace)
         made = namespace.pop(name)
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
-        function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-        function.__code__ = made.__code__
-        return function
+        target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
+        target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        target.__code__ = made.__code__
+        return target
 
     namespace["load"] = load
     return function

@@ -8,7 +8,7 @@ wrap the result, and leave a node if a gradient may be asked for.
 from inspect import Parameter
 
 
-def write_call(op, bare, failed="raise explain({}) from None"):
+def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
 
     `failed` is what it does about an error.
@@ -243,7 +243,7 @@ def write_variadic(op, bare):
             *indent(fast), *indent(wide),
             f"    y = F.{op.name}(*x{attrs})",
             "except Exception as error:",
-            f"    raise explain(op, error, ({name},), {attributes(op)}) from None",
+            f"    return failed(op, error, ({name},), {attributes(op)})",
             *wrap_result(op, f"{name}[0]", bare)]
     if op.differentiable:
         body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",
