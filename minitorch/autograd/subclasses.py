@@ -67,8 +67,8 @@ def make_subclass(cls, data, require_grad=False, **options):
 def make_wrapper_subclass(cls, *args, **options):
     """Refused: tensors without memory answer below the calls, by ``__torch_dispatch__``, which is not here."""
     raise RuntimeError("_make_wrapper_subclass needs __torch_dispatch__, which minitorch does not have: derive from "
-                       "Tensor and make it with _make_subclass or as_subclass, or write a class with __torch_function__ "
-                       "that holds a tensor")
+                       "Tensor and make it with _make_subclass or as_subclass, or write a class with "
+                       "__torch_function__ that holds a tensor")
 
 
 def init_subclass(cls, **options):
