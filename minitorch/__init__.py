@@ -76,6 +76,7 @@ late.places.update(
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
+    note_inference="minitorch.autograd.inference:note_inference",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",

@@ -131,8 +131,9 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """`no_grad`, and a promise: tensors made inside, by `ones`, `tensor` and their kind, are never recorded later.
 
-    Such tensors answer True to ``is_inference()``; outside, they can neither require grad nor be written to. Unlike
-    PyTorch, results of other calls inside are ordinary tensors without grad: marking them would cost every call.
+    Such tensors answer True to ``is_inference()``; outside, they can neither require grad, nor be written to, nor be
+    saved for a backward pass. Unlike PyTorch, results of other calls inside are ordinary tensors without grad: marking
+    them would cost every call.
     """
 
     def __new__(cls, mode: Any = True) -> Any:

@@ -17,6 +17,7 @@ from .registry import late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
 versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
+inference: dict = {}         # id of an array that owns memory -> weak reference, for arrays made in inference mode
 node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 

@@ -50,7 +50,7 @@ def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
     if (d.kind != "f" or d.itemsize == 2 or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array)
-            or target.is_inference_tensor):
+            or graph.inference):
         return False
     for x in args:
         array = getattr(x, "array", None)
@@ -82,7 +82,7 @@ def overwrite(target, result, writer):
 
 
 def check_is_no_leaf(target, writer):
-    if target.is_inference() and not grad_mode.inference:
+    if graph.inference and target.is_inference() and not grad_mode.inference:
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
                            "a clone to get a normal tensor before doing inplace update.")
     if not grad_mode.enabled:

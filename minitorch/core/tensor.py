@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 from . import dtypes, graph, registry
+from .arrays import owner
 from .device import get
 from .errors import checked_dim
 from .grad_mode import grad_mode
@@ -72,7 +73,6 @@ class Tensor:
     node = hooks = _grad = _base = _views = None
     needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
-    is_inference_tensor = False
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
 
     def __new__(cls, *data, device=None, requires_grad=False):
@@ -154,8 +154,8 @@ class Tensor:
         return self.dtype.is_signed
 
     def is_inference(self):
-        """Whether it, or what it is a view of, was made in `inference_mode`."""
-        return self.is_inference_tensor or (self._base is not None and self._base.is_inference_tensor)
+        """Whether its memory was made in `inference_mode`."""
+        return bool(graph.inference) and id(owner(self.array)) in graph.inference
 
     def __len__(self):
         if not self.array.ndim:
@@ -220,7 +220,7 @@ class Tensor:
                 raise RuntimeError("minitorch differentiates real tensors only, this one is complex: keep real and "
                                    "imaginary parts as tensors of their own")
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if requires_grad and self.is_inference_tensor and not grad_mode.inference:
+        if requires_grad and self.is_inference() and not grad_mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self.needs_grad = requires_grad
         return self

@@ -11,6 +11,7 @@ from ...core import dtypes
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.grad_mode import grad_mode
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
 from ..define import composite, method, op
@@ -49,7 +50,7 @@ def leaf(array, backend, requires_grad):
     if requires_grad:
         out.requires_grad_()
     if grad_mode.inference:
-        out.is_inference_tensor = True
+        late.note_inference(out)
     return out
 
 
