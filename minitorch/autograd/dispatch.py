@@ -34,6 +34,7 @@ state = State()
 FIXED = {Tensor, Size, int, float, bool, complex, str, type(None), slice, type(...)}
 PLAIN = set(FIXED)
 _modes_entered = 0
+active = False                                             # whether calls are looked at
 _changing = threading.Lock()
 
 
@@ -101,6 +102,11 @@ def enter(found, arg):
         return
     place = next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found))
     found.insert(place, arg)
+
+
+def would_ask(tensors):
+    """Whether a mode, or the class of one of the tensors, would be asked about calls on them."""
+    return active and (bool(state.modes) or any([is_overloaded(type(t)) for t in tensors]))
 
 
 def dispatch(func, inner, args, kwargs):
@@ -263,9 +269,12 @@ IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__to
                    "_make_wrapper_subclass", "_repr_html_", "is_inference", "_is_view"}
 
 
-@functools.cache
 def activate():
     """Exchange the code of all public functions and of the methods of Tensor, once."""
+    global active
+    if active:
+        return
+    active = True
     for (_, name), public in list(FUNCTIONS.items()):
         if isinstance(public.call, FunctionType) and name not in IGNORED_FUNCTIONS:
             exchange(public.call)
