@@ -83,19 +83,20 @@ def on_one_device(op, inputs, kinds):
     return inputs
 
 
-def explain(op, error, inputs, attrs):
-    """The error to raise instead of `error`, which `op` raised on these arguments."""
-    return late.explain_failure(op, error, inputs, attrs)
+def failed(op, error, inputs, attrs):
+    """Raise what explains `error`, which `op` raised on these arguments; or return what one of them answers."""
+    return late.answer_failure(op, error, inputs, attrs)
 
 
 def unsupported(op, error, inputs, attrs):
     """Return NotImplemented for operands that are neither tensors nor numbers, so that Python tries their reflected
     method or says that the types do not go together; raise any other error of an operator."""
-    if all(isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) for x in inputs):
-        raise explain(op, error, inputs, attrs) from None
+    ours = Tensor, np.ndarray, np.generic, *NUMBERS
+    if all(isinstance(x, ours) or hasattr(x, "__torch_function__") for x in inputs):
+        return failed(op, error, inputs, attrs)
     return NotImplemented
 
 
-finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view,
+finish(Tensor=Tensor, general=general, cast_first=cast_first, failed=failed, mark_view=mark_view,
        SCALARS=frozenset({*np.sctypeDict.values(), Tensor}),
        unsupported=unsupported, as_np=dtypes.as_np)

@@ -108,7 +108,7 @@ class Op:
     - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `node_name`: PyTorch's name of the graph node (default: from `name`)
+    - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:
 
@@ -273,9 +273,10 @@ def deferred(name, filename, write, scope):
         exec(compile(source, filename, "exec"), namespace)
         made = namespace.pop(name)
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
-        function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-        function.__code__ = made.__code__
-        return function
+        target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
+        target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        target.__code__ = made.__code__
+        return target
 
     namespace["load"] = load
     return function

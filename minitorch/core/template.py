@@ -9,7 +9,7 @@ from inspect import Parameter
 
 WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
 
-def write_call(op, bare, failed="raise explain({}) from None"):
+def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
 
     `failed` is what it does about an error.
@@ -255,7 +255,7 @@ def write_variadic(op, bare):
             *indent(fast), *indent(wide),
             f"    y = F.{op.name}(*x{attrs})",
             "except Exception as error:",
-            f"    raise explain(op, error, ({name},), {attributes(op)}) from None",
+            f"    return failed(op, error, ({name},), {attributes(op)})",
             *wrap_result(op, f"{name}[0]", bare)]
     if op.differentiable:
         body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",

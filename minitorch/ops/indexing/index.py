@@ -19,7 +19,15 @@ from ..shapes.memory import require_apart, require_no_overlap
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
-@op(name="slice", view=True, namespace=None,
+def name_of_view(node):
+    """PyTorch's name for the last of the views that an index consists of."""
+    index = node.saved[node.op.saved_fields.index("index")]
+    last = [part for part in index if part is not Ellipsis and part != slice(None)][-1:]
+    kinds = {int: "SelectBackward0", type(None): "UnsqueezeBackward0"}
+    return kinds.get(type(last[0]), "SliceBackward0") if last else "AliasBackward0"
+
+
+@op(name="slice", view=True, namespace=None, node_name=name_of_view,
     input=lambda F, g, index, input_shape: F.slice_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))

@@ -5,6 +5,7 @@ Functions that copy are in `join.py`."""
 from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
+from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, geometry
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
@@ -504,6 +505,7 @@ def in_place(name, function):
         check_is_no_leaf(self, name + "_")
         seen = function(self, *args, **kwargs)
         self.array = seen.array
+        bump_version(self, name + "_")
         if seen.node is not None:
             self.node, self.needs_grad = seen.node, True
         return self
@@ -522,6 +524,7 @@ def resize_(self, *sizes, memory_format=None):
     sizes = ints(sizes)
     if self.needs_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    check_is_no_leaf(self, "resize_")
     memory = owner(self.array)
     if count(sizes) <= memory.size and self.is_contiguous():
         self.array = self.backend.of_memory(self.array, sizes, row_major(sizes), self.storage_offset())
@@ -530,6 +533,7 @@ def resize_(self, *sizes, memory_format=None):
         n = min(old.size, new.size)
         new[:n] = old[:n]
         self.array = new.reshape(sizes)
+    bump_version(self, "resize_")
     return self
 
 
