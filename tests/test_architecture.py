@@ -193,7 +193,7 @@ def test_definitions_know_no_arrays_of_one_library():
             words = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
             words |= {n.arg for n in ast.walk(tree) if isinstance(n, (ast.arg, ast.keyword))}
             assert not words & {"on_host", "block", "threads"}, name
-            assert "flags" not in words or path.name in ("memory.py", "layouts.py"), name      # how arrays lie in memory
+            assert "flags" not in words or path.name in ("memory.py", "layouts.py"), name     # how arrays lie in it
 
 
 def test_sizes():

@@ -149,7 +149,7 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -159,7 +159,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(promotion="common", refuses="b", namespace=None, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="common", refuses="b", namespace=None, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
@@ -171,7 +171,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -181,7 +181,7 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
 def fmod(F, input, other: Number):

@@ -15,7 +15,7 @@ from ...explain.failures import wrong_index
 from ...host.data import as_number
 from ...host.indices import is_array, parse
 from ..define import method, op
-from ..shapes.memory import require_apart, require_no_overlap
+from ..shapes.memory import is_same_memory, require_apart, require_no_overlap
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
@@ -133,6 +133,8 @@ def __setitem__(self, item, value):
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
     if is_tensor:
+        if advanced is None and is_same_memory(piece.array, value.array) and not (self.needs_grad or value.needs_grad):
+            return
         require_apart(piece.array, value)
     if advanced is None:
         require_no_overlap(piece.array)

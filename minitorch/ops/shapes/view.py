@@ -259,10 +259,13 @@ def narrow(input, dim, start, length):
     sample=lambda d: ([d.array((3, 4, 3))], dict(offset=d.int(-2, 3), dim1=d.choice([0, 1]), dim2=-1)))
 def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
-    if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
+    a, b = [checked_dim(d, input.ndim) for d in (dim1, dim2)]
+    if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = input.diagonal(offset, dim1, dim2)               # some array modules return it read-only
-    return F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
+    corner = input[first_of(offset, a, b, input.ndim)]
+    rest = [d for d in range(input.ndim) if d not in (a, b)]
+    shape = [*[corner.shape[d] for d in rest], min(corner.shape[a], corner.shape[b])]
+    return F.strided(corner, shape, [*[corner.strides[d] for d in rest], corner.strides[a] + corner.strides[b]])
 
 
 def first_of(offset, dim1, dim2, ndim):
