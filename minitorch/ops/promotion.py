@@ -1,5 +1,7 @@
 """Type promotion of an op's inputs: a function for each word of the column `promotion`."""
 
+import math
+
 from ..core import dtypes, errors
 from ..core.op import recorded
 from ..core.registry import PROMOTIONS
@@ -21,14 +23,22 @@ def cast_all(inputs, kinds, dtype):
 
 
 def cast_number(x, dtype):
-    """A Python number as an operand of `dtype`: integers wrap around, as they do in PyTorch."""
+    """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats round it."""
     if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
-        return dtype.np.type(x) if dtype is dtypes.bfloat16 else x
+        return round_number(x, dtype) if dtype.itemsize == 2 else x
     if dtype.category == dtypes.BOOL:
         return bool(x)
     size = 8 * dtype.itemsize
     x = int(x) % 2**size
     return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
+
+
+def round_number(x, dtype):
+    """A Python number as a 16-bit float has it; one that would become infinite stays."""
+    rounded = dtype.np.type(x)
+    if not math.isfinite(rounded):
+        return x
+    return rounded if dtype is dtypes.bfloat16 else float(rounded)
 
 
 def promote_common(op, inputs, kinds, attrs):
@@ -37,11 +47,35 @@ def promote_common(op, inputs, kinds, attrs):
 
 
 def promote_compared(op, inputs, kinds, attrs):
-    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one
-    that is out of a tensor's range equals none of its elements."""
+    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out of a tensor's range
+    equals none of its elements, but rounded beside 16-bit floats."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
+    if dtype.itemsize == 2 and dtype.category == dtypes.FLOATING:
+        return cast_all(inputs, kinds, dtype)
     return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
             for x in inputs]
+
+
+def promote_factor(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not rounded."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    exact = found.itemsize == 2 and found.category == dtypes.FLOATING
+    return cast_all(inputs, kinds, found) if not exact else [
+        given if not isinstance(given, Tensor) else x for given, x in zip(inputs, cast_all(inputs, kinds, found))]
+
+
+def promote_quotient(op, inputs, kinds, attrs):
+    """As factors; integers and bools become the default float."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    return (promote_float if found.category < dtypes.FLOATING else promote_factor)(op, inputs, kinds, attrs)
+
+
+def promote_fitting(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; a number must fit into it."""
+    dtype = dtypes.common_dtype(participants(inputs, kinds))
+    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+              for x, kind in zip(inputs, kinds)]
+    return cast_all(inputs, kinds, dtype)
 
 
 def promote_float(op, inputs, kinds, attrs):
@@ -97,5 +131,7 @@ def promote_any(op, inputs, kinds, attrs):
 
 
 # The words of the column `promotion`; the docstrings stand in the reference pages.
-PROMOTIONS.update({"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
-              "numbers": promote_numbers, "first": promote_first, "floating": promote_floating, "any": promote_any})
+PROMOTIONS.update({
+    "common": promote_common, "compared": promote_compared, "factor": promote_factor, "quotient": promote_quotient,
+    "fitting": promote_fitting, "float": promote_float, "same": promote_same, "numbers": promote_numbers,
+    "first": promote_first, "floating": promote_floating, "any": promote_any})
