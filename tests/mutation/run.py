@@ -1,0 +1,257 @@
+"""Plants small bugs in the library, one at a time, and runs the tests that call what was changed, without PyTorch.
+
+    python tests/mutation/run.py cover FOLDER        # once: which test calls which function
+    python tests/mutation/run.py run FOLDER          # the mutants: results.json, docs/mutants.md
+    python tests/mutation/run.py run FOLDER --only survivors
+
+A mutant lives in memory only: a forked process imports the library with the text of one module replaced and runs
+pytest on a few tests, cheapest first. It is killed when one fails, or when all take longer than `LIMIT` seconds. Which
+mutants there are depends on the code and on `SEED`; `PACKAGES` says how many of which package. `explained.json` beside
+this file says why a survivor makes no difference.
+"""
+
+import argparse
+import glob
+import json
+import os
+import pathlib
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+
+TESTS = pathlib.Path(__file__).parents[1]
+ROOT = TESTS.parent
+SEED, LIMIT, BATCHES = 12, 120, (12, 60, 400)
+RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
+# How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
+# what draws, prints lessons or is a command line is left out.
+PACKAGES = {"core": 24, "autograd": 13, "explain": 2, "ops/elementwise": 14, "ops/nn": 18, "ops/shapes": 8,
+            "ops/indexing": 8, "ops/reductions": 10, "ops/linalg": 8, "ops/creation": 6, "ops": 4, "backends/cpu": 18,
+            "random": 10, "nn/modules": 14, "nn/utils": 8, "nn": 7, "optim": 24, "compiler": 15, "serialization": 12,
+            "utils": 12, "amp": 3, "datasets": 3, "transforms": 4, "profiler": 2, "testing": 3, "": 10}
+LEFT_OUT = ("cuda.py", "cuda_graphs.py", "accelerator.py", "__main__.py", "utils/tensorboard.py", "__init__.py",
+            "vision.py", "backends/__init__.py")
+SLOW = ("test_cuda_", "test_sim_", "test_notebooks", "test_compile_sim", "test_check", "test_benchmarks", "test_words",
+        "test_contributing", "test_stubs", "test_viz", "test_architecture", "test_article", "test_examples",
+        "test_mutation", "test_source", "test_house", "test_reference")
+
+
+# ---- which mutants -------------------------------------------------------------------------------------------
+def package_of(path):
+    """The entry of `PACKAGES` that a file counts for."""
+    folders = path.split("/")[:-1]
+    while folders and "/".join(folders) not in PACKAGES:
+        folders.pop()
+    return "/".join(folders)
+
+
+def chosen():
+    """The mutants of a run, always the same ones for the same code."""
+    from mutation.mutate import mutants_of
+    every = {}
+    for path in sorted((ROOT / "minitorch").rglob("*.py")):
+        file = path.relative_to(ROOT / "minitorch").as_posix()
+        if file in LEFT_OUT or file.split("/")[0] in ("check", "viz", "cli") or file.startswith(("backends/cuda",
+                                                                                               "backends/sim")):
+            continue
+        every.setdefault(package_of(file), []).extend(mutants_of(file, path.read_text()))
+    picked = []
+    for package, number in PACKAGES.items():
+        shuffled = random.Random(f"{SEED} {package}").sample(every[package], 2 * number)
+        picked += [m for m in shuffled if m.is_valid()][:number]
+    return picked
+
+
+# ---- which tests ---------------------------------------------------------------------------------------------
+def cover(folder):
+    """Run each test file and the doctests under `cover`; files that were recorded already stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [f for f in sorted(TESTS.glob("test_*.py")) if not f.name.startswith(SLOW)]
+    for name, arguments in [*((f.stem, [str(f)]) for f in files), ("doctests", ["--doctest-modules", "minitorch"])]:
+        out = folder / f"{name}.pickle"
+        if not out.exists():
+            subprocess.run([sys.executable, "-m", "pytest", "-p", "mutation.cover", "-q", "-n", "0", *arguments],
+                           cwd=ROOT, env={**environment(), "MUTATION_COVER": str(out)}, stdout=subprocess.DEVNULL)
+            print(name, flush=True)
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{TESTS}", "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1"}
+
+
+def load_cover(folder):
+    """{(file, first line of a function): [tests that call it, cheapest first]}, and by file alone."""
+    tests = {}
+    for path in glob.glob(f"{folder}/*.pickle"):
+        tests |= pickle.loads(pathlib.Path(path).read_bytes())
+    calls, seconds = {}, {name: took for name, (took, _) in tests.items()}
+    for name, (_, functions) in tests.items():
+        for key in functions:
+            calls.setdefault(key, set()).add(name)
+            calls.setdefault(key[0], set()).add(name)
+    # A test that calls little says most about what it calls; a slow one is asked late.
+    weight = {name: seconds[name] + 0.0005 * len(functions) for name, (_, functions) in tests.items()}
+    return {key: sorted(names, key=weight.get) for key, names in calls.items()}, seconds
+
+
+def candidates(mutant, calls):
+    """Tests for a mutant: those that call its function, or anything in its file where it has none."""
+    exact = calls.get((mutant.file, mutant.start), []) if mutant.start else []
+    return exact or calls.get(mutant.file, [])
+
+
+def batches(names, seconds):
+    """A few cheap tests, then more, some of them from all over; each batch as one run of pytest."""
+    start = 0
+    for size in BATCHES:
+        part = names[start:start + size]
+        start += size
+        total, kept = 0, []
+        for name in part:
+            total += seconds[name]
+            if total < LIMIT / 3 or not kept:
+                kept.append(name)
+        if kept:
+            yield kept
+
+
+# ---- one mutant ----------------------------------------------------------------------------------------------
+def warm_up():
+    """Import in the parent what every child needs; not the library."""
+    sys.modules["torch"] = None
+    sys.path[:0] = [str(ROOT), str(TESTS)]
+    os.environ.update(environment())
+    os.chdir(ROOT)
+    import hypothesis
+    import ml_dtypes
+    import numpy
+    import pytest
+    assert "minitorch" not in sys.modules
+    return hypothesis, ml_dtypes, numpy, pytest
+
+
+def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
+    """"" if all `tests` pass with the text of `file` replaced, else the test that failed, "timeout" or "crash"."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(read)
+        os.setpgid(0, 0)
+        try:
+            os.write(write, in_child(file, text, tests, log).encode())
+        except BaseException as error:                     # an import that fails in conftest, for one
+            os.write(write, f"{type(error).__name__}".encode())
+        os._exit(0)
+    os.close(write)
+    os.set_blocking(read, False)
+    end, said = time.monotonic() + limit, b""
+    while time.monotonic() < end:
+        done, _ = os.waitpid(child, os.WNOHANG)
+        try:
+            said += os.read(read, 4096)
+        except BlockingIOError:
+            pass
+        if done:
+            os.close(read)
+            return said.decode().removeprefix("ok") if said else "crash"
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(read)
+    return "timeout"
+
+
+def in_child(file, text, tests, log):
+    """Run the tests in this process with a planted module."""
+    import importlib.machinery
+
+    import hypothesis
+    import pytest
+    sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+    path, get_code = str(ROOT / "minitorch" / file), importlib.machinery.SourceFileLoader.get_code
+    if text is not None:
+        code = compile(text, path, "exec")
+        importlib.machinery.SourceFileLoader.get_code = lambda self, name: (
+            code if self.path == path else get_code(self, name))
+    hypothesis.settings.register_profile("mutation", database=None, deadline=None, derandomize=True)
+    hypothesis.settings.load_profile("mutation")
+    plan = Plan(tests)
+    files = list(dict.fromkeys(name.split("::")[0] for name in tests))
+    doctests = ["--doctest-modules"] if any(f.startswith("minitorch/") for f in files) else []
+    status = pytest.main(["-o", "addopts=", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *doctests, *files],
+                         plugins=[plan])
+    if status == 0:
+        return "ok"
+    return plan.failed or f"pytest ends with {int(status)}"
+
+
+class Plan:
+    """A pytest plugin: the tests of a list, in its order."""
+
+    def __init__(self, tests):
+        self.place, self.failed = {name: i for i, name in enumerate(tests)}, None
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = sorted((i for i in items if i.nodeid in self.place), key=lambda item: self.place[item.nodeid])
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed = report.nodeid
+
+
+# ---- the run -------------------------------------------------------------------------------------------------
+def judge(mutant, calls, seconds, log=os.devnull):
+    """"killed" with the test, or "survived"."""
+    names = candidates(mutant, calls)
+    for part in batches(names, seconds):
+        found = outcome(mutant.file, mutant.text, part, log=log)
+        if found:
+            return "killed", found
+    return "survived", f"{len(names)} tests call it"
+
+
+def run(folder, only, number):
+    mutants, old = chosen(), {row["name"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
+    calls, seconds = load_cover(folder)
+    warm_up()
+    rows, begin = [], time.monotonic()
+    for i, mutant in enumerate(mutants[:number]):
+        row = old.get(mutant.name)
+        if row is None or not only or row["verdict"] == "survived":
+            verdict, by = judge(mutant, calls, seconds)
+            row = {"name": mutant.name, "package": package_of(mutant.file), "function": mutant.function,
+                   "verdict": verdict, "by": by}
+            print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {verdict:9}{mutant.name}   [{by}]",
+                  flush=True)
+        rows.append(row)
+        RESULTS.with_suffix(".part").write_text(json.dumps(rows, indent=0))
+    os.replace(RESULTS.with_suffix(".part"), RESULTS)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["cover", "run", "list", "report"])
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--only", choices=["survivors"])
+    parser.add_argument("--number", type=int)
+    given = parser.parse_args()
+    sys.path.insert(0, str(TESTS))
+    if given.what == "cover":
+        cover(given.folder.resolve())
+    elif given.what == "run":
+        run(given.folder.resolve(), given.only, given.number)
+    elif given.what == "list":
+        print(*(m.name for m in chosen()), sep="\n")
+    else:
+        from mutation.report import write
+        write()
+
+
+if __name__ == "__main__":
+    main()
