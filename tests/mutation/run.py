@@ -5,7 +5,7 @@
     python tests/mutation/run.py run FOLDER --only survivors
 
 A mutant lives in memory only: a forked process imports the library with the text of one module replaced and runs
-pytest on a few tests, cheapest first. It is killed when one fails, or when all take longer than `LIMIT` seconds. Which
+pytest on a few tests, cheapest first. It is killed when one fails, or takes longer than `LIMIT` seconds. Which
 mutants there are depends on the code and on `SEED`; `PACKAGES` says how many of which package. `explained.json` beside
 this file says why a survivor makes no difference.
 """
@@ -17,6 +17,7 @@ import os
 import pathlib
 import pickle
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -24,7 +25,8 @@ import time
 
 TESTS = pathlib.Path(__file__).parents[1]
 ROOT = TESTS.parent
-SEED, LIMIT, BATCHES = 12, 120, (12, 60, 400)
+SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest
+BATCHES = ((12, 4), (60, 8), (400, 12))                    # tests and seconds, one batch after the other
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
 # what draws, prints lessons or is a command line is left out.
@@ -104,17 +106,16 @@ def candidates(mutant, calls):
     return exact or calls.get(mutant.file, [])
 
 
-def batches(names, seconds):
+def batches(names, seconds, patience):
     """A few cheap tests, then more, some of them from all over; each batch as one run of pytest."""
     start = 0
-    for size in BATCHES:
-        part = names[start:start + size]
-        start += size
+    for size, enough in BATCHES:
         total, kept = 0, []
-        for name in part:
+        for name in names[start:start + size]:
             total += seconds[name]
-            if total < LIMIT / 3 or not kept:
+            if total < enough * patience or not kept:
                 kept.append(name)
+        start += size
         if kept:
             yield kept
 
@@ -141,6 +142,7 @@ def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
     if not child:
         os.close(read)
         os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         try:
             os.write(write, in_child(file, text, tests, log).encode())
         except BaseException as error:                     # an import that fails in conftest, for one
@@ -148,7 +150,7 @@ def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
         os._exit(0)
     os.close(write)
     os.set_blocking(read, False)
-    end, said = time.monotonic() + limit, b""
+    end, said = time.monotonic() + 6 * limit, b""        # of the clock: others may use the processor too
     while time.monotonic() < end:
         done, _ = os.waitpid(child, os.WNOHANG)
         try:
@@ -157,7 +159,7 @@ def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
             pass
         if done:
             os.close(read)
-            return said.decode().removeprefix("ok") if said else "crash"
+            return said.decode().removeprefix("ok") if said else "crash or endless loop"
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -206,10 +208,10 @@ class Plan:
 
 
 # ---- the run -------------------------------------------------------------------------------------------------
-def judge(mutant, calls, seconds, log=os.devnull):
+def judge(mutant, calls, seconds, patience=1, log=os.devnull):
     """"killed" with the test, or "survived"."""
     names = candidates(mutant, calls)
-    for part in batches(names, seconds):
+    for part in batches(names, seconds, patience):
         found = outcome(mutant.file, mutant.text, part, log=log)
         if found:
             return "killed", found
@@ -224,7 +226,7 @@ def run(folder, only, number):
     for i, mutant in enumerate(mutants[:number]):
         row = old.get(mutant.name)
         if row is None or not only or row["verdict"] == "survived":
-            verdict, by = judge(mutant, calls, seconds)
+            verdict, by = judge(mutant, calls, seconds, 4 if only else 1)
             row = {"name": mutant.name, "package": package_of(mutant.file), "function": mutant.function,
                    "verdict": verdict, "by": by}
             print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {verdict:9}{mutant.name}   [{by}]",
