@@ -11,6 +11,7 @@ this file says why a survivor makes no difference.
 """
 
 import argparse
+import collections
 import glob
 import json
 import os
@@ -26,14 +27,15 @@ import time
 TESTS = pathlib.Path(__file__).parents[1]
 ROOT = TESTS.parent
 SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest
-BATCHES = ((12, 4), (60, 8), (400, 12))                    # tests and seconds, one batch after the other
+BATCHES = ((12, 2, 2), (40, 6, 4), (400, 40, 15))          # tests, files and seconds at most, one after the other; the
+                                                           # last only for survivors, and four times as long
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
 # what draws, prints lessons or is a command line is left out.
-PACKAGES = {"core": 24, "autograd": 13, "explain": 2, "ops/elementwise": 14, "ops/nn": 18, "ops/shapes": 8,
-            "ops/indexing": 8, "ops/reductions": 10, "ops/linalg": 8, "ops/creation": 6, "ops": 4, "backends/cpu": 18,
-            "random": 10, "nn/modules": 14, "nn/utils": 8, "nn": 7, "optim": 24, "compiler": 15, "serialization": 12,
-            "utils": 12, "amp": 3, "datasets": 3, "transforms": 4, "profiler": 2, "testing": 3, "": 10}
+PACKAGES = {"core": 20, "autograd": 11, "explain": 1, "ops/elementwise": 11, "ops/nn": 14, "ops/shapes": 6,
+            "ops/indexing": 6, "ops/reductions": 8, "ops/linalg": 6, "ops/creation": 5, "ops": 3, "backends/cpu": 14,
+            "random": 8, "nn/modules": 12, "nn/utils": 6, "nn": 6, "optim": 20, "compiler": 12, "serialization": 10,
+            "utils": 10, "amp": 3, "datasets": 2, "transforms": 3, "profiler": 2, "testing": 2, "": 8}
 LEFT_OUT = ("cuda.py", "cuda_graphs.py", "accelerator.py", "__main__.py", "utils/tensorboard.py", "__init__.py",
             "vision.py", "backends/__init__.py")
 SLOW = ("test_cuda_", "test_sim_", "test_notebooks", "test_compile_sim", "test_check", "test_benchmarks", "test_words",
@@ -95,8 +97,10 @@ def load_cover(folder):
         for key in functions:
             calls.setdefault(key, set()).add(name)
             calls.setdefault(key[0], set()).add(name)
-    # A test that calls little says most about what it calls; a slow one is asked late.
-    weight = {name: seconds[name] + 0.0005 * len(functions) for name, (_, functions) in tests.items()}
+    # A test that calls little says most about what it calls; a slow one, or one in a file of many, is asked late.
+    sizes = collections.Counter(name.split("::")[0] for name in tests)
+    weight = {name: seconds[name] + 0.0005 * len(functions) + 0.001 * sizes[name.split("::")[0]]
+              for name, (_, functions) in tests.items()}
     return {key: sorted(names, key=weight.get) for key, names in calls.items()}, seconds
 
 
@@ -108,14 +112,15 @@ def candidates(mutant, calls):
 
 def batches(names, seconds, patience):
     """A few cheap tests, then more, some of them from all over; each batch as one run of pytest."""
-    start = 0
-    for size, enough in BATCHES:
-        total, kept = 0, []
-        for name in names[start:start + size]:
+    left = list(names)
+    for size, most_files, enough in BATCHES if patience > 1 else BATCHES[:2]:
+        total, kept, files = 0, [], set()
+        for name in left:
+            files.add(name.split("::")[0])
             total += seconds[name]
-            if total < enough * patience or not kept:
+            if not kept or len(files) <= most_files and total < enough * patience and len(kept) < size:
                 kept.append(name)
-        start += size
+        left = [name for name in left if name not in set(kept)]
         if kept:
             yield kept
 
@@ -219,21 +224,25 @@ def judge(mutant, calls, seconds, patience=1, log=os.devnull):
 
 
 def run(folder, only, number):
-    mutants, old = chosen(), {row["name"]: row for row in json.loads(RESULTS.read_text())} if RESULTS.exists() else {}
+    mutants, part = chosen(), RESULTS.with_suffix(".part")   # where a run that was broken off is taken up
+    kept = part if part.exists() else RESULTS if only else None
+    old = {row["name"]: row for row in json.loads(kept.read_text())} if kept else {}
     calls, seconds = load_cover(folder)
     warm_up()
     rows, begin = [], time.monotonic()
     for i, mutant in enumerate(mutants[:number]):
         row = old.get(mutant.name)
-        if row is None or not only or row["verdict"] == "survived":
+        if row is None or only and row["verdict"] == "survived":
             verdict, by = judge(mutant, calls, seconds, 4 if only else 1)
             row = {"name": mutant.name, "package": package_of(mutant.file), "function": mutant.function,
                    "verdict": verdict, "by": by}
             print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {verdict:9}{mutant.name}   [{by}]",
                   flush=True)
         rows.append(row)
-        RESULTS.with_suffix(".part").write_text(json.dumps(rows, indent=0))
-    os.replace(RESULTS.with_suffix(".part"), RESULTS)
+        done = {row["name"] for row in rows}
+        part.write_text(json.dumps([*rows, *(row for name, row in old.items() if name not in done)], indent=0))
+    RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
+    part.unlink()
 
 
 def main():
