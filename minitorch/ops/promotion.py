@@ -1,5 +1,6 @@
 """Type promotion of an op's inputs: a function for each word of the column `promotion`."""
 
+import functools
 import math
 
 from ..core import dtypes, errors
@@ -8,6 +9,8 @@ from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
 
 __all__ = ["require_floating"]
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def participants(inputs, kinds):
@@ -25,7 +28,9 @@ def cast_all(inputs, kinds, dtype):
 def cast_number(x, dtype):
     """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats round it."""
     if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
-        return round_number(x, dtype) if dtype.itemsize == 2 else x
+        if dtype not in HALVES or (not x and dtype is dtypes.float16):
+            return x
+        return round_number(x, dtype) if x else dtype.np.type(x)
     if dtype.category == dtypes.BOOL:
         return bool(x)
     size = 8 * dtype.itemsize
@@ -33,8 +38,9 @@ def cast_number(x, dtype):
     return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
 
 
+@functools.lru_cache(maxsize=256, typed=True)
 def round_number(x, dtype):
-    """A Python number as a 16-bit float has it; one that would become infinite stays."""
+    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite stays."""
     rounded = dtype.np.type(x)
     if not math.isfinite(rounded):
         return x
@@ -50,7 +56,7 @@ def promote_compared(op, inputs, kinds, attrs):
     """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out of a tensor's range
     equals none of its elements, but rounded beside 16-bit floats."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
-    if dtype.itemsize == 2 and dtype.category == dtypes.FLOATING:
+    if dtype in HALVES:
         return cast_all(inputs, kinds, dtype)
     return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
             for x in inputs]
@@ -59,9 +65,10 @@ def promote_compared(op, inputs, kinds, attrs):
 def promote_factor(op, inputs, kinds, attrs):
     """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not rounded."""
     found = dtypes.common_dtype(participants(inputs, kinds))
-    exact = found.itemsize == 2 and found.category == dtypes.FLOATING
-    return cast_all(inputs, kinds, found) if not exact else [
-        given if not isinstance(given, Tensor) else x for given, x in zip(inputs, cast_all(inputs, kinds, found))]
+    if found not in HALVES:
+        return cast_all(inputs, kinds, found)
+    return [x if not isinstance(x, Tensor) or x.array.dtype == found.np else recorded.to(x, dtype=found.np)
+            for x in inputs]
 
 
 def promote_quotient(op, inputs, kinds, attrs):

@@ -5,7 +5,7 @@
     python tests/mutation/run.py run FOLDER --only survivors
 
 A mutant lives in memory only: a forked process imports the library with the text of one module replaced and runs
-pytest on a few tests, cheapest first. It is killed when one fails, or takes longer than `LIMIT` seconds. Which
+pytest on a few tests, cheapest first. It is killed when one fails, or takes much longer than it should. Which
 mutants there are depends on the code and on `SEED`; `PACKAGES` says how many of which package. `explained.json` beside
 this file says why a survivor makes no difference.
 """
@@ -26,9 +26,10 @@ import time
 
 TESTS = pathlib.Path(__file__).parents[1]
 ROOT = TESTS.parent
-SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest
-BATCHES = ((12, 2, 2), (40, 6, 4), (400, 40, 15))          # tests, files and seconds at most, one after the other; the
-                                                           # last only for survivors, and four times as long
+SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest, at most
+# Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
+BATCHES = ((12, 2, 2), (40, 6, 4))
+AGAIN = ((40, 12, 8), (200, 40, 30), (600, 60, 60))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
 # what draws, prints lessons or is a command line is left out.
@@ -110,16 +111,20 @@ def candidates(mutant, calls):
     return exact or calls.get(mutant.file, [])
 
 
-def batches(names, seconds, patience):
-    """A few cheap tests, then more, some of them from all over; each batch as one run of pytest."""
+def batches(names, seconds, again):
+    """Lists of tests, each for one run of pytest: the cheapest, or those of a second look in any order."""
     left = list(names)
-    for size, most_files, enough in BATCHES if patience > 1 else BATCHES[:2]:
+    if again:
+        random.Random(SEED).shuffle(left)
+    for size, most_files, enough in AGAIN if again else BATCHES:
         total, kept, files = 0, [], set()
         for name in left:
-            files.add(name.split("::")[0])
-            total += seconds[name]
-            if not kept or len(files) <= most_files and total < enough * patience and len(kept) < size:
+            file = name.split("::")[0]
+            room = (file in files or len(files) < most_files) and total + seconds[name] < enough and len(kept) < size
+            if room or not kept:
                 kept.append(name)
+                files.add(file)
+                total += seconds[name]
         left = [name for name in left if name not in set(kept)]
         if kept:
             yield kept
@@ -147,7 +152,7 @@ def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
     if not child:
         os.close(read)
         os.setpgid(0, 0)
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit)))
         try:
             os.write(write, in_child(file, text, tests, log).encode())
         except BaseException as error:                     # an import that fails in conftest, for one
@@ -213,11 +218,11 @@ class Plan:
 
 
 # ---- the run -------------------------------------------------------------------------------------------------
-def judge(mutant, calls, seconds, patience=1, log=os.devnull):
+def judge(mutant, calls, seconds, again=False, log=os.devnull):
     """"killed" with the test, or "survived"."""
     names = candidates(mutant, calls)
-    for part in batches(names, seconds, patience):
-        found = outcome(mutant.file, mutant.text, part, log=log)
+    for part in batches(names, seconds, again):
+        found = outcome(mutant.file, mutant.text, part, LIMIT if again else LIMIT / 5, log)
         if found:
             return "killed", found
     return "survived", f"{len(names)} tests call it"
@@ -233,7 +238,7 @@ def run(folder, only, number):
     for i, mutant in enumerate(mutants[:number]):
         row = old.get(mutant.name)
         if row is None or only and row["verdict"] == "survived":
-            verdict, by = judge(mutant, calls, seconds, 4 if only else 1)
+            verdict, by = judge(mutant, calls, seconds, bool(only))
             row = {"name": mutant.name, "package": package_of(mutant.file), "function": mutant.function,
                    "verdict": verdict, "by": by}
             print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {verdict:9}{mutant.name}   [{by}]",
