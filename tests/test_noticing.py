@@ -186,3 +186,53 @@ def test_arrays_at_odd_places_in_a_file(tmp_path, shift, mmap):
     assert (found["a"] + 1).tolist() == [1, 2, 3, 4, 5]
     found["a"][0] = 7
     assert found["a"].sum().item() == 17
+
+
+# ---- found by tests/mutation -------------------------------------------------------------------------------
+@pytest.mark.parametrize("size, stride, offset", [((5,), (1,), 0), ((4,), (1,), 1), ((2, 2), (3, 1), 0),
+                                                  ((1,), (1,), 4)])
+def test_views_stay_inside_their_memory(size, stride, offset):
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 16"):
+        torch.arange(4.0).as_strided(size, stride, offset)
+    assert torch.arange(4.0).as_strided((2, 2), (2, 1), 0).tolist() == [[0, 1], [2, 3]]
+    assert torch.arange(4.0).as_strided((0, 9), (1, 1), 0).shape == (0, 9)
+
+
+def test_leaves_are_told_apart_in_the_graph():
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    (one, _), (two, _) = (x * y).grad_fn.next_functions
+    assert one != two and one != "AccumulateGrad" and (x * x).grad_fn.next_functions[0][0] == one
+
+
+def test_anomaly_mode_speaks_only_of_what_lies_behind():
+    x = torch.zeros(1, requires_grad=True)
+    with torch.autograd.detect_anomaly():
+        torch.zeros(1, requires_grad=True).log().sum()     # infinite, but elsewhere
+        y = (x.sqrt() * 0).sum()
+        with pytest.raises(RuntimeError) as error:
+            y.backward()
+    assert "All values of the forward pass were finite" in str(error.value)
+
+
+def test_inference_mode_records_nothing_and_can_be_off():
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        assert not (x * 2).requires_grad and torch.is_inference_mode_enabled() and not torch.is_grad_enabled()
+    with torch.inference_mode(False):
+        assert (x * 2).requires_grad and not torch.is_inference_mode_enabled()
+    assert not torch.inference_mode()(lambda: x * 2)().requires_grad and (x * 2).requires_grad
+    assert not torch.inference_mode(lambda: x * 2)().requires_grad
+
+
+def test_functions_of_two_numbers_need_a_tensor():
+    for call in (lambda: torch.pow(2.0, 3.0), lambda: torch.exp(1.0), lambda: torch.maximum(1, 2)):
+        with pytest.raises(TypeError, match="Tensor"):
+            call()
+
+
+def test_results_of_several_arrays_are_tensors_of_their_dtype():
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        found = torch.tensor([0.1, 0.3], dtype=dtype).tolist()
+        assert [type(v) for v in found] == [float, float]
+        assert found == [torch.tensor(v, dtype=dtype).item() for v in (0.1, 0.3)]
+    assert torch.tensor([0.1], dtype=torch.float64).tolist() == [0.1]

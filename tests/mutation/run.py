@@ -38,8 +38,8 @@ PACKAGES = {"core": 20, "autograd": 11, "explain": 1, "ops/elementwise": 11, "op
             "random": 8, "nn/modules": 12, "nn/utils": 6, "nn": 6, "optim": 20, "compiler": 12, "serialization": 10,
             "utils": 10, "amp": 3, "datasets": 2, "transforms": 3, "profiler": 2, "testing": 2, "": 8}
 LEFT_OUT = ("cuda.py", "cuda_graphs.py", "accelerator.py", "__main__.py", "utils/tensorboard.py", "__init__.py",
-            "vision.py", "backends/__init__.py")
-SLOW = ("test_cuda_", "test_sim_", "test_notebooks", "test_compile_sim", "test_check", "test_benchmarks", "test_words",
+            "vision.py", "backends/__init__.py", "compiler/graphed.py")
+SLOW = ("test_cuda_", "test_sim_", "test_notebooks", "test_compile_sim", "test_check", "test_benchmarks",
         "test_contributing", "test_stubs", "test_viz", "test_architecture", "test_article", "test_examples",
         "test_mutation", "test_source", "test_house", "test_reference")
 
