@@ -236,3 +236,160 @@ def test_results_of_several_arrays_are_tensors_of_their_dtype():
         assert [type(v) for v in found] == [float, float]
         assert found == [torch.tensor(v, dtype=dtype).item() for v in (0.1, 0.3)]
     assert torch.tensor([0.1], dtype=torch.float64).tolist() == [0.1]
+
+
+def test_broadcast_tensors_takes_a_list_too():
+    for found in (torch.broadcast_tensors([torch.ones(2, 1), torch.ones(3)]),
+                  torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))):
+        assert [tuple(x.shape) for x in found] == [(2, 3), (2, 3)]
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(RuntimeError, match="bool"):
+        torch.trapezoid(torch.tensor([True, False]))
+    with pytest.raises(RuntimeError, match="square"):
+        torch.linalg.cond(torch.ones(2, 3), 1)
+    for options in ({"momentum": -1}, {"weight_decay": -1}, {"lr": -1}, {"nesterov": True}):
+        with pytest.raises(ValueError):
+            torch.optim.SGD([nn.Parameter(torch.ones(1))], **options)
+    layer = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), use_trivialization=False,
+                                                 orthogonal_map="matrix_exp")
+    with pytest.raises(NotImplementedError, match="use_trivialization=False"):
+        layer.weight = torch.eye(2)
+
+
+def test_the_slope_of_a_variance_at_its_ends():
+    two, one = torch.tensor([1.0, 3.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+    two.var().backward()
+    one.var(correction=1).backward()
+    assert two.grad.tolist() == [-2, 2] and one.grad.isnan().all()
+
+
+def test_density_of_a_histogram_of_two_dimensions():
+    torch.manual_seed(0)
+    points = torch.rand(200, 2) * torch.tensor([1.0, 4.0])
+    hist, (first, second) = torch.histogramdd(points, [3, 5], density=True)
+    areas = (first[1:] - first[:-1])[:, None] * (second[1:] - second[:-1])
+    assert hist.shape == (3, 5) and (hist * areas).sum().item() == pytest.approx(1, abs=1e-5)
+    uneven = torch.histogramdd(points, (torch.tensor([0.0, 0.1, 1.0]), torch.tensor([0.0, 3.0, 4.0])), density=True)
+    areas = torch.tensor([[0.3, 0.1], [2.7, 0.9]])
+    assert (uneven.hist * areas).sum().item() == pytest.approx(1, abs=1e-5)
+
+
+def test_products_in_place():
+    x, a, b = torch.ones(2, 2, 2), torch.full((2, 2, 3), 2.0), torch.ones(2, 3, 2)
+    assert x.baddbmm_(a, b, alpha=0.5).tolist() == [[[4, 4], [4, 4]]] * 2
+    assert torch.ones(2, 2).addmm_(torch.eye(2), torch.eye(2)).tolist() == [[2, 1], [1, 2]]
+    assert torch.ones(2).addmv_(torch.eye(2), torch.tensor([1.0, 2.0]), beta=2).tolist() == [3, 4]
+    assert torch.ones(1, 2).addr_(torch.ones(1), torch.tensor([1.0, 2.0])).tolist() == [[2, 3]]
+
+
+def test_random_numbers_into_a_given_tensor():
+    out = torch.zeros(1)
+    torch.manual_seed(3)
+    found = torch.rand(2, 3, out=out)
+    torch.manual_seed(3)
+    assert found is out and out.shape == (2, 3) and out.equal(torch.rand(2, 3))
+
+
+def test_old_names_of_reductions_in_losses():
+    with pytest.warns(UserWarning, match="reduction='sum'"):
+        assert nn.MSELoss(size_average=False).reduction == "sum"
+    with pytest.warns(UserWarning, match="reduction='none'"):
+        assert nn.MSELoss(reduce=False).reduction == "none"
+    with pytest.warns(UserWarning, match="reduction='mean'"):
+        assert nn.MSELoss(reduce=True).reduction == "mean"
+
+
+def test_memory_formats_are_for_images_only():
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), nn.Linear(3, 2)).to(memory_format=torch.channels_last)
+    assert model[0].weight.is_contiguous(memory_format=torch.channels_last) and model[1].weight.is_contiguous()
+
+
+def test_padding_modes_with_no_padding():
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    for mode in ("zeros", "reflect", "circular", "replicate"):
+        layer = nn.Conv2d(1, 1, 3, padding="valid", padding_mode=mode, bias=False)
+        nn.init.ones_(layer.weight)
+        assert layer(x).tolist() == [[[[45, 54], [81, 90]]]]
+
+
+def test_spectral_norm_looks_along_the_outputs():
+    normed = nn.utils.parametrizations.spectral_norm
+    for layer, n in ((nn.Linear(3, 2), 2), (nn.Conv1d(3, 5, 2), 5), (nn.ConvTranspose1d(3, 5, 2), 5)):
+        assert normed(layer).parametrizations.weight[0]._u.shape == (n,)
+    x = torch.ones(4, 3)
+    assert normed(nn.Linear(3, 2), dim=1).parametrizations.weight[0]._u.shape == (3,) and x.shape == (4, 3)
+
+
+def test_functional_call_merges_dicts():
+    layer = nn.Linear(2, 1)
+    one, two = {"weight": torch.ones(1, 2)}, {"bias": torch.tensor([5.0])}
+    for call in (torch.func.functional_call, nn.utils.stateless.functional_call):
+        if call is torch.func.functional_call:
+            assert call(layer, (one, two), torch.ones(1, 2)).tolist() == [[7]]
+        assert call(layer, {**one, **two}, torch.ones(1, 2)).tolist() == [[7]]
+
+
+def test_hooks_of_all_modules_run_and_go():
+    seen = []
+    before = nn.modules.module.register_module_forward_pre_hook(lambda module, args: seen.append("before"))
+    after = nn.modules.module.register_module_forward_hook(lambda module, args, out: seen.append("after"))
+    layer = nn.Linear(1, 1)
+    layer(torch.ones(1))
+    before.remove(), after.remove()
+    layer(torch.ones(1))
+    assert seen == ["before", "after"]
+    layer.register_forward_hook(lambda *_: seen.append("first"))
+    layer.register_forward_hook(lambda *_: seen.append("second"))
+    layer.register_forward_hook(lambda *_: seen.append("zeroth"), prepend=True)
+    layer(torch.ones(1))
+    assert seen[2:] == ["zeroth", "first", "second"]
+
+
+def test_modules_tell_their_own_and_all_parts():
+    model = nn.Sequential(nn.BatchNorm1d(2))
+    assert len(list(model.buffers())) == 3 and len(list(model.buffers(recurse=False))) == 0
+    assert len(list(model.parameters())) == 2 and not list(model.parameters(recurse=False))
+    assert not model.train(False)[0].training and model.train()[0].training
+
+
+def test_optimisers_of_old_pickles_get_later_options():
+    optimizer = torch.optim.Adam([nn.Parameter(torch.ones(1))])
+    state = copy.deepcopy(optimizer.__getstate__())
+    for group in state["param_groups"]:
+        for name in ("maximize", "foreach", "fused", "differentiable"):
+            group.pop(name, None)
+    old = torch.optim.Adam.__new__(torch.optim.Adam)
+    old.__setstate__(state)
+    group = old.param_groups[0]
+    assert group["maximize"] is False and group["foreach"] is None
+    group["params"][0].grad = torch.ones(1)
+    old.step()
+
+
+def test_cyclic_rates_do_not_decay_unless_asked():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.2, 2, mode="exp_range")
+    seen = []
+    for _ in range(8):
+        optimizer.step()
+        schedule.step()
+        seen.append(round(schedule.get_last_lr()[0], 6))
+    assert seen == [0.15, 0.2, 0.15, 0.1] * 2
+
+
+def test_norms_of_nothing():
+    for x in (torch.ones(0, 4, 3), torch.ones(2, 4, 0)):
+        x.requires_grad_()
+        found = F.group_norm(x, 2, torch.ones(4), torch.zeros(4))
+        found.sum().backward()
+        assert found.shape == x.shape and x.grad.shape == x.shape
+
+
+def test_infinities_are_replaced_by_what_is_given():
+    x = torch.tensor([float("inf"), -float("inf"), float("nan"), 1.0])
+    assert x.nan_to_num(5.0, 6.0, -7.0).tolist() == [6, -7, 5, 1]
+    limit = torch.finfo(torch.float32).max
+    assert x.nan_to_num().tolist() == [limit, -limit, 0, 1] and x.nan_to_num(neginf=3.0).tolist() == [limit, 3, 0, 1]
+    assert torch.tensor([3]).nan_to_num(1.0).tolist() == [3]
