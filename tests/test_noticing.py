@@ -287,7 +287,8 @@ def test_products_in_place():
 def test_random_numbers_into_a_given_tensor():
     out = torch.zeros(1)
     torch.manual_seed(3)
-    found = torch.rand(2, 3, out=out)
+    with pytest.warns(UserWarning, match="was resized"):
+        found = torch.rand(2, 3, out=out)
     torch.manual_seed(3)
     assert found is out and out.shape == (2, 3) and out.equal(torch.rand(2, 3))
 
@@ -393,3 +394,17 @@ def test_infinities_are_replaced_by_what_is_given():
     limit = torch.finfo(torch.float32).max
     assert x.nan_to_num().tolist() == [limit, -limit, 0, 1] and x.nan_to_num(neginf=3.0).tolist() == [limit, 3, 0, 1]
     assert torch.tensor([3]).nan_to_num(1.0).tolist() == [3]
+
+
+def test_compiled_functions_say_what_runs_eagerly():
+    compiled = torch.compile(lambda x: x * 2 if x.sum().item() > 0 else x)
+    assert compiled(torch.ones(2)).tolist() == [2, 2]
+    assert any("runs eagerly" in note for note in compiled.notes)
+    with pytest.raises(RuntimeError, match="runs eagerly"):
+        torch.compile(lambda x: x * x.sum().item(), fullgraph=True)(torch.ones(2))
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW"])
+def test_betas_are_numbers_or_tensors(name):
+    with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
+        getattr(torch.optim, name)([nn.Parameter(torch.ones(1))], betas=(torch.tensor(0.9), 0.999))

@@ -3,6 +3,8 @@
 from recorded import some
 
 CALLS = """
+binomial(T.full((90,),40.),T.full((90,),0.4)) binomial(T.full((40,),300.),T.linspace(0.01,0.99,40))
+poisson(T.full((90,),50.))
 rand(3) rand(2,2,dtype=T.float64) rand(3,dtype=T.bfloat16) randn(3) randn(17) randn(3,dtype=T.float16)
 randint(10,(5,)) randint(-3,4,(2,3)) randperm(7) randperm(1) randperm(0) rand_like(T.zeros(2))
 randn_like(T.zeros(3,dtype=T.float64)) randint_like(T.zeros(3),5) bernoulli(T.full((9,),0.3))
