@@ -172,7 +172,7 @@ def heaviside(F, input, values):
 
 
 # ---- where -------------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", namespace=None,
+@op(layout="inputs", promotion="fitting", namespace=None,
     input=lambda F, g, condition: F.masked(g, condition),
     other=lambda F, g, condition: F.masked(g, F.logical_not(condition)))
 def where(F, condition: Other, input: Number, other: Number):
