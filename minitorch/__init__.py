@@ -81,6 +81,7 @@ late.places.update(
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
     note_inference="minitorch.autograd.inference:note_inference",
+    on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",

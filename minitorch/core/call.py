@@ -75,11 +75,7 @@ def on_one_device(op, inputs, kinds):
         if len(others) == 1:
             device = next(iter(others)).device
             return [x.to(device) if n else x for x, n in zip(inputs, numbers)]
-        first, second = list(found)[:2]
-        where = ", ".join(f"{kind.name} is on {x.device}" for x, kind in zip(inputs, kinds) if isinstance(x, Tensor))
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
-                           f"{first.device} and {second.device}! In {op.name}(): {where}; move one of them, as in "
-                           f"`{kinds[0].name}.to('{second.device}')`.")
+        raise late.on_two_devices(op, inputs, kinds)
     return inputs
 
 

@@ -79,11 +79,8 @@ class Op:
 
     Dtypes:
 
-    - `promotion`: how inputs are brought together: "common" (PyTorch's promotion), "compared" (numbers stay as they
-      are), "factor" (16-bit floats do not round numbers), "float" (integers become the default float), "quotient"
-      (both), "fitting" (numbers must fit), "same" (they must agree), "numbers" (and numbers are cast to them), "first"
-      (to the first), "floating" (they agree and are floats), "norm" (and says so if only weights are float32), "any"
-      (16-bit floats are computed in float32), None
+    - `promotion`: how the dtypes of the inputs are brought together, a word of `minitorch/ops/promotion.py`; None: they
+      stay as they come
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
