@@ -124,12 +124,12 @@ def draw(a, b):
 
 def on_two_devices(op, inputs, kinds):
     """The error of a call whose tensors are on different devices."""
-    places = {kind.name: x.device for x, kind in zip(inputs, kinds) if hasattr(x, "array")}
-    first, second = list(dict.fromkeys(places.values()))[:2]
-    where = ", ".join(f"{name} is on {device}" for name, device in places.items())
+    places = [(kind.name, x.device) for x, kind in zip(inputs, kinds) if hasattr(x, "array")]
+    first, second = list(dict.fromkeys(device for _, device in places))[:2]
+    where = ", ".join(f"{name} is on {device}" for name, device in places)
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first} and "
                         f"{second}! In {op.name}(): {where}; move one of them, as in "
-                        f"`{next(iter(places))}.to('{second}')`.")
+                        f"`{places[0][0]}.to('{second}')`.")
 
 
 def _wrong_dtype(op, error, inputs):
