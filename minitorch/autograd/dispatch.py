@@ -251,7 +251,7 @@ def exchange(function, func=None):
     function.__code__ = guarded.__code__.replace(co_freevars=function.__code__.co_freevars)
 
 
-# Python's operators are, in PyTorch, calls of the methods that they stand for; but ``&``, ``//`` and ``==`` are their own.
+# Python's operators are, in PyTorch, calls of the methods that they stand for; ``&``, ``//`` and ``==`` are their own.
 OPERATORS = {f"__{name}__": method for name, method in operators.BINARY.items()
              if not method.startswith("bitwise") and not name.startswith("floor")}
 WRITES = {f"__i{name.strip('_')}__": f"{method}_" for name, method in OPERATORS.items()}
