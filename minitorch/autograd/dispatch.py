@@ -14,6 +14,7 @@ from types import FunctionType
 from ..core.registry import FUNCTIONS
 from ..core.tensor import Size, Tensor
 from ..explain.failures import explain
+from ..ops import operators
 from . import api
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "dispatch",
@@ -250,12 +251,13 @@ def exchange(function, func=None):
     function.__code__ = guarded.__code__.replace(co_freevars=function.__code__.co_freevars)
 
 
-# Python's operators are calls of the methods that they stand for.
-OPERATORS = {"__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul",
-             "__truediv__": "div", "__mod__": "remainder", "__pow__": "pow", "__matmul__": "matmul", "__lt__": "lt",
-             "__gt__": "gt", "__le__": "le", "__ge__": "ge", "__ne__": "ne"}
-UNARY = {"__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not"}
-WRITES = {"__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_"}
+# Python's operators are, in PyTorch, calls of the methods that they stand for; ``&``, ``//`` and ``==`` are their own.
+OPERATORS = {f"__{name}__": method for name, method in operators.BINARY.items()
+             if not method.startswith("bitwise") and not name.startswith("floor")}
+WRITES = {f"__i{name.strip('_')}__": f"{method}_" for name, method in OPERATORS.items()}
+OPERATORS |= {f"__r{name}__": OPERATORS[f"__{name}__"] for name in operators.COMMUTES if f"__{name}__" in OPERATORS}
+OPERATORS |= {f"__{name}__": name for name in operators.COMPARISONS if name != "eq"}
+UNARY = {f"__{name}__": method for name, method in operators.UNARY.items()}
 
 # PyTorch asks nobody about these: they make tensors of data, or belong to Python or to this machinery.
 IGNORED_FUNCTIONS = {
@@ -286,7 +288,7 @@ def activate():
         stands_for = OPERATORS.get(name) or WRITES.get(name)
         if stands_for is None and method.__name__ != name:
             method.__name__, method.__qualname__ = name, f"Tensor.{name}"
-        exchange(method, vars(Tensor)[stands_for] if stands_for else None)
+        exchange(method, vars(Tensor).get(stands_for))
     for function in (api.backward, api.grad):
         exchange(function)
         inner = function.__kwdefaults__["_inner"]
