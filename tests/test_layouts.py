@@ -80,7 +80,8 @@ def test_copies_of_repeated_dimensions_are_contiguous(sizes, data):
 
 def test_channels_last_goes_through_a_network():
     m = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.ReLU(),
-                            torch.nn.MaxPool2d(2), torch.nn.Upsample(scale_factor=2), torch.nn.Conv2d(4, 4, 3, groups=4))
+                            torch.nn.MaxPool2d(2), torch.nn.Upsample(scale_factor=2),
+                            torch.nn.Conv2d(4, 4, 3, groups=4))
     m = m.to(memory_format=torch.channels_last)
     x = torch.rand(2, 3, 8, 8).to(memory_format=torch.channels_last).requires_grad_()
     for k in range(1, len(m) + 1):
@@ -177,7 +178,8 @@ OVERLAPPING = {
         y[:-2]), "transposed": lambda x, y: x.t().copy_(x), "itself": lambda x, y: x.add_(x.t()),
     "row": lambda x, y: x.mul_(x[0]), "element": lambda x, y: x.div_(x[0, 0]), "lerp": lambda x, y: x.lerp_(x.t(), 0.5),
     "assigned": lambda x, y: y.__setitem__(slice(1, None), y[:-1]),
-    "rows": lambda x, y: x.__setitem__(slice(None), x.t()), "index": lambda x, y: x.index_copy_(0, torch.tensor([0]), x[1:2]),
+    "rows": lambda x, y: x.__setitem__(slice(None), x.t()),
+    "index": lambda x, y: x.index_copy_(0, torch.tensor([0]), x[1:2]),
     "scatter": lambda x, y: x.scatter_(0, torch.zeros(3, 3, dtype=torch.int64), x.t())}
 
 
@@ -254,8 +256,8 @@ def test_sums_are_computed_in_the_dtype_of_out():
 
 
 @pytest.mark.parametrize("call", [
-    lambda x, out: torch.nonzero(x, out=out), lambda x, out: torch.argmax(x, out=out), lambda x, out: torch.searchsorted(
-        x, torch.ones(2), out=out), lambda x, out: torch.eq(x, 1, out=out.bool())])
+    lambda x, out: torch.nonzero(x, out=out), lambda x, out: torch.argmax(x, out=out),
+    lambda x, out: torch.searchsorted(x, torch.ones(2), out=out), lambda x, out: torch.eq(x, 1, out=out.bool())])
 def test_results_without_a_derivative_go_to_out(call):
     x = torch.ones(2, requires_grad=True)
     with warnings.catch_warnings():

@@ -170,12 +170,15 @@ def lay_out(op, branch):
     if not op.layout:
         return []
     arrays = "*x" if op.inputs[0].kind == "variadic" else ", ".join([f"x{i}" for i in range(len(op.inputs))])
-    look = "y.flags.c_contiguous" if op.outputs == 1 else "all([v.flags.c_contiguous for v in y])"
+    results = ["y"] if op.outputs == 1 else [f"y[{i}]" for i in range(len(op.outputs))]
+    look = " and ".join([f"{y}.flags.c_contiguous" for y in results])
+    if op.outputs == 1 and "keepdim" in dict(op.attrs):
+        look = f"y.ndim < 2 or {look}"
     if op.layout not in ("contiguous", "joined"):          # results are as the first input, or contiguous if it is
         looks = [f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number"]
         looks = looks or ["(x0 if x0.__class__ is F.ndarray else x1).flags.c_contiguous"]
-        look = f"({' and '.join(looks[:2])})" if op.layout.endswith("two") else looks[0]
-    return [f"{branch} not {look}:", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
+        look = " and ".join(looks[:2]) if op.layout.endswith("two") else looks[0]
+    return [f"{branch} not ({look}):", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
 
 
 def record(op, bare):

@@ -120,8 +120,8 @@ def __setitem__(self, item, value):
 
     As in PyTorch a value must not overlap the elements that it is written to, as in ``x[1:] = x[:-1]``.
     """
-    if item is False:
-        return                                             # a mask that is not True anywhere
+    if item is False:                                      # a mask that is True nowhere
+        return
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)

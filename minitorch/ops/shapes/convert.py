@@ -24,9 +24,11 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     """
     flags = []
     for arg in args:
-        if isinstance(arg, Tensor):
+        if arg.__class__ is dtypes.dtype:
+            dtype = arg
+        elif isinstance(arg, Tensor):
             other = arg
-        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+        elif arg in (float, int, bool, complex):
             dtype = arg
         elif isinstance(arg, (str, Device)) or arg.__class__ is int:
             device = arg
@@ -48,11 +50,12 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         found = as_np(dtype)
         if found != out.array.dtype:
             out = cast(out, found)
-    kept = memory_format is None or memory_format is preserve_format
-    if out is self:
-        stays = not copy and (kept or memory_format is suggested_format(self.array))
-        return self if stays else clone_in(self, memory_format=memory_format)
-    return out if kept else in_format(out, memory_format)
+    if memory_format is None or memory_format is preserve_format:
+        return clone(self) if copy and out is self else out
+    if out is not self:
+        return in_format(out, memory_format)
+    stays = not copy and memory_format is suggested_format(self.array)
+    return self if stays else clone_in(self, memory_format=memory_format)
 
 
 def cast(x, found):
@@ -83,6 +86,9 @@ def to_backend(x, backend, non_blocking=False):
 
 def short_form(name, dtype):
     def convert(self, memory_format=None):
+        if memory_format is None:
+            found = dtype.np
+            return self if self.array.dtype == found else cast(self, found)
         return to(self, dtype=dtype, memory_format=memory_format)
     convert.__name__, convert.__doc__ = name, f"This tensor as {dtype.name}: ``to({dtype})``."
     return method(convert)
