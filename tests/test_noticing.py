@@ -408,3 +408,90 @@ def test_compiled_functions_say_what_runs_eagerly():
 def test_betas_are_numbers_or_tensors(name):
     with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
         getattr(torch.optim, name)([nn.Parameter(torch.ones(1))], betas=(torch.tensor(0.9), 0.999))
+
+
+# ---- found by tests/mutation, later ------------------------------------------------------------------------
+def test_compiled_functions_tell_numbers_apart():
+    compiled = torch.compile(lambda x, n, word="a": x * n if word == "a" else x - n)
+    for n, word in ((2, "a"), (3, "a"), (2.0, "b"), (2, "b"), (True, "a"), (3, "a")):
+        for _ in range(2):
+            assert compiled(torch.full((2,), 5.0), n, word).tolist() == ([5 * n] * 2 if word == "a" else [5 - n] * 2)
+
+
+def test_files_that_are_none():
+    for wrong in (5, None, ["name"]):
+        with pytest.raises(AttributeError, match="file-like object with a 'write'"):
+            torch.save({}, wrong)
+
+
+def test_compressed_files_are_refused_with_advice():
+    buffer, packed = io.BytesIO(), io.BytesIO()
+    torch.save({"a": torch.ones(3)}, buffer)
+    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.infolist():
+            new.writestr(entry.filename, old.read(entry))
+    packed.seek(0)
+    with pytest.raises(RuntimeError, match="compressed or encrypted"):
+        torch.load(packed)
+
+
+def test_what_is_shared_stays_shared_in_a_file():
+    inner = [torch.ones(2)]
+    buffer = io.BytesIO()
+    torch.save({"a": inner, "b": inner, "c": inner[0], "name": "a" * 50, "again": "a" * 50}, buffer)
+    buffer.seek(0)
+    found = torch.load(buffer)
+    assert found["a"] is found["b"] and found["c"].data_ptr() == found["a"][0].data_ptr()
+    assert found["name"] == found["again"] == "a" * 50
+
+
+def test_empty_tensors_anywhere_in_their_storage():
+    x = torch.arange(6.0)
+    buffer = io.BytesIO()
+    torch.save([x, x[2:2], x[6:], x[3:5]], buffer)
+    buffer.seek(0)
+    found = torch.load(buffer)
+    assert [y.tolist() for y in found] == [[0, 1, 2, 3, 4, 5], [], [], [3, 4]]
+
+
+class Slotted:
+    __slots__ = ("a", "__dict__")
+
+
+def test_objects_with_slots_come_back():
+    thing = Slotted()
+    thing.a, thing.b = 1, 2
+    buffer = io.BytesIO()
+    torch.save(thing, buffer)
+    for safe in (False, True):
+        buffer.seek(0)
+        with torch.serialization.safe_globals([Slotted]):
+            found = torch.load(buffer, weights_only=safe)
+        assert (found.a, found.b) == (1, 2)
+
+
+def test_a_distributed_sampler_needs_both_numbers():
+    sampler = torch.utils.data.distributed.DistributedSampler
+    for options in ({}, {"rank": 0}, {"num_replicas": 2}):
+        with pytest.raises(RuntimeError, match="num_replicas= and rank="):
+            sampler(range(4), **options)
+    assert list(sampler(range(4), num_replicas=2, rank=1, shuffle=False)) == [1, 3]
+
+
+def test_a_scaler_refuses_an_empty_state():
+    scaler = torch.amp.GradScaler("cpu")
+    with pytest.raises(RuntimeError, match="state dict is empty"):
+        scaler.load_state_dict({})
+
+
+def test_profiles_are_handed_over_when_ready():
+    seen = []
+    schedule = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
+    with torch.profiler.profile(schedule=schedule, on_trace_ready=lambda profile: seen.append(profile)) as profile:
+        for _ in range(4):
+            torch.ones(2) + 1
+            profile.step()
+    assert seen == [profile]
+    with torch.profiler.profile(on_trace_ready=lambda profile: seen.append("end")):
+        torch.ones(2) + 1
+    assert seen[1:] == ["end"]
