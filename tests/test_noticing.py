@@ -495,3 +495,43 @@ def test_profiles_are_handed_over_when_ready():
     with torch.profiler.profile(on_trace_ready=lambda profile: seen.append("end")):
         torch.ones(2) + 1
     assert seen[1:] == ["end"]
+
+
+def test_products_with_vectors_may_be_taken_again():
+    x = torch.tensor([1.0, 2.0])
+    _, pull = torch.func.vjp(lambda a: a * a, x)
+    for _ in range(2):
+        assert pull(torch.ones(2))[0].tolist() == [2, 4]
+    _, pull, extra = torch.func.vjp(lambda a: (a * 3, "extra"), x, has_aux=True)
+    assert pull(torch.ones(2))[0].tolist() == [3, 3] and extra == "extra"
+
+
+def test_one_thread_is_enough():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        assert torch.get_num_threads() == 1
+        with pytest.raises(RuntimeError, match="positive integer"):
+            torch.set_num_threads(0)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_summaries_end_at_a_depth():
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(3, 1)))
+    shown = [nn.summary(model, torch.ones(4, 2), depth=depth) for depth in (0, 1, None)]
+    assert [len(found.table()) for found in shown] == [1, 3, 5]
+    assert shown[0].flops == shown[2].flops == shown[2].rows[0].flops > shown[2].rows[1].flops > 0
+
+
+def test_gradients_that_count_ties_twice_are_told():
+    from minitorch.testing.diagnose import diagnose
+    x = np.array([2.0, 2.0, 1.0, 0.5])
+    share = np.array([[0.5, 0.5, 0.0, 0.0]])
+    words = diagnose(np.array([1.0, 1.0, 0.0, 0.0]), share, np.ones(1), x, ())
+    assert any("ties counted twice" in text for text in words)
+    assert not any("ties" in text for text in diagnose(np.array([0.5, 0.5, 1.0, 0.0]), share, np.ones(1), x, ()))
+
+
+def test_switches_of_other_libraries_have_their_names():
+    assert torch.backends.mkldnn.__name__ == "minitorch.backends.mkldnn" and torch.backends.mkldnn.__doc__
