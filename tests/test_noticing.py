@@ -1,6 +1,7 @@
 """Cases that bugs planted in the library once survived: each is what no other test saw. See `tests/mutation`."""
 
 import copy
+import inspect
 import io
 import warnings
 import zipfile
@@ -535,3 +536,15 @@ def test_gradients_that_count_ties_twice_are_told():
 
 def test_switches_of_other_libraries_have_their_names():
     assert torch.backends.mkldnn.__name__ == "minitorch.backends.mkldnn" and torch.backends.mkldnn.__doc__
+
+
+def test_views_that_are_gone_are_forgotten():
+    x = torch.ones(3, requires_grad=True) * 1
+    for _ in range(2000):
+        x[0]
+    assert len(x._views) <= 32
+
+
+def test_signatures_name_out():
+    assert str(inspect.signature(torch.exp)) == "(input, *, out=None)"
+    assert "out" not in inspect.signature(torch.squeeze).parameters
