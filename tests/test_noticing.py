@@ -548,3 +548,11 @@ def test_views_that_are_gone_are_forgotten():
 def test_signatures_name_out():
     assert str(inspect.signature(torch.exp)) == "(input, *, out=None)"
     assert "out" not in inspect.signature(torch.squeeze).parameters
+
+
+def test_results_of_several_numbers_are_arrays():
+    x = torch.arange(6.0).reshape(2, 3)
+    for found in (torch.var_mean(x), torch.std_mean(x), torch.aminmax(x), torch.linalg.slogdet(torch.eye(2)),
+                  torch.frexp(torch.tensor(2.5)), torch.tensor([2.0, 1.0]).sort(), torch.tensor(3.0).max(0)):
+        for part in found:
+            assert isinstance(part.array, np.ndarray) and (part + 0).shape == part.shape
