@@ -556,3 +556,21 @@ def test_results_of_several_numbers_are_arrays():
                   torch.frexp(torch.tensor(2.5)), torch.tensor([2.0, 1.0]).sort(), torch.tensor(3.0).max(0)):
         for part in found:
             assert isinstance(part.array, np.ndarray) and (part + 0).shape == part.shape
+
+
+def test_functions_of_float32_are_as_exact_as_float32():
+    x = torch.linspace(0.1, 9, 200, dtype=torch.float64)
+    for name in ("erf", "erfc", "special.erfcx", "lgamma", "digamma", "special.i0e", "special.i1e", "special.log_ndtr",
+                 "expm1", "log1p", "special.ndtr"):
+        call = torch.special.__dict__[name.split(".")[1]] if "." in name else getattr(torch, name)
+        np.testing.assert_allclose(call(x.float()).numpy(), call(x.float().double()).numpy(), rtol=1e-5, atol=2e-38,
+                                   err_msg=name)
+
+
+def test_old_names_of_interpolation():
+    x = torch.arange(4.0).reshape(1, 1, 2, 2)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample_bilinear(x, scale_factor=2).equal(
+            F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True))
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert F.upsample_nearest(x, 3).equal(F.interpolate(x, 3))

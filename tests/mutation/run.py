@@ -29,6 +29,7 @@ ROOT = TESTS.parent
 SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest, at most
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
+WRITERS = ("core/template.py", "core/op.py")
 WRITTEN = ("tests/test_noticing.py", "tests/test_recorded.py")    # for what survived: asked first then
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
@@ -109,6 +110,8 @@ def load_cover(folder):
 def candidates(mutant, calls):
     """Tests for a mutant: those that call its function, or anything in its file where it has none."""
     exact = calls.get((mutant.file, mutant.start), []) if mutant.start else []
+    if mutant.file in WRITERS:                             # what it writes is run by other tests than the first
+        exact = [*exact, *(name for name in calls["core/call.py"] if name not in set(exact))]
     return exact or calls.get(mutant.file, [])
 
 
