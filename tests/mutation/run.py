@@ -29,7 +29,9 @@ ROOT = TESTS.parent
 SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest, at most
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
-AGAIN = ((40, 12, 8), (200, 40, 30), (600, 60, 60))
+WRITERS = ("core/template.py", "core/op.py")
+WRITTEN = ("tests/test_noticing.py", "tests/test_recorded.py")    # for what survived: asked first then
+AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
 # what draws, prints lessons or is a command line is left out.
@@ -108,6 +110,8 @@ def load_cover(folder):
 def candidates(mutant, calls):
     """Tests for a mutant: those that call its function, or anything in its file where it has none."""
     exact = calls.get((mutant.file, mutant.start), []) if mutant.start else []
+    if mutant.file in WRITERS:                             # what it writes is run by other tests than the first
+        exact = [*exact, *(name for name in calls["core/call.py"] if name not in set(exact))]
     return exact or calls.get(mutant.file, [])
 
 
@@ -116,6 +120,7 @@ def batches(names, seconds, again):
     left = list(names)
     if again:
         random.Random(SEED).shuffle(left)
+        left.sort(key=lambda name: not name.startswith(WRITTEN))
     for size, most_files, enough in AGAIN if again else BATCHES:
         total, kept, files = 0, [], set()
         for name in left:
@@ -232,12 +237,14 @@ def run(folder, only, number):
     mutants, part = chosen(), RESULTS.with_suffix(".part")   # where a run that was broken off is taken up
     kept = part if part.exists() else RESULTS if only else None
     old = {row["name"]: row for row in json.loads(kept.read_text())} if kept else {}
+    reasons = json.loads(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
     calls, seconds = load_cover(folder)
     warm_up()
     rows, begin = [], time.monotonic()
     for i, mutant in enumerate(mutants[:number]):
         row = old.get(mutant.name)
-        if row is None or only and row["verdict"] == "survived":
+        again = only and row and row["verdict"] == "survived" and reasons.get(mutant.name, [""])[0] != "equivalent"
+        if row is None or again:
             verdict, by = judge(mutant, calls, seconds, bool(only))
             row = {"name": mutant.name, "package": package_of(mutant.file), "function": mutant.function,
                    "verdict": verdict, "by": by}
