@@ -29,10 +29,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         return
     roots, seeds = prepare(tensors, seeds, "backward")
     with recording(create_graph):
-        flat = run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
-    for leaf in flat or ():
-        if not leaf.parents and leaf._grad is None and leaf.needs_grad:
-            leaf._grad = zeros_like(leaf)
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -55,10 +53,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
     capture = {x.node or x: None for x in inputs}
     with recording(create_graph):
-        flat = run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    for x in inputs if flat else ():
-        if capture[x.node or x] is None and (x.node or x) in flat:
-            capture[x.node or x] = zeros_like(x) if create_graph else x.backend.xp.zeros_like(x.array)
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
     return tuple(_captured(x, capture[x.node or x], create_graph, allow_unused, materialize_grads) for x in inputs)
 
 
@@ -69,17 +65,8 @@ def _captured(x, g, create_graph, allow_unused, materialize):
                                "allow_unused=True if this is the desired behavior.")
         if not materialize:
             return None
-        return zeros_like(x)
+        return wrap(x.backend.xp.zeros_like(x.array), x.backend)
     return g if create_graph else wrap(x.backend.xp.array(g), x.backend)
-
-
-def run(*args):
-    """A backward pass; where a recorded pass went before it, also what lies below derivatives that are zero."""
-    return run_noting(engine.run, *args) if Tied.made else engine.run(*args)
-
-
-def zeros_like(x):
-    return wrap(x.backend.xp.zeros_like(x.array), x.backend)
 
 
 def as_tuple(x):
