@@ -32,10 +32,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         return
     roots, seeds = prepare(tensors, seeds, "backward")
     with recording(create_graph):
-        flat = run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
-    for leaf in flat or ():
-        if not leaf.parents and leaf._grad is None and leaf.needs_grad:
-            leaf._grad = zeros_like(leaf)
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -62,10 +60,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
     with recording(create_graph):
-        flat = run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    for x, place in zip(inputs, places) if flat else ():
-        if capture[place] is None and place in flat and isinstance(x, Tensor):
-            capture[place] = zeros_like(x) if create_graph else x.backend.xp.zeros_like(x.array)
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
     return tuple([_captured(x, place, capture[place], create_graph, allow_unused, materialize_grads)
                   for x, place in zip(inputs, places)])
 
@@ -100,18 +96,9 @@ def _captured(x, place, g, create_graph, allow_unused, materialize):
             return None
         if isinstance(x, GradientEdge):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-        return zeros_like(x)
+        return wrap(x.backend.xp.zeros_like(x.array), x.backend)
     backend = place.backend.backend                        # a node's may be one that computes in float32
     return g if create_graph else wrap(backend.xp.array(g), backend)
-
-
-def run(*args):
-    """A backward pass; where a recorded pass went before it, also what lies below derivatives that are zero."""
-    return run_noting(engine.run, *args) if Tied.made else engine.run(*args)
-
-
-def zeros_like(x):
-    return wrap(x.backend.xp.zeros_like(x.array), x.backend)
 
 
 def as_tuple(x):
@@ -137,7 +124,9 @@ def prepare(outputs, seeds, caller):
         if not isinstance(t, Tensor):
             raise TypeError(f"{caller}() expected tensors, got {type(t).__name__}")
         if not t.needs_grad:
-            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn: "
+                               f"nothing that it was computed from requires gradients, or the graph was cut on the way "
+                               f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >")
         if seed is None:
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "

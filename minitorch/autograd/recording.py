@@ -10,7 +10,7 @@ its end although it lies below them has the gradient zero.
 
 import threading
 
-from ..core import graph
+from ..core import engine, graph
 from ..core.graph import Node, placed
 from ..core.registry import OPS
 from ..core.tensor import wrap
@@ -55,14 +55,26 @@ def tied_to(parents, g):
     return result
 
 
-def run_noting(run, *args):
-    """Run a backward pass; the nodes and leaves below the `Tied` nodes that it went through."""
+def run_noting(roots, seeds, create_graph, retain_graph, capture=None):
+    """A backward pass as `engine.run`; what has no gradient then, but lies below `Tied` nodes, is given zeros."""
     start = len(passed.nodes)
     try:
-        run(*args)
-        return below(passed.nodes[start:])
+        engine.run(roots, seeds, create_graph, retain_graph, capture)
+        found = below(passed.nodes[start:])
     finally:
         del passed.nodes[start:]
+    for place in found if capture is None else capture:
+        if capture is not None and capture[place] is None and place in found:
+            g = zeros(place, seeds[0])
+            capture[place] = g if create_graph else g.array
+        elif capture is None and not place.parents and place._grad is None and place.needs_grad:
+            place._grad = zeros(place, seeds[0])
+
+
+def zeros(place, seed):
+    """The gradient zero of a node or a leaf tensor; a node's in the dtype of `seed`."""
+    backend = place.backend.backend
+    return wrap(backend.xp.zeros(place.shape, place.array.dtype if not place.parents else seed.array.dtype), backend)
 
 
 def below(nodes):

@@ -132,8 +132,8 @@ def max_backward_block(xp, grad, x, pooling):
     for i in range(n - 1, -1, -1):
         parts = [stages[-1][along(pooling, i, part)] for part in slices(pooling, i)]
         best = parts[0]
-        for part in parts[1:]:
-            best = (xp.maximum if padded is x else xp.fmax)(best, part)
+        for k, part in enumerate(parts[1:]):
+            best = (xp.maximum if padded is x else xp.fmax)(best, part, out=best if k else None)
         stages.append(best)
     result = stages.pop()
     for i in range(n):                                     # stages[-1] has dimension i and those before it in full
