@@ -203,6 +203,11 @@ def check_geometry(offset, size, stride, unit, total):
                                f"storage of size {total}")
 
 
+def is_equal(value, wanted):
+    """Whether something that a file made is `wanted`; a tensor would compare its elements, endlessly many perhaps."""
+    return type(value) is type(wanted) and value == wanted
+
+
 def shown(value):
     """A short text for an error message; never the ``repr`` of something that a file made, which may be endless."""
     if isinstance(value, (list, tuple)):
@@ -249,11 +254,13 @@ def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hoo
         memory = storage.storage.negated(*flags, dtype or storage.dtype)
         storage = Typed(memory, None if storage.untyped else storage.dtype)
     tensor = rebuild_tensor(storage, offset, size, stride, dtype)
+    if type(requires_grad) not in (bool, int):
+        raise RuntimeError(f"requires_grad of a tensor is True or False, got {shown(requires_grad)}")
     return tensor.requires_grad_() if requires_grad else tensor
 
 
 def no_hooks(hooks):
-    if hooks:
+    if hooks is not None and (not isinstance(hooks, (dict, list, tuple)) or hooks):
         raise RuntimeError("this file has hooks on a tensor, which minitorch does not load")
 
 
@@ -272,7 +279,8 @@ def rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def rebuild_from_type_v2(rebuild, kind, args, state):
     """A tensor of a subclass, or one with attributes: ``rebuild(*args)`` as `kind`, with `state` set on it."""
-    if rebuild not in (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter):
+    known = rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter
+    if not any(rebuild is function for function in known):
         raise RuntimeError(f"a tensor is rebuilt by one of PyTorch's functions for it, got {shown(rebuild)}")
     if not isinstance(kind, type) or not issubclass(kind, Tensor) or not isinstance(args, tuple):
         raise RuntimeError(f"a tensor subclass was expected, got {shown(kind)}")
