@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from ..core.arrays import is_floating
 from ..core.tensor import wrap
 from . import buffers, fused
 from .program import Instruction, Value
@@ -21,6 +22,7 @@ __all__ = ["Source"]
 INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/", "np.true_divide": "/",
          "np.matmul": "@", "np.power": "**", "np.greater": ">", "np.less": "<", "np.greater_equal": ">=",
          "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
+NUMPYS = "fiub"            # kinds of dtypes that have a name in NumPy, as bfloat16 has not
 LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
 BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into the second-level cache
 
@@ -87,7 +89,7 @@ class Source:
 
     def constant(self, value):
         """The name of an object that the source cannot spell."""
-        if isinstance(value, np.ndarray) and value.size <= 8 and value.dtype.kind in "fiub":
+        if isinstance(value, np.ndarray) and value.size <= 8 and value.dtype.kind in NUMPYS:
             text = f"np.array({value.tolist()!r}, np.{value.dtype.name})"
             name = self.fresh(f"c{value.item():g}" if value.size == 1 else f"c{len(self.taken)}")
             self.setup.append(f"{name} = " + text.replace("nan", "np.nan").replace("inf", "np.inf"))
@@ -124,7 +126,7 @@ class Source:
             return "[" + ", ".join(map(self.spell, x)) + "]"
         if isinstance(x, slice):
             return f"slice({self.spell(x.start)}, {self.spell(x.stop)}, {self.spell(x.step)})"
-        if isinstance(x, np.dtype) and x.kind in "fiub" and x.isnative:
+        if isinstance(x, np.dtype) and x.kind in NUMPYS and x.isnative:
             return f"np.{'bool_' if x.kind == 'b' else x.name}"
         if isinstance(x, type) and issubclass(x, np.generic):
             return f"np.{x.__name__}"
@@ -155,7 +157,7 @@ class Source:
             return i.args
         arrays = [a for a in i.args if isinstance(a, Value)]
         kind = arrays[0].dtype if arrays else None
-        if kind is None or kind.kind != "f" or any(a.dtype != kind for a in arrays):
+        if kind is None or not is_floating(kind) or any(a.dtype != kind for a in arrays):
             return i.args
         return tuple(self.number(a, kind) if isinstance(a, (int, float)) and not isinstance(a, bool) else a
                      for a in i.args)

@@ -1,11 +1,17 @@
 """Type promotion of an op's inputs: a function for each word of the column `promotion`."""
 
+import functools
+import math
+
 from ..core import dtypes, errors
+from ..core.arrays import is_half
 from ..core.op import recorded
 from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
 
-__all__ = ["require_floating"]
+__all__ = ["MixedPrecision", "require_floating"]
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def participants(inputs, kinds):
@@ -21,14 +27,25 @@ def cast_all(inputs, kinds, dtype):
 
 
 def cast_number(x, dtype):
-    """A Python number as an operand of `dtype`: integers wrap around, as they do in PyTorch."""
+    """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats round it."""
     if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
-        return dtype.np.type(x) if dtype is dtypes.bfloat16 else x
+        if dtype not in HALVES or (not x and dtype is dtypes.float16):
+            return x
+        return round_number(x, dtype) if x else dtype.np.type(x)
     if dtype.category == dtypes.BOOL:
         return bool(x)
     size = 8 * dtype.itemsize
     x = int(x) % 2**size
     return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def round_number(x, dtype):
+    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite stays."""
+    rounded = dtype.np.type(x)
+    if not math.isfinite(rounded):
+        return x
+    return rounded if dtype is dtypes.bfloat16 else float(rounded)
 
 
 def promote_common(op, inputs, kinds, attrs):
@@ -37,11 +54,36 @@ def promote_common(op, inputs, kinds, attrs):
 
 
 def promote_compared(op, inputs, kinds, attrs):
-    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one
-    that is out of a tensor's range equals none of its elements."""
+    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out of a tensor's range
+    equals none of its elements, but rounded beside 16-bit floats."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
+    if dtype in HALVES:
+        return cast_all(inputs, kinds, dtype)
     return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
             for x in inputs]
+
+
+def promote_factor(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not rounded."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    if found not in HALVES:
+        return cast_all(inputs, kinds, found)
+    return [x if not isinstance(x, Tensor) or x.array.dtype == found.np else recorded.to(x, dtype=found.np)
+            for x in inputs]
+
+
+def promote_quotient(op, inputs, kinds, attrs):
+    """As factors; integers and bools become the default float."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    return (promote_float if found.category < dtypes.FLOATING else promote_factor)(op, inputs, kinds, attrs)
+
+
+def promote_fitting(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; a number must fit into it."""
+    dtype = dtypes.common_dtype(participants(inputs, kinds))
+    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+              for x, kind in zip(inputs, kinds)]
+    return cast_all(inputs, kinds, dtype)
 
 
 def promote_float(op, inputs, kinds, attrs):
@@ -57,8 +99,9 @@ def promote_same(op, inputs, kinds, attrs):
         first, second = list(found)[:2]
         which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}" for x, kind in zip(inputs, kinds)
                           if isinstance(x, Tensor) and kind.kind != "other")
+        names = [kind.name for x, kind in zip(inputs, kinds) if isinstance(x, Tensor) and kind.kind != "other"]
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
-                           f"{op.name}(): {which}; cast one of them, as in `x.to({first})`")
+                           f"{op.name}(): {which}; cast one of them, as in `{names[0]}.to({second})`")
     return inputs
 
 
@@ -85,6 +128,18 @@ def promote_floating(op, inputs, kinds, attrs):
     return inputs
 
 
+class MixedPrecision(RuntimeError):
+    """A 16-bit input with float32 weights: the function that called the op casts, before and after."""
+
+
+def promote_norm(op, inputs, kinds, attrs):
+    """No promotion, and floats only; `MixedPrecision` if all but the first input, a 16-bit one, are float32."""
+    found = [x.dtype for x in participants(inputs, kinds)]
+    if is_half(found[0]) and len(found) > 1 and all(d == "float32" for d in found[1:]):
+        raise errors.worded(MixedPrecision(f"{op.name}(): the input is {found[0]}, the weights are float32"))
+    return promote_floating(op, inputs, kinds, attrs)
+
+
 def require_floating(name, x):
     """NotImplementedError, as in PyTorch, if a raw array is not of a floating-point type."""
     if not dtypes.from_np(x.dtype).is_floating_point:
@@ -97,5 +152,7 @@ def promote_any(op, inputs, kinds, attrs):
 
 
 # The words of the column `promotion`; the docstrings stand in the reference pages.
-PROMOTIONS.update({"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
-              "numbers": promote_numbers, "first": promote_first, "floating": promote_floating, "any": promote_any})
+PROMOTIONS.update({
+    "common": promote_common, "compared": promote_compared, "factor": promote_factor, "quotient": promote_quotient,
+    "fitting": promote_fitting, "float": promote_float, "same": promote_same, "numbers": promote_numbers,
+    "first": promote_first, "floating": promote_floating, "norm": promote_norm, "any": promote_any})

@@ -7,7 +7,7 @@ import numpy as np
 from ..core.device import host
 from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
-from ..ops.creation.type_info import finfo
+from ..host.type_info import finfo
 from .chunks import working_dtype
 from .optimizer import OneByOne, counter_type, require
 

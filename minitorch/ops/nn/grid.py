@@ -15,7 +15,7 @@ from ..linalg.matmul import matmul
 from .pool import gather_last
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32 on cpu, promote on cuda")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The values of `input` (N, C, H, W) or (N, C, D, H, W) at the positions `grid` (N, *out, 2 or 3): (N, C, *out).
 
@@ -57,7 +57,7 @@ def read(input, indices):
 
 def whole(xp, flat, out, like):
     """(N, *out) indices for every channel, as (N, C, positions)."""
-    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], -1)
+    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], prod(out[2:]))
     return wrap(expanded, like.backend)
 
 

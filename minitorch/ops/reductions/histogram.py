@@ -6,7 +6,7 @@ from ... import return_types
 from ...core import errors
 from ...core.op import Other
 from ...core.tensor import Tensor, wrap
-from ..creation.host_data import spaced
+from ...host.data import spaced
 from ..define import composite, op
 
 
