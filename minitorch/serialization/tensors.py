@@ -183,15 +183,16 @@ def array_view(storage, dtype, offset, size, stride):
 def check_geometry(offset, size, stride, unit, total):
     """RuntimeError unless a tensor of this geometry lies inside `total` bytes."""
     described = f"sizes {shown(size)}, strides {shown(stride)}, storage offset {shown(offset)} and itemsize {unit}"
-    if not all(type(x) is int for x in (offset, *size, *stride)):
+    numbers = offset, *size, *stride
+    if not all(type(x) is int for x in numbers):
         raise RuntimeError(f"a tensor needs whole numbers for its geometry, got {described}")
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {described}")
     if len(size) > 64:
         raise RuntimeError(f"tensors have at most 64 dimensions, got {len(size)}")
-    if offset < 0 or any(n < 0 for n in size) or any(s < 0 for s in stride):
+    if min(numbers) < 0:
         raise RuntimeError(f"negative numbers in the geometry of a tensor are not supported: {described}")
-    if any(n >= 2**63 for n in (offset, *size, *stride)):  # before they are multiplied: a file may hold endless ints
+    if max(numbers) >= 2**63:                              # before they are multiplied: a file may hold endless ints
         raise RuntimeError(f"a tensor this large cannot be addressed: {described}")
     reach = max(math.prod(max(n, 1) for n in size), *stride, offset, 1)
     if reach * unit >= 2**63:
