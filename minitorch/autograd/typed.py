@@ -11,6 +11,7 @@ from ..core.arrays import is_floating, is_half
 from ..core.graph import Node
 from ..core.op import recorded
 from ..core.registry import NAMES, late
+from ..core.tensor import wrap
 
 
 class TypedNode(Node):
@@ -29,6 +30,14 @@ class TypedNode(Node):
                 self.check_unwritten()
             pulled = self.op.pull(F.backend, widened(g, F.ndarray), widened(self.saved, F.ndarray), self.parents)
         return [gp if gp is None or d is None else fitted(gp, d) for gp, d in zip(pulled, self.dtypes)]
+
+    def as_tensors(self):
+        """The saved values for a recorded pass; of what an input is restored from, in the type that the input had."""
+        found = Node.as_tensors(self)
+        if not self.op.restores:
+            return found
+        return tuple([wrap(fitted(x.array, self.dtypes[0]), x.backend) if name in self.op.keeps else x
+                      for name, x in zip(self.op.saved_fields, found)])
 
 
 def fitted(gradient, dtype):
