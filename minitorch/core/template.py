@@ -9,7 +9,7 @@ from inspect import Parameter
 
 WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
 
-def write_call(op, bare, failed="raise explain({}) from None"):
+def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
 
     `failed` is what it does about an error.
@@ -172,7 +172,9 @@ def lay_out(op, branch):
     arrays = "*x" if op.inputs[0].kind == "variadic" else ", ".join([f"x{i}" for i in range(len(op.inputs))])
     look = "y.flags.c_contiguous" if op.outputs == 1 else "all([v.flags.c_contiguous for v in y])"
     if op.layout not in ("contiguous", "joined"):          # results are as the first input, or contiguous if it is
-        look = next(f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number")
+        looks = [f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number"]
+        looks = looks or ["(x0 if x0.__class__ is F.ndarray else x1).flags.c_contiguous"]
+        look = f"({' and '.join(looks[:2])})" if op.layout.endswith("two") else looks[0]
     return [f"{branch} not {look}:", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
 
 
@@ -255,7 +257,7 @@ def write_variadic(op, bare):
             *indent(fast), *indent(wide),
             f"    y = F.{op.name}(*x{attrs})",
             "except Exception as error:",
-            f"    raise explain(op, error, ({name},), {attributes(op)}) from None",
+            f"    return failed(op, error, ({name},), {attributes(op)})",
             *wrap_result(op, f"{name}[0]", bare)]
     if op.differentiable:
         body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",

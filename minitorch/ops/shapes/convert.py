@@ -12,6 +12,7 @@ from ...host.data import as_number
 from ..creation import create
 from ..define import composite, method
 from ..layouts import copy_like, inverse, own_order, suggested_format
+from .memory import is_same_memory
 from .shape import _to, clone, copy_contiguous, in_format
 
 
@@ -143,6 +144,8 @@ def copy_(self, other, non_blocking=False):
     """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     if not isinstance(other, Tensor):
         other = create.tensor(other)
+    elif is_same_memory(self.array, other.array) and not (self.needs_grad or other.needs_grad):
+        return self
     return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
                                                                      non_blocking=non_blocking))
 
