@@ -309,3 +309,25 @@ def test_no_test_of_a_kind_forgets_bfloat16():
                 if "f" in kinds and "V" not in kinds and "bfloat16" not in line:
                     wrong.append(f"{path.name}:{number}: {line.strip()}")
     assert not wrong, "say V, or in a comment why bfloat16 is left out:\n" + "\n".join(wrong)
+
+
+@each_half
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_saved_tensors_are_packed(half, create_graph):
+    """By hooks that halve what a product saved."""
+    x = torch.tensor([1.0, 3.0]).to(half).requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t / 4):
+        y = (x * x).sum()
+    g, = torch.autograd.grad(y, x, create_graph=create_graph)
+    assert g.dtype is half and g.tolist() == [1, 3]
+
+
+@each_half
+@pytest.mark.parametrize("number", [float("inf"), -float("inf"), float("nan"), 1e39, 70000.0, 0.0, -0.0, 0.1, 2])
+def test_numbers_have_no_say_in_the_type(number, half):
+    x = torch.tensor([0.5, 2.0]).to(half)
+    found = [x * number, x + number, number - x, x * 0 + number, number / x]
+    if not 65504 < abs(number) < float("inf"):             # refused, by PyTorch as well but for `where`
+        found += [x.masked_fill(x > 1, number), x.clamp(max=number), torch.where(x > 1, number, x)]
+    for y in found:
+        assert y.dtype is half

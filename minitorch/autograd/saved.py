@@ -19,6 +19,7 @@ from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
 from .function import FunctionNode, Saved
 from .hooks import NodeHook, add_node_hook, remove_node_hook
+from .typed import TypedMultiOutputNode, TypedNode
 
 __all__ = ["allow_mutation_on_saved_tensors", "are_hooks_active", "disable_saved_tensors_hooks", "save_on_cpu",
            "saved_tensors_hooks"]
@@ -176,12 +177,15 @@ class Unpacking:
         if self.saved is None:
             raise_freed(self)
         values = self.unpacked()
-        if not create_graph:
-            return self.op.pull(self.backend, g, values, self.parents)
-        places = (*self.parents, self)
-        values = tuple([rewrap(value, places[place] if place is not None else None, self.backend)
-                        for value, place in zip(values, self.op.saved_places)])
-        return self.op.pull(self.op.recorded, g, values, self.parents)
+        if create_graph:
+            places = (*self.parents, self)
+            values = tuple([rewrap(value, places[place] if place is not None else None, self.backend)
+                            for value, place in zip(values, self.op.saved_places)])
+        return self.computed(g, values, create_graph)
+
+    def computed(self, g, values, create_graph):
+        """The gradients, from the values unpacked."""
+        return self.op.pull(self.op.recorded if create_graph else self.backend, g, values, self.parents)
 
 
 class PackedNode(Unpacking, Node):
@@ -196,7 +200,21 @@ class PackedMultiOutputNode(Unpacking, MultiOutputNode):
     __slots__ = ()
 
 
-PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode}
+class PackedTypedNode(Unpacking, TypedNode):
+    """A `TypedNode` with packed values."""
+
+    __slots__ = ()
+    computed = TypedNode.computed
+
+
+class PackedTypedMultiOutputNode(PackedTypedNode, TypedMultiOutputNode):
+    """A `TypedMultiOutputNode` with packed values."""
+
+    __slots__ = ()
+
+
+PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode, TypedNode: PackedTypedNode,
+          TypedMultiOutputNode: PackedTypedMultiOutputNode}
 
 
 class PackedSaved(Saved):

@@ -8,9 +8,10 @@ formulas get float32 for 16-bit floats; on a device they get them as they are, s
 
 from ..core import graph
 from ..core.arrays import is_floating, is_half
-from ..core.graph import Node
+from ..core.graph import MultiOutputNode, Node
 from ..core.op import recorded
 from ..core.registry import NAMES, late
+from ..core.tensor import wrap
 
 
 class TypedNode(Node):
@@ -19,16 +20,35 @@ class TypedNode(Node):
     __slots__ = ("dtypes",)
 
     def pull(self, g, create_graph):
-        F = self.backend
-        if create_graph or F is F.backend or not F.on_host:
-            pulled = Node.pull(self, g, create_graph)
-        else:                                              # computed in float32
-            if self.saved is None:
-                late.raise_freed(self)
-            if self.time != graph.version_counter:
-                self.check_unwritten()
-            pulled = self.op.pull(F.backend, widened(g, F.ndarray), widened(self.saved, F.ndarray), self.parents)
+        if self.saved is None:
+            late.raise_freed(self)
+        if self.time != graph.version_counter:
+            self.check_unwritten()
+        return self.computed(g, self.as_tensors() if create_graph else self.saved, create_graph)
+
+    def computed(self, g, values, create_graph):
+        """The gradients, from what was saved: arrays, or tensors for a recorded pass."""
+        F, op = self.backend, self.op
+        if create_graph:
+            pulled = op.pull(op.recorded, g, self.agreeing(values), self.parents)
+        elif F is F.backend or not F.on_host:
+            pulled = op.pull(F, g, values, self.parents)
+        else:
+            pulled = op.pull(F.backend, widened(g, F.ndarray), widened(values, F.ndarray), self.parents)
         return [gp if gp is None or d is None else fitted(gp, d) for gp, d in zip(pulled, self.dtypes)]
+
+    def agreeing(self, values):
+        """Saved tensors, those that an input is restored from in the type that the input had."""
+        if not self.op.restores:
+            return values
+        return tuple([wrap(fitted(x.array, self.dtypes[0]), x.backend) if name in self.op.keeps else x
+                      for name, x in zip(self.op.saved_fields, values)])
+
+
+class TypedMultiOutputNode(TypedNode, MultiOutputNode):
+    """A `TypedNode` of a call with several outputs."""
+
+    __slots__ = ()
 
 
 def fitted(gradient, dtype):
@@ -47,4 +67,4 @@ def widened(value, ndarray):
     return tuple([widened(v, ndarray) for v in value]) if value.__class__ in (tuple, list) else value
 
 
-NAMES.update(TypedNode=TypedNode)
+NAMES.update(TypedNode=TypedNode, TypedMultiOutputNode=TypedMultiOutputNode)

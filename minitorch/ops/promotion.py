@@ -41,11 +41,11 @@ def cast_number(x, dtype):
 
 @functools.lru_cache(maxsize=256, typed=True)
 def round_number(x, dtype):
-    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite stays."""
+    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite in float16 stays."""
     rounded = dtype.np.type(x)
-    if not math.isfinite(rounded):
-        return x
-    return rounded if dtype is dtypes.bfloat16 else float(rounded)
+    if dtype is dtypes.bfloat16:                           # always of that type: NumPy has no weak numbers for it
+        return rounded
+    return float(rounded) if math.isfinite(rounded) else x
 
 
 def promote_common(op, inputs, kinds, attrs):

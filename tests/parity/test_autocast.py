@@ -5,6 +5,7 @@ longer than PyTorch's own, so that a cast too many is found as well.
 """
 
 import random
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -415,3 +416,77 @@ def test_mixed_precision_casts_the_definitions_that_pytorch_casts(name, row, fun
                 return
             raise
     assert found[0] == found[1]
+
+
+# ---- random programs ---------------------------------------------------------------------------------------
+LAYERS = {"linear": lambda nn: nn.Linear(4, 4), "layer_norm": lambda nn: nn.LayerNorm(4),
+          "batch_norm": lambda nn: nn.BatchNorm1d(4), "rms_norm": lambda nn: nn.RMSNorm(4)}
+STEPS = {"relu": lambda F, x: F.relu(x), "relu in place": lambda F, x: F.relu(x * 1.5, inplace=True),
+         "gelu": lambda F, x: F.gelu(x), "sigmoid": lambda F, x: x.sigmoid(), "softmax": lambda F, x: x.softmax(-1),
+         "index": lambda F, x: x[:, [1, 0, 2, 3]], "transpose": lambda F, x: x + x.t(),
+         "products": lambda F, x: x @ x.t()}
+
+
+def written(y):
+    z = y.new_zeros(y.shape)
+    z[:2] = y[:2]
+    z[2] = 1
+    return z
+
+
+ENDS = {"nothing": lambda y: y, "view": lambda y: y.view(-1).reshape(2, 8), "slice": lambda y: y[1:, ::2],
+        "in place": lambda y: (y * 1).mul_(2), "unbind": lambda y: y.unbind(0)[1], "write": written,
+        "expand": lambda y: y.sum(0, keepdim=True).expand(3, 4), "split": lambda y: y.split(2)[0]}
+
+
+def program(seed):
+    """A network, how it is run, and how many steps are made."""
+    draw = random.Random(seed)
+    names = draw.choices([*LAYERS, *STEPS], k=draw.randint(1, 4))
+    names.insert(draw.randint(0, len(names)), "linear")
+    return dict(names=names, low=draw.choice(["bfloat16", "float16"]), reentrant=draw.choice([None, True, False]),
+                scaled=draw.random() < 0.5, end=draw.choice([*ENDS]), steps=draw.randint(1, 3),
+                loss_inside=draw.random() < 0.7, compiled=draw.random() < 0.3)
+
+
+def trained(library, seed, names, low, reentrant, scaled, end, steps, loss_inside, compiled):
+    """The losses of a few steps of SGD, the types of all that was made, and the parameters."""
+    checkpoint, rng = import_module(library.__name__ + ".utils.checkpoint").checkpoint, np.random.default_rng(seed)
+    nn, F = library.nn, library.nn.functional
+    layers = [(LAYERS[name](nn) if name in LAYERS else None, STEPS.get(name)) for name in names]
+    parameters = [p for layer, _ in layers if layer is not None for p in layer.parameters()]
+    for p in parameters:
+        low_end = 0.5 if p.dim() == 1 else -0.5
+        p.data = library.tensor(rng.uniform(low_end, low_end + 1, tuple(p.shape)).astype("float32"))
+
+    def network(x):
+        for layer, step in layers:
+            x = layer(x) if step is None else step(F, x)
+        return x
+    run = minitorch.compile(network) if compiled and library is minitorch else network
+    x = library.tensor(rng.uniform(-1, 1, (4, 4)).astype("float32")).requires_grad_()
+    optimizer = library.optim.SGD(parameters, lr=0.1, momentum=0.9)
+    scaler, made, losses = library.amp.GradScaler("cpu", init_scale=256.0, enabled=scaled), [], []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        with library.autocast("cpu", dtype=getattr(library, low)):
+            y = run(x) if reentrant is None else checkpoint(run, x, use_reentrant=reentrant)
+            y = ENDS[end](y)
+            loss = F.mse_loss(y, library.zeros_like(y)) if loss_inside else None
+        loss = (y.float() ** 2).mean() if loss is None else loss
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        made += [y, loss]
+        losses.append(float(loss))
+    return losses, types([*made, x.grad, *[p.grad for p in parameters]]), [p.detach().numpy() for p in parameters]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_in_mixed_precision(seed):
+    """With GradScaler, checkpoints, compiled networks, views and writes; values up to the rounding of both."""
+    how = program(seed)
+    wanted, found = [trained(library, seed, **how) for library in (torch, minitorch)]
+    assert found[1] == wanted[1], how
+    for a, b in zip([*found[0], *found[2]], [*wanted[0], *wanted[2]]):
+        np.testing.assert_allclose(a, b, rtol=0.05, atol=0.05, err_msg=str(how))

@@ -52,7 +52,7 @@ def sum_to(F, input, *, shape):
             return column_sums(F.xp, input.reshape(-1, *shape))
         return column_sums(F.xp, input.reshape(-1, size_of(shape))).reshape(shape)
     dims = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
-    exact = input.dtype.kind not in "fc"
+    exact = input.dtype.kind not in "fcV"
     total = F.xp.add.reduce(input, dims, "int64", keepdims=True) if exact else add_up(F, input, dims, True)
     return total.reshape(shape)
 

@@ -25,7 +25,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)
+                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=3)
     check_grid(input, grid, mode, padding_mode)
     n, align = input.ndim - 2, bool(align_corners)
     sizes, taps = input.shape[2:], []
