@@ -13,6 +13,7 @@ import minitorch
 from minitorch.backends.cpu import sums
 from minitorch.backends.cpu.backend import cpu
 from minitorch.backends.cpu.tuning import tuning
+from minitorch.optim import adafactor
 from minitorch.testing.switches import without
 
 F = minitorch.nn.functional
@@ -232,6 +233,12 @@ def test_statistics_of_batches_are_exact(shape):
     centred = wide - wide.mean(dims, keepdims=True)
     wanted = centred / np.sqrt(wide.var(dims, keepdims=True) + 1e-5)
     np.testing.assert_allclose(out, wanted, atol=1000 * 4 * EPS)
+
+
+def test_column_means_of_adafactor_are_exact():
+    for n in (1, 70, 50_000):
+        x = np.full((2, n, 3), 0.1, "f")
+        np.testing.assert_allclose(adafactor.mean_of_rows(x), np.full((2, 1, 3), np.float32(0.1)), rtol=4 * FEW)
 
 
 def test_distances_and_similarities_are_exact():

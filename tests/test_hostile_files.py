@@ -119,6 +119,22 @@ def test_any_geometry_lies_inside_its_memory_or_is_refused(size, stride, offset)
     assert x.numel() == 0 or offset + sum((n - 1) * s for n, s in zip(size, stride)) < 8
 
 
+def test_what_a_file_made_is_not_compared_by_elements():
+    """A tensor in the place of a word: a comparison would look at 2**40 elements of 32 bytes."""
+    storage = (b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu" +
+               dumped(8) + b"tQ")
+    make = (b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + dumped(0, (2**20, 2**20), (0, 0), False) +
+            b"ccollections\nOrderedDict\n)RtR")
+    assert loaded(archived(b"\x80\x02" + make + b".", {"data/0": bytes(32)})).numel() == 2**40
+    for pickled in (b"(" + make + b"NNNNtQ", b"c_codecs\nencode\n(X\x00\x00\x00\x00" + make + b"tR",
+                    b"ctorch.serialization\n_get_layout\n(" + make + b"tR",
+                    b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + dumped(0, (8,), (1,), False) + make + b"tR",
+                    b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + dumped(0, (8,), (1,)) + make + b"NtR",
+                    b"ctorch._tensor\n_rebuild_from_type_v2\n(" + make + b"ctorch\nTensor\n)}tR"):
+        with within(0.5), pytest.raises((RuntimeError, pickle.UnpicklingError)):
+            loaded(archived(b"\x80\x02" + pickled + b".", {"data/0": bytes(32)}))
+
+
 # ------------------------------------------------------------------ keys
 def colliding(log2, share=2 / 3):
     """Ints that one after the other follow the same path through a dict's table of 2**log2 places."""

@@ -265,7 +265,8 @@ def test_numbers_as_tensors():
     ("a", IndexError, r"\(got str\)"), ([0.5], IndexError, "must be long, int, byte or bool tensors"),
     (torch.tensor([0.5]), IndexError, "must be long, int, byte or bool tensors, not torch.float32"),
     (torch.tensor([0, 1], dtype=torch.int8), IndexError, "must be long, int, byte or bool"),
-    (slice(None, None, -1), ValueError, "step must be greater than zero"), ((..., ..., 0), IndexError, "single ellipsis"),
+    (slice(None, None, -1), ValueError, "step must be greater than zero"),
+    ((..., ..., 0), IndexError, "single ellipsis"),
     (torch.ones(3, dtype=torch.bool), IndexError, "shape of the mask does not match the shape of the indexed tensor")],
     ids=repr)
 def test_errors_of_reading(index, error, words):

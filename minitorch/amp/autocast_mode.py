@@ -36,8 +36,10 @@ class State(threading.local):
 state = State()
 
 
-def call(op, inputs, attrs):
-    """Call the definition `op` with its inputs cast as its column `autocast` says."""
+def call(op, inputs, attrs, out):
+    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to write into `out`."""
+    if out is not None:
+        return cast_call(op.call, "off", inputs, {**attrs, "out": out})
     return cast_call(op.call, op.autocast, inputs, attrs)
 
 

@@ -100,6 +100,7 @@ def is_kept(path):
 
 def keep(path, content):
     """Write an entry so that no other process ever sees a part of it, and no power cut leaves one unnoticed."""
+    remove_left_overs(path.parent)
     for place, data in ((path, content), (checksum_of(path), digest(content))):
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="part-")
         with os.fdopen(handle, "wb") as file:
@@ -118,11 +119,17 @@ def digest(content):
 
 
 def scratch_folder(folder):
-    """A context: a folder in `folder` for unfinished work. What others left behind there long ago is removed."""
+    """A context: a folder in `folder` for unfinished work."""
+    remove_left_overs(folder)
+    return tempfile.TemporaryDirectory(dir=folder, prefix="build-")
+
+
+@functools.cache
+def remove_left_overs(folder):
+    """Remove what killed processes left behind in `folder` long ago; once in this process."""
     for entry in os.scandir(folder):
         if entry.name.startswith(("build-", "part-", "tmp")):
             remove_old(entry)
-    return tempfile.TemporaryDirectory(dir=folder, prefix="build-")
 
 
 def remove_old(entry):

@@ -4,6 +4,7 @@ import functools
 import inspect
 
 from ..amp import autocast_mode as mixed_precision
+from ..autograd import dispatch, saved
 from ..core import layers
 from ..core.device import get
 from ..core.grad_mode import grad_mode
@@ -33,6 +34,8 @@ class Compiled:
 
     def __call__(self, *args, **kwargs):
         tensors, key = signature(args, kwargs)
+        if saved.stack.pairs or dispatch.would_ask(tensors):
+            return self.function(*args, **kwargs)          # a program saves nothing, and makes plain tensors
         key = key, grad_mode.enabled, mixed_precision.state.enabled, tuple([m.training for m in self.modules])
         plans = self.plans.get(key)
         if plans is None:

@@ -53,7 +53,8 @@ def before(target, op, others):
 def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
-    if d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array):
+    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array)
+            or graph.inference):
         return False
     for x in args:
         array = getattr(x, "array", None)
@@ -88,7 +89,7 @@ def overwrite(target, result, writer, repeated=False):
 
 
 def check_is_no_leaf(target, writer):
-    if target.is_inference_tensor and not grad_mode.inference:
+    if graph.inference and target.is_inference() and not grad_mode.inference:
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
                            "a clone to get a normal tensor before doing inplace update.")
     if not grad_mode.enabled:

@@ -79,11 +79,8 @@ class Op:
 
     Dtypes:
 
-    - `promotion`: how inputs are brought together: "common" (PyTorch's promotion), "compared" (the same, but numbers
-      stay as they are), "float" (the same, and integers become the default float), "same" (they must agree), "numbers"
-      (they must agree, and numbers are cast to them), "first" (all are cast to the first one's), "floating" (they must
-      agree and be floats), "norm" (the same, and says so if only weights are float32), "any" (as they come, but 16-bit
-      floats are computed in float32), None (as they come)
+    - `promotion`: how the dtypes of the inputs are brought together, a word of `minitorch/ops/promotion.py`; None: they
+      stay as they come
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
@@ -108,7 +105,7 @@ class Op:
     - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `node_name`: PyTorch's name of the graph node (default: from `name`)
+    - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:
 
@@ -273,9 +270,10 @@ def deferred(name, filename, write, scope):
         exec(compile(source, filename, "exec"), namespace)
         made = namespace.pop(name)
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
-        function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-        function.__code__ = made.__code__
-        return function
+        target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
+        target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        target.__code__ = made.__code__
+        return target
 
     namespace["load"] = load
     return function

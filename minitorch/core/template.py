@@ -9,7 +9,7 @@ from inspect import Parameter
 
 WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
 
-def write_call(op, bare, failed="raise explain({}) from None"):
+def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
 
     `failed` is what it does about an error.
@@ -71,8 +71,8 @@ def unpack(op, bare):
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
     lines += [f"if {x}.__class__ in SCALARS: {x} = {x}.item()" for x in op.scalars if not bare]
     if op.autocast and not bare:
-        unless = " and out is None" if takes_out(op) else ""
-        lines += [f"if autocast.enabled{unless}:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
+        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)}, "
+                  f"{'out' if takes_out(op) else 'None'})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(op, bare)
     else:
@@ -170,10 +170,15 @@ def lay_out(op, branch):
     if not op.layout:
         return []
     arrays = "*x" if op.inputs[0].kind == "variadic" else ", ".join([f"x{i}" for i in range(len(op.inputs))])
-    look = "y.flags.c_contiguous" if op.outputs == 1 else "all([v.flags.c_contiguous for v in y])"
+    results = ["y"] if op.outputs == 1 else [f"y[{i}]" for i in range(len(op.outputs))]
+    look = " and ".join([f"{y}.flags.c_contiguous" for y in results])
+    if op.outputs == 1 and "keepdim" in dict(op.attrs):
+        look = f"y.ndim < 2 or {look}"
     if op.layout not in ("contiguous", "joined"):          # results are as the first input, or contiguous if it is
-        look = next(f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number")
-    return [f"{branch} not {look}:", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
+        looks = [f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number"]
+        looks = looks or ["(x0 if x0.__class__ is F.ndarray else x1).flags.c_contiguous"]
+        look = " and ".join(looks[:2]) if op.layout.endswith("two") else looks[0]
+    return [f"{branch} not ({look}):", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
 
 
 def record(op, bare):
@@ -255,7 +260,7 @@ def write_variadic(op, bare):
             *indent(fast), *indent(wide),
             f"    y = F.{op.name}(*x{attrs})",
             "except Exception as error:",
-            f"    raise explain(op, error, ({name},), {attributes(op)}) from None",
+            f"    return failed(op, error, ({name},), {attributes(op)})",
             *wrap_result(op, f"{name}[0]", bare)]
     if op.differentiable:
         body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",

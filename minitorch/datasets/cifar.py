@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .archives import extract_members
-from .plain_pickle import load_plain_pickle
 from .utils import check_integrity, fetch
 from .vision import VisionDataset
 
@@ -95,7 +94,7 @@ class CIFAR10(VisionDataset):
         )
 
     def _read_pickle(self, folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-        entry = load_plain_pickle(folder / name)
+        entry = _load(folder / name)
         if type(entry) is not dict or not {"data", self.label_key} <= entry.keys():
             raise RuntimeError(f"{folder / name} is not a CIFAR batch: no 'data' and {self.label_key!r} in it")
         return _checked(folder / name, entry["data"], entry[self.label_key])
@@ -111,7 +110,7 @@ class CIFAR10(VisionDataset):
     def _class_names(self, folder: Path) -> list[str]:
         if folder.name == self.base_folder:
             path = folder / self.meta["filename"]
-            entry = load_plain_pickle(path)
+            entry = _load(path)
             names = entry.get(self.meta["key"]) if type(entry) is dict else None
             if type(names) is not list or not all(type(name) is str for name in names):
                 raise RuntimeError(f"{path} should hold a list of names as {self.meta['key']!r}")
@@ -146,6 +145,12 @@ class CIFAR100(CIFAR10):
     label_key = "fine_labels"
     label_bytes = 2  # the coarse label, then the fine one
     binary_names = "fine_label_names.txt"
+
+
+def _load(path: Path) -> Any:
+    from .plain_pickle import load_plain_pickle
+
+    return load_plain_pickle(path)
 
 
 def _checked(path: Path, pixels: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:

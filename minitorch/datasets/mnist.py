@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..ops.creation.create import from_numpy
-from ..serialization.foreign import exactly, most_of, numbers, size_of
+from ..utils._bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
 from .vision import VisionDataset
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..serialization.foreign import size_of
 from ..serialization.names import encode
 from ..serialization.tensors import shown
 from ..serialization.unpickler import Unpickler
+from ..utils._bounds import size_of
 
 
 def load_plain_pickle(path: str | os.PathLike) -> Any:

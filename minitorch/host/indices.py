@@ -20,9 +20,11 @@ def parse(x, item):
     Integers select before index arrays do: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``, where NumPy would broadcast
     the 0 as an array and move its dimension to the front.
     """
+    if item.__class__ is int and x.array.ndim:
+        return (item,), None
     parts = [clean(p, x.backend) for p in as_parts(item)]
-    used = sum(n_dims(p) for p in parts)
-    if sum(p is Ellipsis for p in parts) > 1:
+    used = sum([n_dims(p) for p in parts])
+    if len(parts) > 1 and sum(p is Ellipsis for p in parts) > 1:
         parts = with_one_ellipsis(parts, x.array.ndim - used)
     if used > x.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.array.ndim}")

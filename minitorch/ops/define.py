@@ -92,8 +92,9 @@ def casting(function, autocast):
     """`function`, casting its inputs in mixed precision as the words `autocast` say, unless it is given ``out=``."""
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if NAMES["autocast"].enabled and kwargs.get("out") is None:
-            return NAMES["autocast_function"](function, autocast, args, kwargs)
+        if NAMES["autocast"].enabled:
+            how = autocast if kwargs.get("out") is None else "off"
+            return NAMES["autocast_function"](function, how, args, kwargs)
         return function(*args, **kwargs)
     call.autocast = autocast
     return call

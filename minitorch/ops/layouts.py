@@ -7,6 +7,7 @@ in the order of the indices):
 - "inputs": as the inputs lie, by `order_of` of all of them: what PyTorch's TensorIterator does
 - "first": as the first input lies
 - "channels": with the channels last if those of the first input are, else contiguous
+- "channels of two": with the channels last if those of the first or the second input are, else contiguous
 - "joined": with the channels last if those of all inputs are, else contiguous
 - None: as the forward pass leaves it. That of the array module's elementwise functions is "inputs", but where operands
   lie in different orders the result is contiguous: a check would cost each call of `add` 4 %.
@@ -160,11 +161,23 @@ def lies_in(array, order):
     return (array if order is None else array.transpose(order)).flags.c_contiguous
 
 
+def dense_order(array):
+    """The order of an array that has neither gaps nor repetition; None for any other."""
+    order = own_order(array)
+    return order if order is not None and lies_in(array, order) else None
+
+
+def shaped_like(flat, array):
+    """Contiguous elements, without copying, in the shape of `array` and the order of its memory."""
+    order = dense_order(array)
+    if order is None:
+        return flat.reshape(array.shape)
+    return flat.reshape([array.shape[d] for d in order]).transpose(inverse(order))
+
+
 def own_grad(g, leaf, is_owned):
     """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned."""
-    order = own_order(leaf)
-    if not lies_in(leaf, order):
-        order = None
+    order = dense_order(leaf)
     return g if is_owned and lies_in(g, order) else copied(g, order)
 
 
@@ -187,6 +200,11 @@ def like_channels(F, y, *inputs):
     return each(y, lambda y: brought(y, channels_order(y.ndim) if last and y.ndim == inputs[0].ndim else None))
 
 
+def like_either(F, y, first, second, *others):
+    last = suggests_channels_last(first) or suggests_channels_last(second)
+    return brought(y, channels_order(y.ndim) if last else None)
+
+
 def like_joined(F, y, *inputs):
     return brought(y, channels_order(y.ndim) if all([suggests_channels_last(x) for x in inputs]) else None)
 
@@ -203,4 +221,4 @@ def each(y, f):
 
 
 finish(laid_out={"contiguous": contiguous, "inputs": like_inputs, "first": like_first, "channels": like_channels,
-                 "joined": like_joined})
+                 "channels of two": like_either, "joined": like_joined})

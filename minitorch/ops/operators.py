@@ -36,6 +36,8 @@ BINARY = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv"
           "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
           "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
 COMMUTES = ("add", "mul", "and", "or", "xor")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
 
 
 def bind():
@@ -47,9 +49,10 @@ def bind():
         setattr(Tensor, f"__r{name}__", call if name in COMMUTES else reflect(call))
         if name != "matmul":
             setattr(Tensor, f"__i{name}__", inplace(op_name, getattr(R, op_name), OPS[op_name]))
-    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    for name in COMPARISONS:
         setattr(Tensor, f"__{name}__", operator(name))
     Tensor.__idiv__ = Tensor.__itruediv__                  # Python 2's, still PyTorch's
     Tensor.__rdiv__ = lambda self, other: R.mul(R.reciprocal(self), other)
-    Tensor.__neg__, Tensor.__abs__, Tensor.__invert__ = R.neg, R.abs, R.bitwise_not
+    for name, op_name in UNARY.items():
+        setattr(Tensor, f"__{name}__", getattr(R, op_name))
     Tensor.__pos__ = lambda self: self

@@ -5,7 +5,7 @@ import warnings
 from ..core import registry
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
-from ..core.inplace import check_can_hold
+from ..core.inplace import check_can_hold, check_is_no_leaf
 from ..core.tensor import Tensor
 from .shapes.memory import require_no_overlap
 
@@ -31,6 +31,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        check_is_no_leaf(target, name)
         check_memory(target, tensors, overlap)
         if (len(results) > 1 or exact) and target.array.dtype != value.array.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "

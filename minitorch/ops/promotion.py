@@ -1,5 +1,8 @@
 """Type promotion of an op's inputs: a function for each word of the column `promotion`."""
 
+import functools
+import math
+
 from ..core import dtypes, errors
 from ..core.arrays import is_half
 from ..core.op import recorded
@@ -7,6 +10,8 @@ from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
 
 __all__ = ["MixedPrecision", "require_floating"]
+
+HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def participants(inputs, kinds):
@@ -22,14 +27,25 @@ def cast_all(inputs, kinds, dtype):
 
 
 def cast_number(x, dtype):
-    """A Python number as an operand of `dtype`: integers wrap around, as they do in PyTorch."""
+    """A Python number as an operand of `dtype`, as in PyTorch: integers wrap around, 16-bit floats round it."""
     if dtype.category == dtypes.COMPLEX or dtype.category == dtypes.FLOATING:
-        return dtype.np.type(x) if dtype is dtypes.bfloat16 else x
+        if dtype not in HALVES or (not x and dtype is dtypes.float16):
+            return x
+        return round_number(x, dtype) if x else dtype.np.type(x)
     if dtype.category == dtypes.BOOL:
         return bool(x)
     size = 8 * dtype.itemsize
     x = int(x) % 2**size
     return x - 2**size if dtype.is_signed and x >= 2**(size - 1) else x
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def round_number(x, dtype):
+    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite stays."""
+    rounded = dtype.np.type(x)
+    if not math.isfinite(rounded):
+        return x
+    return rounded if dtype is dtypes.bfloat16 else float(rounded)
 
 
 def promote_common(op, inputs, kinds, attrs):
@@ -38,11 +54,36 @@ def promote_common(op, inputs, kinds, attrs):
 
 
 def promote_compared(op, inputs, kinds, attrs):
-    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one
-    that is out of a tensor's range equals none of its elements."""
+    """Tensors in the type that PyTorch's promotion finds; numbers as they are, so one that is out of a tensor's range
+    equals none of its elements, but rounded beside 16-bit floats."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
+    if dtype in HALVES:
+        return cast_all(inputs, kinds, dtype)
     return [x if not isinstance(x, Tensor) or x.array.dtype == dtype.np else recorded.to(x, dtype=dtype.np)
             for x in inputs]
+
+
+def promote_factor(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; beside 16-bit floats, numbers are not rounded."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    if found not in HALVES:
+        return cast_all(inputs, kinds, found)
+    return [x if not isinstance(x, Tensor) or x.array.dtype == found.np else recorded.to(x, dtype=found.np)
+            for x in inputs]
+
+
+def promote_quotient(op, inputs, kinds, attrs):
+    """As factors; integers and bools become the default float."""
+    found = dtypes.common_dtype(participants(inputs, kinds))
+    return (promote_float if found.category < dtypes.FLOATING else promote_factor)(op, inputs, kinds, attrs)
+
+
+def promote_fitting(op, inputs, kinds, attrs):
+    """Everything in the type that PyTorch's promotion finds; a number must fit into it."""
+    dtype = dtypes.common_dtype(participants(inputs, kinds))
+    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+              for x, kind in zip(inputs, kinds)]
+    return cast_all(inputs, kinds, dtype)
 
 
 def promote_float(op, inputs, kinds, attrs):
@@ -111,6 +152,7 @@ def promote_any(op, inputs, kinds, attrs):
 
 
 # The words of the column `promotion`; the docstrings stand in the reference pages.
-PROMOTIONS.update({"common": promote_common, "compared": promote_compared, "float": promote_float, "same": promote_same,
-              "numbers": promote_numbers, "first": promote_first, "floating": promote_floating, "norm": promote_norm,
-              "any": promote_any})
+PROMOTIONS.update({
+    "common": promote_common, "compared": promote_compared, "factor": promote_factor, "quotient": promote_quotient,
+    "fitting": promote_fitting, "float": promote_float, "same": promote_same, "numbers": promote_numbers,
+    "first": promote_first, "floating": promote_floating, "norm": promote_norm, "any": promote_any})

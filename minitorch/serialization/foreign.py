@@ -1,9 +1,8 @@
 """Reading safetensors and ``.npz``: headers checked before anything is allocated, and only plain numbers taken.
 
-A file may be damaged or forged. What it asks for is bounded by its own size, times `RATIO` where it is packed.
+A file may be damaged or forged: what it asks for is bounded by its own size.
 """
 
-import math
 import re
 import struct
 import sys
@@ -12,10 +11,10 @@ import zlib
 import numpy as np
 
 from ..core import dtypes
+from ..utils._bounds import exactly, most_of, numbers, size_of
 
-__all__ = ["DAMAGED", "most_of", "npz", "safetensors"]
+__all__ = ["DAMAGED", "npz", "safetensors"]
 
-FREE, RATIO = 64 << 20, 100                                # what any file may unpack to, and how many times its size
 MAX_HEADER = {"safetensors": 100_000_000, "npy": 10_000}   # as in the package, and in NumPy
 DAMAGED = (ValueError, OverflowError, KeyError, IndexError, EOFError, NotImplementedError, RuntimeError, struct.error,
            zlib.error, OSError)
@@ -23,39 +22,6 @@ SAFETENSORS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float
                "I64": dtypes.int64, "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8,
                "U64": dtypes.uint64, "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8,
                "BOOL": dtypes.bool, "C64": dtypes.complex64}
-
-
-def most_of(packed):
-    """How many bytes a file of `packed` bytes may unpack to. Real data are never packed a hundredfold; bombs are."""
-    return max(FREE, RATIO * packed)
-
-
-def exactly(file, n):
-    """The next `n` bytes of a file, as an array; ValueError if there are fewer."""
-    data = np.empty(n, np.uint8)
-    rest = memoryview(data)
-    while len(rest):
-        count = file.readinto(rest)
-        if not count:
-            raise ValueError("it ends too early")
-        rest = rest[count:]
-    return data
-
-
-def numbers(data, dtype, shape, order="C"):
-    """Bytes as an array of a NumPy dtype, in the machine's byte order; other bytes than 0 and 1 are true."""
-    if dtype == np.bool_:
-        return (data != 0).reshape(shape, order=order)
-    return data.view(dtype).reshape(shape, order=order).astype(dtype.newbyteorder("="), copy=False)
-
-
-def size_of(shape, itemsize):
-    """The bytes of an array; ValueError for a shape that no array can have. Nothing large is multiplied."""
-    if len(shape) > 64 or any(type(n) is not int or not 0 <= n < 2**63 for n in shape):
-        raise ValueError("a shape has at most 64 sizes, which are whole numbers")
-    if math.prod(max(n, 1) for n in shape) * itemsize >= 2**63:
-        raise ValueError("an array this large cannot be addressed")
-    return math.prod(shape) * itemsize
 
 
 # ------------------------------------------------------------------ safetensors

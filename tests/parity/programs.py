@@ -40,7 +40,8 @@ class Draft:
         self.block = None                                  # the text of an open ``with`` block
 
     def names(self, test=lambda t: True):
-        return [k for k, t in self.scope.items() if k[0] == "t" and k[1:].isdigit() and torch.is_tensor(t) and test(t)]
+        found = [k for k, t in self.scope.items() if k[0] == "t" and k[1:].isdigit() and torch.is_tensor(t)]
+        return [k for k in found if works(test, self.scope[k])]
 
     def tensor(self, test=lambda t: True):
         found = self.names(test)
@@ -69,8 +70,16 @@ class Draft:
         return True
 
 
+def works(test, t):
+    """Whether a test is true; PyTorch refuses questions about a view whose memory was written to in another's name."""
+    try:
+        return test(t)
+    except RuntimeError:
+        return False
+
+
 def scope_of(library):
-    return {"torch": library, "F": library.nn.functional, "nn": library.nn, "seen": []}
+    return {"torch": library, "F": library.nn.functional, "nn": library.nn}
 
 
 def run_line(line, scope):
@@ -144,37 +153,77 @@ def dim_of(d, name):
     return d.rng.randrange(-n, n)
 
 
+VIEWS = """{x}.transpose({a}, {b}) | {x}.unsqueeze({a}) | {x}.squeeze() | {x}.reshape(-1) | {x}.view(-1) | {x}.flatten()
+{x}[{i}] | {x}[{i}] | {x}.select({a}, 0) | {x}.narrow({a}, 0, {less}) | {x}.movedim({a}, {b}) | {x}.expand({wide})
+{x}.diagonal() | {x}.detach() | {x}.mT | {x}.unfold({a}, {two}, 1) | {x}.chunk(2, {a})[0] | {x}.split(1, {a})[-1]
+{x}.unbind({a})[0] | {x}.view_as({x}) | {x}.permute({order}) | {x}.as_strided(({two},), (1,)) | {x}.swapaxes({a}, {b})
+{x}.data | {x}.contiguous() | {x}.unflatten({a}, (1, -1)) | {x}.tensor_split(2, {a})[0]"""
+UNARY = """{x}.sin() | {x}.exp() | {x}.tanh() | {x}.sigmoid() | {x}.abs() | {x}.neg() | {x}.relu() | {x}.square() | {x}.clone()
+{x}.log1p() | {x}.sqrt() | {x}.reciprocal() | {x}.isnan() | {x}.float() | {x}.double() | {x}.half() | {x}.bfloat16()
+{x}.cos() | {x}.erf() | {x}.logical_not() | {x}.exp2() | {x}.expm1() | {x}.rsqrt() | {x}.atan() | {x}.softmax(-1)
+{x}.log_softmax(-1) | {x}.cumsum(0) | {x}.flip(0) | {x}.sort()[0] | {x}.tril() | {x}.roll(1) | {x}.repeat(2, 1)
+{x}.nan_to_num() | {x}.clamp(-1, 0.5) | {x}.pow(2) | {x}.logsumexp(-1) | {x}.repeat_interleave(2) | {x}.cumprod(0)
+{x}.cummax(0)[0] | {x}.topk(1)[0] | {x}.deg2rad() | {x}.triu() | {x}.masked_fill({x} > 0, {n}) | {x}.logcumsumexp(0)"""
+BINARY = """{x} + {y} | {x} - {y} | {x} * {y} | {x} / {y} | {x} * {y} | {x} + {y} | {x} < {y} | {x} >= {y} | {x} == {y}
+{x} ** {y} | {y} - {x} | {y} / {x} | {y} * {x}"""
+TWO = """torch.maximum({x}, {y}) | torch.where({x} > 0, {x}, {y}) | torch.atan2({x}, {y}) | {x}.lerp({y}, 0.3)
+torch.hypot({x}, {y}) | torch.addcmul({x}, {y}, {y}, value=0.5) | torch.add({x}, {y}, alpha=2) | torch.minimum({x}, {y})
+torch.logaddexp({x}, {y}) | F.mse_loss({x}, {y}) | F.smooth_l1_loss({x}, {y}) | torch.cdist({x}, {y}) | torch.dist({x}, {y})
+F.cosine_similarity({x}, {y}, 0) | torch.addcdiv({x}, {x}, {y}) | torch.xlogy({x}, {y}) | torch.fmax({x}, {y})"""
+REDUCTIONS = """{x}.sum() | {x}.sum({a}) | {x}.mean({a}) | {x}.mean({a}, keepdim=True) | {x}.amax({a}) | {x}.max({a})[0]
+{x}.min({a})[0] | {x}.std({a}) | {x}.var({a}, keepdim=True) | {x}.norm(dim={a}) | {x}.logsumexp({a}) | {x}.prod({a})
+{x}.argmax({a}) | {x}.any({a}) | {x}.median({a})[0] | {x}.norm() | {x}.max() | {x}.mean() | {x}.nansum({a}) | {x}.all({a})
+{x}.amin({a}, keepdim=True) | {x}.var() | {x}.mode({a})[0] | {x}.min() | {x}.count_nonzero({a}) | {x}.aminmax(dim={a})[1]
+{x}.norm(1, {a}) | {x}.kthvalue(1, {a})[0] | {x}.quantile(0.5, {a}) | {x}.sum({a}, dtype=torch.float64)"""
+WRITES = """{w}.mul_({y}) | {w}.add_({y}) | {w}.sub_({n}) | {w}.zero_() | {w}.fill_(0.5) | {w}.copy_({t}) | {w}.relu_()
+{w}.sin_() | {w}.clamp_(-1, 1) | {w}.exp_() | {w}.div_(2) | {w}.masked_fill_({w} > 0, 0.5) | {w}.tanh_() | {w}.neg_()
+F.relu({w}, inplace=True) | {w}.sigmoid_() | F.dropout({w}, 0.5, True, True) | {w}.index_fill_(0, torch.tensor([0]), 2)
+{w}.unsqueeze_(0) | {w}.t_() | {w}.squeeze_() | {w}.pow_(2) | {w}.index_add_(0, torch.tensor([0]), {w}[:1].clone())
+{w}.lerp_({x}, 0.5) | {w}.normal_() | {w}.uniform_() | {w}.sqrt_() | {w}.cumsum_(0) | {x}[{i}] = {y} | {x}[{i}] = {n}
+{x}[{i}] += {n} | {x}[{i}] *= {y} | {x}[{i}] = {y} | {x}[{i}] = {n} | {x}.view(-1)[0] = {n} | {x}[{x} > 0] = {n}"""
+PRODUCTS = """{x} @ {y} | torch.matmul({x}, {x}.mT) | F.linear({x}, {x}.detach()) | torch.einsum('...i,...i->...', {x}, {x})
+torch.outer({x}, {x}) | F.linear({x}, {y}.mT) | {x}.mv({x}[0]) | torch.tensordot({x}, {y}, 1) | torch.bmm({x}, {x}.mT)"""
+JOINING = """torch.cat([{x}, {y}], {a}) | torch.stack([{x}, {y}], {a}) | torch.cat([{x}.mT, {x}.mT], {a}) | {x}.clone()
+torch.gather({x}, 0, torch.zeros_like({x}).long()) | {x}.index_select({a}, torch.tensor([0, 0])) | torch.zeros_like({x})
+F.one_hot({x}) | F.pad({x}, (1, 2)) | torch.where({x} > 0, {x}, 0.) | torch.full_like({x}, 2) | {x}.masked_select({x} > 0)
+torch.hstack([{x}, {y}]) | torch.scatter({x}, 0, torch.zeros_like({x}).long(), {x}) | torch.empty_like({x}).copy_({x})
+torch.broadcast_tensors({x}, {y})[0] | torch.meshgrid({x}, {x}, indexing='ij')[0] | torch.tensor({x}.tolist())
+{x}.new_zeros(2) | {x}.to(torch.float64) | {x}.type_as({y}) | torch.bucketize({x}, torch.tensor([-1., 0., 1.]))
+torch.rand_like({x}) | torch.randperm(3) | torch.scatter_add({x}, 0, torch.zeros_like({x}).long(), {x})"""
+LAYERS = """F.layer_norm({x}, ({last},)) | F.gelu({x}) | F.softmax({x}, -1) | F.dropout({x}, 0.5) | F.silu({x}) | F.elu({x})
+nn.Linear({last}, 3)({x}) | nn.Linear({last}, 2).to({x}.dtype)({x}) | F.normalize({x}, dim=-1) | F.leaky_relu({x})
+F.softplus({x}) | nn.BatchNorm1d({last}).to({x}.dtype)({x}) | F.cross_entropy({x}, {x}.argmax(-1).detach())
+nn.Sequential(nn.Linear({last}, 2), nn.ReLU(inplace=True))({x}) | nn.GRU({last}, 2)({x})[0] | F.max_pool1d({x}, 2)
+F.avg_pool1d({x}, 2) | F.conv1d({x}, {x}.detach()) | F.rms_norm({x}, ({last},)) | F.hardtanh({x}) | F.glu({x}, -1)
+F.binary_cross_entropy_with_logits({x}, {x}.detach().sigmoid()) | F.scaled_dot_product_attention({x}, {x}, {x})
+F.adaptive_avg_pool1d({x}, 2) | F.huber_loss({x}, {x} * 0.5) | F.interpolate({x}, scale_factor=2) | F.group_norm({x}, 1)
+nn.MultiheadAttention({last}, 1).to({x}.dtype)({x}, {x}, {x})[0] | F.instance_norm({x}) | F.kl_div({x}, {x}.detach().exp())
+F.nll_loss(F.log_softmax({x}, -1), torch.zeros({x}.shape[0]).long()) | nn.Embedding(3, 2)({x}.long().clamp(0, 2))
+F.prelu({x}, {x}.detach().flatten()[:1]) | nn.LayerNorm({last}).to({x}.dtype)({x}) | nn.LSTM({last}, 2)({x})[0]"""
+GRAPH = """{x}.retain_grad() | {x}.register_hook(lambda g: g * 2) | {x}.detach_() | {x}.sum().backward(retain_graph=True)
+{l}.grad = None | {z} = torch.autograd.grad({x}.sum(), {l}, create_graph=True, retain_graph=True)[0]
+{z} = torch.autograd.grad(({x} * {x}).sum(), {l}, retain_graph=True, allow_unused=True)[0] | {x}.requires_grad_(False)
+{z} = {l}.grad | {l}.grad.zero_() | {l}.data.add_(1) | torch.optim.SGD([{l}], lr=0.1).step()
+torch.optim.Adam([{l}]).step() | nn.utils.clip_grad_norm_([{l}], 0.1)"""
+
+
+def choose(rng, templates, **names):
+    """One of the calls that a text lists, with its names filled in."""
+    return rng.choice([line for part in templates.splitlines() for line in part.split(" | ")]).format(**names)
+
+
 def view(d):
-    name = d.tensor()
-    t, rng = d.scope[name], d.rng
-    a, b = dim_of(d, name), dim_of(d, name)
+    x, rng = d.tensor(), d.rng
+    t, a = d.scope[x], dim_of(d, x)
     size = t.shape[a] if t.dim() else 1
-    text = rng.choice([
-        f"{name}.transpose({a}, {b})", f"{name}.unsqueeze({a})", f"{name}.squeeze()", f"{name}.reshape(-1)",
-        f"{name}.view(-1)", f"{name}.flatten()", f"{name}[{index(d, name)}]", f"{name}[{index(d, name)}]",
-        f"{name}.select({a}, 0)", f"{name}.narrow({a}, 0, {max(1, size - 1)})", f"{name}.movedim({a}, {b})",
-        f"{name}.expand(2, {', '.join(['-1'] * t.dim())})", f"{name}.diagonal()", f"{name}.detach()", f"{name}.mT",
-        f"{name}.unfold({a}, {min(2, size)}, 1)", f"{name}.chunk(2, {a})[0]", f"{name}.split(1, {a})[-1]",
-        f"{name}.unbind({a})[0]", f"{name}.view_as({name})", f"{name}.permute({list(range(t.dim()))[::-1]})",
-        f"{name}.as_strided(({min(2, t.numel())},), (1,))", f"{name}.swapaxes({a}, {b})", f"{name}.data",
-        f"{name}.contiguous()", f"{name}.unflatten({a}, (1, -1))", f"{name}.tensor_split(2, {a})[0]"])
+    text = choose(rng, VIEWS, x=x, a=a, b=dim_of(d, x), i=index(d, x), less=max(1, size - 1), two=min(2, size),
+                  wide=", ".join(["2"] + ["-1"] * t.dim()), order=list(range(t.dim()))[::-1])
     # A view made in no_grad says in PyTorch that it requires gradients, although none reach it.
     d.add(f"{d.new()} = {text}", within=False)
 
 
-UNARY = ("sin", "exp", "tanh", "sigmoid", "abs", "neg", "relu", "square", "clone", "log1p", "sqrt",
-         "reciprocal", "isnan", "float", "double", "half", "bfloat16", "cos", "erf",
-         "logical_not", "exp2", "expm1", "rsqrt", "atan", "softmax(-1)", "log_softmax(-1)", "cumsum(0)", "flip(0)",
-         "sort()[0]", "tril()", "roll(1)", "repeat(2, 1)", "nan_to_num()", "clamp(-1, 0.5)", "pow(2)", "logsumexp(-1)",
-         "repeat_interleave(2)", "cumprod(0)", "cummax(0)[0]", "topk(1)[0]", "deg2rad()", "triu()", "masked_fill(",)
-
-
 def unary(d):
-    name = d.tensor()
-    op = d.rng.choice(UNARY)
-    if op == "masked_fill(":
-        op = f"masked_fill({name} > 0, {scalar(d.rng)})"
-    d.add(f"{d.new()} = {name}.{op if '(' in op else op + '()'}")
+    d.add(f"{d.new()} = {choose(d.rng, UNARY, x=d.tensor(), n=scalar(d.rng))}")
 
 
 def operand(d, name):
@@ -192,125 +241,51 @@ def operand(d, name):
 
 
 def binary(d):
-    name = d.tensor()
-    other = operand(d, name)
-    op = d.rng.choice(["+", "-", "*", "/", "*", "+", "<", ">=", "==", "**"])
-    text = f"{name} {op} {other}"
-    if d.rng.random() < 0.3 and other[0] == "t":
-        text = d.rng.choice([f"torch.maximum({name}, {other})", f"torch.where({name} > 0, {name}, {other})",
-                             f"torch.atan2({name}, {other})", f"{name}.lerp({other}, 0.3)", f"torch.hypot({name}, {other})",
-                             f"torch.addcmul({name}, {other}, {other}, value=0.5)", f"torch.add({name}, {other}, alpha=2)",
-                             f"torch.minimum({name}, {other})", f"torch.logaddexp({name}, {other})",
-                             f"F.mse_loss({name}, {other})",
-                             f"F.smooth_l1_loss({name}, {other})", f"torch.cdist({name}, {other})",
-                             f"torch.dist({name}, {other})", f"F.cosine_similarity({name}, {other}, 0)"])
-    elif d.rng.random() < 0.2:
-        text = f"{other} {op} {name}"
-    d.add(f"{d.new()} = {text}")
+    x = d.tensor()
+    y = operand(d, x)
+    d.add(f"{d.new()} = {choose(d.rng, TWO if y[0] == 't' and d.rng.random() < 0.3 else BINARY, x=x, y=y)}")
 
 
 def reduction(d):
-    name = d.tensor()
-    a, rng = dim_of(d, name), d.rng
-    text = rng.choice(["sum()", f"sum({a})", f"mean({a})", f"mean({a}, keepdim=True)", f"amax({a})", f"max({a})[0]",
-                       f"min({a})[0]", f"std({a})", f"var({a}, keepdim=True)", f"norm(dim={a})", f"logsumexp({a})",
-                       f"prod({a})", f"argmax({a})", f"any({a})", f"median({a})[0]", "norm()", "max()", "mean()",
-                       f"nansum({a})", f"all({a})", f"amin({a}, keepdim=True)", "var()", f"mode({a})[0]", "min()",
-                       f"count_nonzero({a})", f"aminmax(dim={a})[1]", f"norm(1, {a})", f"kthvalue(1, {a})[0]",
-                       f"quantile(0.5, {a})", f"sum({a}, dtype=torch.float64)"])
-    d.add(f"{d.new()} = {name}.{text}")
+    x = d.tensor()
+    d.add(f"{d.new()} = {choose(d.rng, REDUCTIONS, x=x, a=dim_of(d, x))}")
 
 
 def write(d):
     """A write in place, into a tensor or through a view."""
-    rng = d.rng
-    name = d.tensor()
-    t = d.scope[name]
-    other = operand(d, name)
-    target = name if rng.random() < 0.6 else f"{name}[{index(d, name)}]"
-    if rng.random() < 0.1 and t.dim() >= 1:
-        target = rng.choice([f"{name}.view(-1)", f"{name}.transpose(0, -1)", f"{name}.detach()", f"{name}.data"])
-    text = rng.choice([f"{target}.mul_({other})", f"{target}.add_({other})", f"{target}.sub_({scalar(rng)})",
-                       f"{target}.zero_()", f"{target}.fill_(0.5)", f"{target}.copy_({other if other[0] == 't' else name})",
-                       f"{target}.relu_()", f"{target}.sin_()", f"{target}.clamp_(-1, 1)", f"{target}.exp_()",
-                       f"{target}.div_(2)", f"{target}.masked_fill_({target} > 0, 0.5)", f"{target}.tanh_()",
-                       f"{target}.neg_()", f"F.relu({target}, inplace=True)", f"{target}.sigmoid_()",
-                       f"F.dropout({target}, 0.5, True, True)", f"{target}.index_fill_(0, torch.tensor([0]), 2)",
-                       f"{target}.unsqueeze_(0)", f"{target}.t_()", f"{target}.squeeze_()", f"{target}.pow_(2)",
-                       f"{target}.index_add_(0, torch.tensor([0]), {target}[:1])", f"{target}.lerp_({name}, 0.5)",
-                       f"{target}.normal_()", f"{target}.uniform_()", f"{target}.sqrt_()", f"{target}.cumsum_(0)"])
-    if rng.random() < 0.4:
-        value = other if rng.random() < 0.5 else scalar(rng)
-        text = f"{name}[{index(d, name)}] = {value}"
-        if rng.random() < 0.3:
-            text = f"{name}[{index(d, name)}] {rng.choice(['+=', '*='])} {value}"
-    d.add(text)
+    x, rng = d.tensor(), d.rng
+    y = operand(d, x)
+    target = rng.choice([x, x, x, f"{x}[{index(d, x)}]", f"{x}[{index(d, x)}]", f"{x}.view(-1)", f"{x}.mT",
+                         f"{x}.detach()", f"{x}.data"])
+    d.add(choose(rng, WRITES, x=x, y=y, w=target, t=y if y[0] == "t" else x, n=scalar(rng), i=index(d, x)))
 
 
 def product(d):
-    name = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
-    if name is None:
-        return
-    t, rng = d.scope[name], d.rng
-    other = d.tensor(lambda u: u.dtype == t.dtype and u.dim() >= 1 and (
-        u.shape[-2 if u.dim() > 1 else 0] == t.shape[-1])) or name
-    text = rng.choice([f"{name} @ {other}", f"torch.matmul({name}, {name}.mT)", f"F.linear({name}, {name}.detach())",
-                       f"torch.einsum('...i,...i->...', {name}, {name})", f"torch.outer({name}, {name})",
-                       f"F.linear({name}, {other}.mT)", f"{name}.mv({name}[0])", f"torch.tensordot({name}, {other}, 1)"])
-    d.add(f"{d.new()} = {text}")
+    x = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
+    if x:
+        t = d.scope[x]
+        y = d.tensor(lambda u: u.dtype == t.dtype and u.dim() >= 1 and u.shape[-min(2, u.dim())] == t.shape[-1]) or x
+        d.add(f"{d.new()} = {choose(d.rng, PRODUCTS, x=x, y=y)}")
 
 
 def joining(d):
-    name = d.tensor()
-    a, rng, t = dim_of(d, name), d.rng, d.scope[name]
-    other = d.tensor(lambda u: u.dim() == t.dim()) or name
-    text = rng.choice([f"torch.cat([{name}, {other}], {a})", f"torch.stack([{name}, {other}], {a})",
-                       f"torch.cat([{name}.mT, {name}.mT], {a})", f"torch.gather({name}, 0, torch.zeros_like({name}).long())",
-                       f"{name}.index_select({a}, torch.tensor([0, 0]))", f"torch.zeros_like({name})", f"F.one_hot({name})",
-                       f"F.pad({name}, (1, 2))", f"torch.where({name} > 0, {name}, 0.)", f"torch.full_like({name}, 2)",
-                       f"{name}.masked_select({name} > 0)", f"torch.hstack([{name}, {other}])", f"{name}.clone()",
-                       f"torch.scatter({name}, 0, torch.zeros_like({name}).long(), {name})", f"torch.empty_like({name}).copy_({name})",
-                       f"torch.broadcast_tensors({name}, {other})[0]", f"torch.meshgrid({name}, {name}, indexing='ij')[0]",
-                       f"torch.tensor({name}.tolist())", f"{name}.new_zeros(2)", f"{name}.to(torch.float64)", f"{name}.type_as({other})",
-                       f"torch.bucketize({name}, torch.tensor([-1., 0., 1.]))", f"torch.rand_like({name})", "torch.randperm(3)"])
-    d.add(f"{d.new()} = {text}")
+    x = d.tensor()
+    y = d.tensor(lambda u: u.dim() == d.scope[x].dim()) or x
+    d.add(f"{d.new()} = {choose(d.rng, JOINING, x=x, y=y, a=dim_of(d, x))}")
 
 
 def layer(d):
-    name = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
-    if name is None:
-        return
-    t, rng = d.scope[name], d.rng
-    n = t.shape[-1]
-    text = rng.choice([f"F.layer_norm({name}, ({n},))", f"F.gelu({name})", f"F.softmax({name}, -1)", f"F.dropout({name}, 0.5)",
-                       f"nn.Linear({n}, 3)({name})", f"nn.Linear({n}, 2).to({name}.dtype)({name})", f"F.silu({name})",
-                       f"F.normalize({name}, dim=-1)", f"F.leaky_relu({name})", f"F.elu({name})", f"F.softplus({name})",
-                       f"nn.BatchNorm1d({n}).to({name}.dtype)({name})", f"nn.Sequential(nn.Linear({n}, 2), nn.ReLU(inplace=True))({name})",
-                       f"F.cross_entropy({name}, {name}.argmax(-1).detach())", f"nn.GRU({n}, 2)({name})[0]",
-                       f"F.max_pool1d({name}, 2)", f"F.avg_pool1d({name}, 2)", f"F.conv1d({name}, {name}.detach())",
-                       f"F.rms_norm({name}, ({n},))", f"F.binary_cross_entropy_with_logits({name}, {name}.detach().sigmoid())",
-                       f"F.scaled_dot_product_attention({name}, {name}, {name})", f"F.hardtanh({name})", f"F.glu({name}, -1)",
-                       f"F.adaptive_avg_pool1d({name}, 2)", f"F.huber_loss({name}, {name} * 0.5)", f"F.interpolate({name}, scale_factor=2)",
-                       f"nn.MultiheadAttention({n}, 1).to({name}.dtype)({name}, {name}, {name})[0]", f"F.group_norm({name}, 1)",
-                       f"F.nll_loss(F.log_softmax({name}, -1), torch.zeros({name}.shape[0]).long())", f"F.instance_norm({name})",
-                       f"nn.Embedding(3, 2)({name}.long().clamp(0, 2))", f"F.kl_div({name}, {name}.detach().exp())", f"F.prelu({name}, {name}.detach().flatten()[:1])"])
-    d.add(f"{d.new()} = {text}")
+    x = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
+    if x:
+        d.add(f"{d.new()} = {choose(d.rng, LAYERS, x=x, last=d.scope[x].shape[-1])}")
 
 
 def graph(d):
     """What programs do to the graph itself."""
-    name, rng = d.tensor(is_float), d.rng
-    if name is None:
-        return
-    leaf_name = d.tensor(lambda t: t.requires_grad and t.is_leaf) or name
-    d.add(rng.choice([
-        f"{name}.retain_grad()", f"{name}.register_hook(lambda g: g * 2)",
-        f"{name}.detach_()", f"{name}.sum().backward(retain_graph=True)", f"{leaf_name}.grad = None",
-        f"{d.new()} = torch.autograd.grad({name}.sum(), {leaf_name}, create_graph=True, retain_graph=True)[0]",
-        f"{d.new()} = torch.autograd.grad(({name} * {name}).sum(), {leaf_name}, retain_graph=True, allow_unused=True)[0]",
-        f"{name}.requires_grad_(False)", f"{d.new()} = {leaf_name}.grad", f"{leaf_name}.grad.zero_()",
-        f"{leaf_name}.data.add_(1)", f"torch.optim.SGD([{leaf_name}], lr=0.1).step()",
-        f"torch.optim.Adam([{leaf_name}]).step()", f"nn.utils.clip_grad_norm_([{leaf_name}], 0.1)"]))
+    x = d.tensor(is_float)
+    if x:
+        leaf_name = d.tensor(lambda t: t.requires_grad and t.is_leaf) or x
+        d.add(choose(d.rng, GRAPH, x=x, l=leaf_name, z=d.new()))
 
 
 STEPS = (view, unary, binary, reduction, write, product, joining, layer, graph, leaf)
@@ -321,7 +296,8 @@ def ending(d):
     """A backward pass from everything that has a graph."""
     roots = d.names(lambda t: t.requires_grad and is_float(t) and not t.is_leaf)
     for name in roots[-3:]:
-        d.add(f"({name}.double() * torch.arange(1., 1. + {name}.numel()).view({name}.shape)).sum().backward(retain_graph=True)")
+        weights = f"torch.arange(1., 1. + {name}.numel()).view({name}.shape)"
+        d.add(f"({name}.double() * {weights}).sum().backward(retain_graph=True)")
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------
@@ -347,8 +323,9 @@ def differ(a, b, tolerance):
         finite = np.isfinite(x)
         scale = max(1.0, np.abs(x[finite]).max(initial=0.0))
         limit = tolerance * scale if is_float(a) else 0
-        same = np.where(finite & np.isfinite(y), np.abs(np.where(finite, x, 0) - np.where(np.isfinite(y), y, 0)) <= limit,
-                        (np.isnan(x) & np.isnan(y)) | (x == y))
+        both = finite & np.isfinite(y)
+        distance = np.abs(np.where(both, x, 0) - np.where(both, y, 0))
+        same = np.where(both, distance <= limit, (np.isnan(x) & np.isnan(y)) | (x == y))
         if not same.all():
             return f"values are {x.ravel()[:6]}, got {y.ravel()[:6]}"
     return None
@@ -380,10 +357,11 @@ def compare(lines):
             found = differ(theirs[name], ours[name], tolerance)
             if found:
                 return line, f"{name}: {found}"
-            for library_grad in [(theirs[name].grad, ours[name].grad)] if theirs[name].is_leaf else []:
-                g, h = library_grad
+            if theirs[name].is_leaf:
+                g, h = theirs[name].grad, ours[name].grad
                 if (g is None) != (h is None):
-                    return line, f"{name}.grad is {'None' if g is None else 'there'}, got {'None' if h is None else 'one'}"
+                    there = ("None", "there")
+                    return line, f"{name}.grad is {there[g is not None]}, got {there[h is not None]}"
                 found = g is not None and differ(g, h, tolerance)
                 if found:
                     return line, f"{name}.grad: {found}"

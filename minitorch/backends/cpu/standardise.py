@@ -75,14 +75,15 @@ def standardise_folded(F, y, x, eps, centred, z=None, weight=None, bias=None, by
     xp, (a, b, d) = F.xp, x.shape
     if a == 1 and not by_channel:
         return standardise_rows(F, y[0], x[0], eps, centred, z if z is None else z[0], weight, bias)
-    mean, squares = sums(xp, x) / (a * d), []
-    for part in blocks(F, a, b * d):
+    mean, parts = sums(xp, x) / (a * d), blocks(F, a, b * d)
+    squares = xp.empty((len(parts), b), x.dtype)
+    for total, part in zip(squares, parts):
         centre = xp.subtract(x[part], mean[:, None], out=y[part]) if centred else x[part]
-        squares.append(dots(F, centre, centre))
-    var = column_sums(xp, xp.stack(squares))
+        total[...] = dots(F, centre, centre)
+    var = column_sums(xp, squares)
     var /= a * d
     r = 1 / xp.sqrt(var + eps)
-    for part in blocks(F, a, b * d):
+    for part in parts:
         xp.multiply(y[part] if centred else x[part], r[:, None], out=y[part])
         scale_and_shift(xp, z if z is None else z[part], y[part], weight, bias)
     return r, mean, var

@@ -12,6 +12,7 @@ from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
 from ...host import data as host_data
@@ -51,7 +52,7 @@ def leaf(array, backend, requires_grad):
     if requires_grad:
         out.requires_grad_()
     if grad_mode.inference:
-        out.is_inference_tensor = True
+        late.note_inference(out)
     return out
 
 

@@ -32,10 +32,10 @@ _add = ufunc("add", "``input + other``.", namespace=None, of_numbers=True,
 _sub = ufunc("sub", "``input - other``.", "subtract", namespace=None, check=no_bools, of_numbers=True,
              input=lambda F, g: g,
              other=lambda F, g: -g)
-mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_numbers=True,
+mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_numbers=True, promotion="factor",
             input=lambda F, g, other: g * other,
             other=lambda F, g, input: g * input)
-_div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="float", namespace=None,
+_div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="quotient", namespace=None,
              domain={"other": NONZERO}, of_numbers=True,
              input=lambda F, g, other: g / other,
              other=lambda F, g, input, other: g * (input / other / -other),
@@ -54,7 +54,9 @@ def scaled(input, other, alpha):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if not isinstance(other, Tensor):
         return alpha * other
-    return mul(other if other.dtype is found else other.to(found), bool(alpha) if found is dtypes.bool else alpha)
+    if found.category < dtypes.FLOATING:
+        alpha = dtypes.fit(alpha, found)                   # PyTorch refuses what does not fit, where x * 300 wraps
+    return mul(other if other.dtype is found else other.to(found), alpha)
 
 
 @composite(inplace=True)
@@ -149,7 +151,7 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="b", inplace=True, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -159,7 +161,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(promotion="common", refuses="b", namespace=None, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="b", namespace=None, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
@@ -171,7 +173,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -181,7 +183,7 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
 def fmod(F, input, other: Number):

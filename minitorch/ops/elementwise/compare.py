@@ -75,7 +75,7 @@ def share(F, g, input, other, loses):
     return F.masked(F.where(input == other, g * 0.5, g), F.logical_not(loses))
 
 
-@op(promotion="common", kinks="ties",
+@op(layout="inputs", promotion="common", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input < other),
     other=lambda F, g, input, other: share(F, g, input, other, other < input))
 def maximum(F, input, other):
@@ -83,7 +83,7 @@ def maximum(F, input, other):
     return F.xp.maximum(input, other)
 
 
-@op(promotion="common", kinks="ties",
+@op(layout="inputs", promotion="common", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input > other),
     other=lambda F, g, input, other: share(F, g, input, other, other > input))
 def minimum(F, input, other):
@@ -97,7 +97,7 @@ def without_ties(d):
     return [d.distinct(first), d.distinct(second, -1.93, 2.07)], {}
 
 
-@op(promotion="common", sample=without_ties,
+@op(layout="inputs", promotion="common", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input >= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input >= other) | F.isnan(other))))
 def fmax(F, input, other):
@@ -105,7 +105,7 @@ def fmax(F, input, other):
     return F.xp.fmax(input, other)
 
 
-@op(promotion="common", sample=without_ties,
+@op(layout="inputs", promotion="common", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input <= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input <= other) | F.isnan(other))))
 def fmin(F, input, other):
@@ -172,7 +172,7 @@ def heaviside(F, input, values):
 
 
 # ---- where -------------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", namespace=None,
+@op(layout="inputs", promotion="fitting", namespace=None,
     input=lambda F, g, condition: F.masked(g, condition),
     other=lambda F, g, condition: F.masked(g, F.logical_not(condition)))
 def where(F, condition: Other, input: Number, other: Number):

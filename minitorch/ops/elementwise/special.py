@@ -169,7 +169,7 @@ def gamma_density(F, a, x):
     return F.exp((a - 1) * F.log(x) - x - F.lgamma(a))
 
 
-@op(promotion="float", namespace="special", sample=order_and_place,
+@op(layout="inputs", promotion="float", namespace="special", sample=order_and_place,
     input=no_derivative("zeta"),
     other=lambda F, g, input, other: -g * input * F.zeta(input + 1, other))
 def zeta(F, input: Number, other: Number):

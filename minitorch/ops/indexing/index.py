@@ -15,11 +15,19 @@ from ...explain.failures import wrong_index
 from ...host.data import as_number
 from ...host.indices import is_array, parse
 from ..define import method, op
-from ..shapes.memory import require_apart, require_no_overlap
+from ..shapes.memory import is_same_memory, require_apart, require_no_overlap
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
-@op(name="slice", view=True, namespace=None,
+def name_of_view(node):
+    """PyTorch's name for the last of the views that an index consists of."""
+    index = node.saved[node.op.saved_fields.index("index")]
+    last = [part for part in index if part is not Ellipsis and part != slice(None)][-1:]
+    kinds = {int: "SelectBackward0", type(None): "UnsqueezeBackward0"}
+    return kinds.get(type(last[0]), "SliceBackward0") if last else "AliasBackward0"
+
+
+@op(name="slice", view=True, namespace=None, node_name=name_of_view,
     input=lambda F, g, index, input_shape: F.slice_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))
@@ -112,8 +120,8 @@ def __setitem__(self, item, value):
 
     As in PyTorch a value must not overlap the elements that it is written to, as in ``x[1:] = x[:-1]``.
     """
-    if item is False:
-        return                                             # a mask that is not True anywhere
+    if item is False:                                      # a mask that is True nowhere
+        return
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)
@@ -125,6 +133,8 @@ def __setitem__(self, item, value):
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
     if is_tensor:
+        if advanced is None and is_same_memory(piece.array, value.array) and not (self.needs_grad or value.needs_grad):
+            return
         require_apart(piece.array, value)
     if advanced is None:
         require_no_overlap(piece.array)

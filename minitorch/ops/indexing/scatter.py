@@ -207,7 +207,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     return (_scatter_add if reduce == "add" else scatter_reduce_prod)(input, index, src, dim)
 
 
-@composite(inplace=True, out="exact")
+@composite(inplace=True, out="exact", autocast="promote on cuda")
 def scatter_add(input, dim, index, src):
     """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a position."""
     return _scatter_add(input, index, cropped("scatter_add", input, index, src), dim)

@@ -452,7 +452,7 @@ def old_matrix_power(input, n):
     return matrix_power(input, n)
 
 
-@op(namespace="linalg", method=False, promotion="floating", node_name="LinalgMatrixExpBackward0",
+@op(namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0",
     A=lambda F, g, A: exp_slope(F, g, A),
     sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
 def matrix_exp(F, A):
@@ -529,6 +529,7 @@ def tensorsolve(A, B, dims=None):
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
 @op(layout="contiguous", name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+    autocast="promote on cuda",
     input=lambda F, g, other, dim: F.cross(other, g, dim=dim),
     other=lambda F, g, input, dim: F.cross(g, input, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.array(d.choice([(3, 2), (3, 1)]))], dict(dim=0)))

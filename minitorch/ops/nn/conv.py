@@ -71,7 +71,7 @@ def transposed_flops(out, grad, weight, *rest):
     return convolution_flops(grad, out, weight)
 
 
-@op(layout="channels", promotion="any", namespace=None, autocast="lower", flops=convolution_flops,
+@op(layout="channels of two", promotion="any", namespace=None, autocast="lower", flops=convolution_flops,
     flat=("bias",), sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
@@ -113,7 +113,7 @@ def cut(F, y, shape):
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(layout="channels", node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower",
+@op(layout="channels of two", node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower",
     flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_backward_weight(

@@ -205,6 +205,12 @@ def update_running(running, value, momentum, name):
         bump_version(running, name)
 
 
+def count_batch(counter):
+    """Add 1 to a number of batches in place: in one array call, which no other thread comes between."""
+    counter.array += 1
+    bump_version(counter, "batch_norm")
+
+
 @composite(namespace="nn.functional")
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """``(x - mean) / sqrt(var + eps) * weight + bias`` by channel, for (N, C) or (N, C, *).

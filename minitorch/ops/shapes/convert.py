@@ -12,6 +12,7 @@ from ...host.data import as_number
 from ..creation import create
 from ..define import composite, method
 from ..layouts import copy_like, inverse, own_order, suggested_format
+from .memory import is_same_memory
 from .shape import _to, clone, copy_contiguous, in_format
 
 
@@ -23,9 +24,11 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     """
     flags = []
     for arg in args:
-        if isinstance(arg, Tensor):
+        if arg.__class__ is dtypes.dtype:
+            dtype = arg
+        elif isinstance(arg, Tensor):
             other = arg
-        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+        elif arg in (float, int, bool, complex):
             dtype = arg
         elif isinstance(arg, (str, Device)) or arg.__class__ is int:
             device = arg
@@ -47,11 +50,12 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         found = as_np(dtype)
         if found != out.array.dtype:
             out = cast(out, found)
-    kept = memory_format is None or memory_format is preserve_format
-    if out is self:
-        stays = not copy and (kept or memory_format is suggested_format(self.array))
-        return self if stays else clone_in(self, memory_format=memory_format)
-    return out if kept else in_format(out, memory_format)
+    if memory_format is None or memory_format is preserve_format:
+        return clone(self) if copy and out is self else out
+    if out is not self:
+        return in_format(out, memory_format)
+    stays = not copy and memory_format is suggested_format(self.array)
+    return self if stays else clone_in(self, memory_format=memory_format)
 
 
 def cast(x, found):
@@ -82,6 +86,9 @@ def to_backend(x, backend, non_blocking=False):
 
 def short_form(name, dtype):
     def convert(self, memory_format=None):
+        if memory_format is None:
+            found = dtype.np
+            return self if self.array.dtype == found else cast(self, found)
         return to(self, dtype=dtype, memory_format=memory_format)
     convert.__name__, convert.__doc__ = name, f"This tensor as {dtype.name}: ``to({dtype})``."
     return method(convert)
@@ -143,6 +150,8 @@ def copy_(self, other, non_blocking=False):
     """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     if not isinstance(other, Tensor):
         other = create.tensor(other)
+    elif is_same_memory(self.array, other.array) and not (self.needs_grad or other.needs_grad):
+        return self
     return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
                                                                      non_blocking=non_blocking))
 

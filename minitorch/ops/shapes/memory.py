@@ -171,6 +171,12 @@ def agree(array, values):
     return bool(((kept == values) | (values != values)).all())
 
 
+def is_same_memory(a, b):
+    """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
+    return a is b or (owner(a) is owner(b) and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+                      and pointer(a) == pointer(b))
+
+
 def require_apart(target, *sources):
     """RuntimeError if a source of a write (a tensor) lies in the memory of the target, but not in the same places.
 

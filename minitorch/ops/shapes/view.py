@@ -5,6 +5,7 @@ Functions that copy are in `join.py`."""
 from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
+from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, geometry
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
@@ -258,10 +259,13 @@ def narrow(input, dim, start, length):
     sample=lambda d: ([d.array((3, 4, 3))], dict(offset=d.int(-2, 3), dim1=d.choice([0, 1]), dim2=-1)))
 def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
-    if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
+    a, b = [checked_dim(d, input.ndim) for d in (dim1, dim2)]
+    if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = input.diagonal(offset, dim1, dim2)               # some array modules return it read-only
-    return F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
+    corner = input[first_of(offset, a, b, input.ndim)]
+    rest = [d for d in range(input.ndim) if d not in (a, b)]
+    shape = [*[corner.shape[d] for d in rest], min(corner.shape[a], corner.shape[b])]
+    return F.strided(corner, shape, [*[corner.strides[d] for d in rest], corner.strides[a] + corner.strides[b]])
 
 
 def first_of(offset, dim1, dim2, ndim):
@@ -504,6 +508,7 @@ def in_place(name, function):
         check_is_no_leaf(self, name + "_")
         seen = function(self, *args, **kwargs)
         self.array = seen.array
+        bump_version(self, name + "_")
         if seen.node is not None:
             self.node, self.needs_grad = seen.node, True
         return self
@@ -522,6 +527,7 @@ def resize_(self, *sizes, memory_format=None):
     sizes = ints(sizes)
     if self.needs_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    check_is_no_leaf(self, "resize_")
     memory = owner(self.array)
     if count(sizes) <= memory.size and self.is_contiguous():
         self.array = self.backend.of_memory(self.array, sizes, row_major(sizes), self.storage_offset())
@@ -530,6 +536,7 @@ def resize_(self, *sizes, memory_format=None):
         n = min(old.size, new.size)
         new[:n] = old[:n]
         self.array = new.reshape(sizes)
+    bump_version(self, "resize_")
     return self
 
 

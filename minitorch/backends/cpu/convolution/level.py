@@ -6,8 +6,9 @@ proportion to the largest of them, where those of the plain sum are to the numbe
 
     4 u max|x| sum|w|        u = 2^-24 (float32), max|x| of the image, sum|w| of the result's weights
 
-So they are taken only for images whose largest number is at most `LEVEL` times the mean of all, in magnitude. A NaN or
-an infinity would spread, too; banded matrices (`depthwise`) multiply them by zeros. Then it is the plain sum's turn.
+So they are taken only where the largest number of an image, and of the weights of a result, is at most `LEVEL` times
+the mean of all, in magnitude. A NaN or an infinity would spread, too; banded matrices (`depthwise`) multiply them by
+zeros. Then it is the plain sum's turn.
 """
 
 import functools
@@ -26,7 +27,7 @@ def most(xp, dtype):
 
 
 def is_level(F, x):
-    """True if no number of an image x[i] lies far above the others, or is infinite or NaN."""
+    """True if no number of any x[i] lies far above the others, or is infinite or NaN."""
     xp, rows = F.xp, x.reshape(len(x), -1)
     width = rows.shape[1]
     for part in evenly(len(rows), max(1, BLOCK // width)):

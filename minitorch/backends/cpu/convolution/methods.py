@@ -190,10 +190,10 @@ def choose(problem):
     return cheapest(problem)
 
 
-def choose_for(F, problem, mixed, other):
-    """`choose`, or a method that mixes nothing, for arrays: one that would be mixed, and one to be finite at least."""
+def choose_for(F, problem, *arrays):
+    """`choose`, or for arrays whose numbers that method had better not mix, one that mixes nothing."""
     method = choose(problem)
-    if method in MIXING and method != forced.get() and not (MIXING[method](F, mixed) and is_finite(F, other)):
+    if method in MIXING and method != forced.get() and not all([MIXING[method](F, x) for x in arrays]):
         return cheapest(problem, mixing=False)
     return method
 

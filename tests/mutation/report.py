@@ -1,0 +1,67 @@
+"""Writes docs/mutants.md from the results of the last run and the explanations of what survived."""
+
+import json
+import sys
+
+from mutation.run import EXPLAINED, PACKAGES, RESULTS, ROOT, SEED
+
+PAGE = ROOT / "docs" / "mutants.md"
+HEAD = """# Planted bugs
+
+A test suite is as good as the bugs that it notices. `tests/mutation` plants small ones in the library, one at a time,
+made mechanically from the syntax tree with a fixed seed ({seed}): it flips a comparison or moves its border, swaps an
+operator or two arguments, drops a `not` or a minus, changes a constant by one, makes a condition always or never true,
+deletes a statement. Then it runs the tests that call what was changed, without PyTorch. The simulator and the CUDA
+kernels have runs of their own; the lessons' checks, the drawings and the command line are left out.
+
+**{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more of the {total} make no difference: the program
+means the same, or differs in speed or memory only. `tests/test_mutation.py` runs a sample with the suite.
+
+```
+python tests/mutation/run.py cover FOLDER     # which test calls which function
+python tests/mutation/run.py run FOLDER       # an hour or less on one core
+python tests/mutation/run.py report           # this page
+```
+
+| package | planted | noticed | no difference | unnoticed |
+|---|---:|---:|---:|---:|
+"""
+
+
+def rows():
+    return json.loads(RESULTS.read_text())
+
+
+def explained():
+    """{mutant: [verdict, reason]}; the verdict is "equivalent" or "unnoticed"."""
+    return json.loads(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
+
+
+def fate(row, reasons):
+    return "killed" if row["verdict"] == "killed" else reasons.get(row["name"], ["unnoticed"])[0]
+
+
+def counts(found):
+    """How many there are, how many were killed, how many make no difference."""
+    fates = [fate(row, explained()) for row in found]
+    return len(fates), fates.count("killed"), fates.count("equivalent")
+
+
+def write():
+    found, reasons = rows(), explained()
+    total, killed, equivalent = counts(found)
+    real = total - equivalent
+    text = [HEAD.format(seed=SEED, killed=killed, real=real, percent=100 * killed / real, equivalent=equivalent,
+                        total=total)]
+    for package in PACKAGES:
+        part = [row for row in found if row["package"] == package]
+        one, two, three = counts(part)
+        text.append(f"| {package or 'top of the package'} | {one} | {two} | {three} | {one - two - three} |\n")
+    for verdict, title in (("unnoticed", "Unnoticed"), ("equivalent", "No difference")):
+        text.append(f"\n## {title}\n\n")
+        for row in found:
+            if fate(row, reasons) == verdict:
+                text.append(f"- `{row['name']}` in `{row['function'] or 'the module'}`: "
+                            f"{reasons.get(row['name'], ['', 'not explained yet'])[1]}\n")
+    PAGE.write_text("".join(text))
+    print(f"{killed} of {real} noticed, {equivalent} of {total} make no difference", file=sys.stderr)

@@ -1,0 +1,41 @@
+"""Write `tests/data/recorded` anew with the PyTorch that is installed: all subjects, or those that are named.
+
+"inputs" draws those of the op definitions anew.
+"""
+
+import importlib
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+import torch  # noqa: E402
+
+from recorded import FOLDER, SUBJECTS, cases, outcome  # noqa: E402
+
+
+def lines(found):
+    """A line of JSON for each case: short, and a change shows in a diff."""
+    rows = ",\n".join(f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}" for name, value in found.items())
+    return "{\n" + rows + "\n}\n"
+
+
+def main(subjects):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    if "inputs" in subjects:
+        from recorded.definitions import INPUTS, draw
+        INPUTS.write_text(lines(draw()))
+        subjects = ["definitions"]
+        importlib.reload(sys.modules["recorded.definitions"])
+    for subject in subjects or SUBJECTS:
+        found = {name: outcome(case, torch) for name, case in cases(subject).items()}
+        text = lines(found)
+        (FOLDER / f"{subject}.json").write_text(text)
+        refused = [name for name, value in found.items() if isinstance(value, str) and value.startswith("raises")]
+        print(f"{subject}: {len(found)} cases, {len(text) / 1000:.0f} kB; {len(refused)} raise: {refused[:20]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
