@@ -14,22 +14,40 @@ from __future__ import annotations
 import functools
 import gc
 import operator
+import random
+import re
+import threading
+import weakref
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..autograd.function import Saved
 from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
-from ..core.arrays import owner
-from ..core.backend import Backend
+from ..core import graph
+from ..core.arrays import owner, pointer
+from ..core.backend import Backend, Float32Compute
 from ..core.device import replace
-from ..core.graph import calling_line
+from ..core.graph import Node, Version, calling_line
 from ..core.registry import OPS
 from ..core.tensor import Tensor
 from ..optim import stepping
+from ..random.generator import Generator
 from ..utils._pytree import tree_leaves, tree_map
-from .program import Instruction, Program, Value
+from .program import Instruction, Program, Value, values_in
 
 __all__ = ["Recorder", "Traced", "Tracing"]
+
+# NumPy's functions whose results have another shape for other values
+BY_VALUES = frozenset(f"np.{name}" for name in (
+    "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d",
+    "delete")) | {"nonzero", "compress"}
+
+
+# What NumPy computes for ``x ** n``, unlike `numpy.power`
+EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
+
 
 class Recorder:
     """Writes down one run: the program so far, and the names of the arrays in it."""
@@ -39,7 +57,9 @@ class Recorder:
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}                                    # id of an array that owns memory -> (it, its root Value)
         self.owners = {}                                   # the same -> the Traced array that owns it
-        self.closed = False
+        self.addressed = set()                             # the same, where the place in memory was asked for
+        self.writes = {}                                   # the same -> how often it had been written to before
+        self.closed, self.thread, self.streams = False, threading.get_ident(), Streams()
 
     def give_up(self, reason):
         """Stop recording: from here on the run is an ordinary one."""
@@ -59,6 +79,8 @@ class Recorder:
 
     def value_of(self, x):
         """The Value of an operand."""
+        if isinstance(x, Traced) and x.recorder is not self:
+            x = x.array                                    # kept by somebody since an earlier trace
         if isinstance(x, Traced):
             if x.value is None:
                 x.value = self.known(x.array, "constant" if x.tensor is None else "captured", x.tensor)
@@ -66,7 +88,9 @@ class Recorder:
         if id(owner(x)) in self.roots:
             if self.roots[id(owner(x))][1].kind != "constant":
                 self.give_up("an array of the program was read past the trace")
-        return self.known(x, "constant")
+        value = self.known(x, "constant")
+        value.root.fixed = True
+        return value
 
     def lift(self, x):
         """A pytree of operands with Values in place of arrays. Named tuples stay: they are the same in every run."""
@@ -81,17 +105,22 @@ class Recorder:
     # -- instructions --------------------------------------------------------------------------------------
     def call(self, kind, name, function, args, kwargs, writes=(), pure=True):
         """Carry out a call on the real arrays; record it; return its results as traced arrays."""
+        if not pure:
+            self.streams.check(self)
         result = function(*bare(args), **bare(kwargs))
         if self.closed:
             return result
+        if not pure:
+            self.streams.note()
         if result is None and not writes:                  # np.copyto, np.put_along_axis: what else could it have done
             writes = args[:1]
+        if threading.get_ident() != self.thread:
+            self.give_up("another thread computes meanwhile")
         if self.broken is not None:
             return self.wrap(result, None)
         instruction = Instruction(kind, name, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
                                   pure=pure, writes=[self.value_of(w) for w in writes])
-        if any(v.root.kind == "constant" for v in instruction.writes):
-            self.give_up("a tensor whose values Python brought along is written in place")
+        self.check(instruction)
         same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
         if same:                                           # a write, or a call that returned what it was given
             if writes:
@@ -102,13 +131,28 @@ class Recorder:
             self.program.instructions.append(instruction)
         return wrapped
 
+    def check(self, i):
+        """Give up for what a program cannot say; note whether a result can differ between runs."""
+        if any(v.root.kind == "constant" for v in i.writes):
+            self.give_up("a tensor whose values Python brought along is written in place")
+        operands = i.operands()
+        fixed = i.pure and all(v.root.fixed for v in operands)
+        for v in i.writes:
+            v.root.fixed = v.root.fixed and fixed
+        i.fixed = fixed
+        if not fixed and by_values(i):
+            self.give_up(f"the shape of a result depends on values ({i.name})")
+
     def wrap(self, result, instruction):
         """Arrays of a result as traced ones; with an instruction they become its results."""
         if isinstance(result, (self.ndarray, np.generic)):
-            traced = Traced(np.asarray(result) if isinstance(result, np.generic) else result, self)
+            scalar = isinstance(result, np.generic)
+            traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
             if instruction is not None:
                 traced.value = self.known(traced.array, "made")
-                traced.value.scalar = isinstance(result, np.generic)
+                traced.value.scalar = scalar
+                if traced.value.root is traced.value:
+                    traced.value.fixed = instruction.fixed
                 instruction.results.append(traced.value)
                 instruction.template = traced.value
             return traced
@@ -134,7 +178,18 @@ class Recorder:
         """Record something that happens outside arrays: an optimiser's step."""
         if self.broken is None:
             self.program.instructions.append(Instruction("effect", name, tuple(objects), pure=False, phase="update"))
-        return function()
+        before = {key: graph.version(memory.array) for key, memory in self.owners.items()}
+        self.streams.check(self)
+        try:
+            return function()
+        finally:
+            self.streams.note()
+            for key, count in before.items():              # the step counts its writes itself, in each run
+                self.writes[key] = self.writes.get(key, 0) + graph.version(self.owners[key].array) - count
+
+    def writes_to(self, memory):
+        """How often the program itself has written to an array that owns its memory; known after the trace."""
+        return graph.version(memory) - self.writes.get(id(memory), 0)
 
 
 def bare(x):
@@ -151,6 +206,38 @@ def is_named_tuple(x):
     return isinstance(x, tuple) and hasattr(x, "_fields")
 
 
+def by_values(i):
+    """Whether the shape of what an instruction returns depends on the values that it reads."""
+    if i.kind == "index":
+        return any(v.dtype == bool for v in values_in(i.args[1]))
+    if i.op is not None:
+        return i.op.by_values or i.name == "F.index" and any(v.dtype == bool for v in values_in(i.kwargs))
+    if i.name in ("np.repeat", "repeat"):
+        return any(isinstance(v, Value) for v in (*i.args[1:2], i.kwargs.get("repeats")))
+    return i.name in BY_VALUES or i.name == "np.where" and len(i.args) == 1
+
+
+class Streams:
+    """The states of the sources of random numbers, to notice draws and seeds that are not recorded."""
+
+    def __init__(self):
+        self.generators = [x for x in gc.get_objects() if issubclass(type(x), Generator)]
+        self.note()
+
+    def states(self):
+        names, key, *rest = np.random.get_state()
+        return [*[(x.state_bytes().tobytes(), x.spare) for x in self.generators], random.getstate(),
+                (names, key.tobytes(), *rest)]
+
+    def note(self):
+        self.last = self.states()
+
+    def check(self, recorder):
+        """Give up if one has moved since `note`."""
+        if recorder.broken is None and self.states() != self.last:
+            recorder.give_up("random numbers are drawn, or seeded, past the trace")
+
+
 # ------------------------------------------------------------------ arrays that write down what is done to them
 class Traced(NDArrayOperatorsMixin):
     """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
@@ -160,8 +247,9 @@ class Traced(NDArrayOperatorsMixin):
 
     def __init__(self, array, recorder, tensor=None):
         self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
-        if array.base is None:
-            recorder.owners[id(array)] = self
+        if owner(array) is array and recorder.owners.setdefault(id(array), self) is self:
+            recorder.writes[id(array)] = graph.version(array)
+            share_version(array, self)
 
     # what is the same in every run with the same shapes
     shape = property(lambda self: self.array.shape)
@@ -177,10 +265,14 @@ class Traced(NDArrayOperatorsMixin):
     def base(self):
         """None for an array that owns its memory, else the traced array that does."""
         memory = owner(self.array)
-        if memory is self.array:
-            return None
         found = self.recorder.owners.get(id(memory))
-        return Traced(memory, self.recorder) if found is None else found
+        return None if found is self else Traced(memory, self.recorder) if found is None else found
+
+    @property
+    def data(self):
+        """What `core.arrays.pointer` asks for: the address. Offsets between addresses are the same in every run."""
+        self.recorder.addressed.add(id(owner(self.array)))
+        return Address(pointer(self.array))
 
     def __len__(self):
         return len(self.array)
@@ -228,7 +320,13 @@ class Traced(NDArrayOperatorsMixin):
 
     def __array_function__(self, function, types, args, kwargs):
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+        if not re.fullmatch(r"np(\.[A-Za-z_]\w*)+", name) or operator.attrgetter(name[3:])(np) is not function:
+            self.recorder.give_up(f"{name} is no function of NumPy's")
         return self.recorder.call("call", name, function, args, kwargs, out_of(kwargs))
+
+    def __pow__(self, other):
+        exact = EXACT_POWERS.get(other) if type(other) in (int, float) and self.dtype.kind in "fc" else None
+        return super().__pow__(other) if exact is None else exact(self)
 
     def __getitem__(self, index):
         return self.recorder.call("index", "getitem", operator.getitem, (self, index), {})
@@ -241,10 +339,33 @@ class Traced(NDArrayOperatorsMixin):
             raise AttributeError(f"a traced array has no attribute {name!r}")
         if name in ("T", "real", "imag", "mT"):
             return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
+        if not callable(getattr(np.ndarray, name)):
+            return getattr(self.read(f"as {name}"), name)
         writes = name in ("fill", "sort", "partition", "put", "resize", "itemset")
         return lambda *args, **kwargs: self.recorder.call(
             "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs,
             (self,) if writes else out_of(kwargs))
+
+
+class TracedScalar(Traced):
+    """What a function of NumPy's returned as a number. It is no array, and not written to: ``s += 1`` is a new one."""
+
+    def as_array(self):
+        """The number as an array."""
+        made = Traced(self.array, self.recorder)
+        made.value, self.recorder.owners[id(self.array)] = self.value, made
+        return made
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"):
+    setattr(TracedScalar, f"__i{_name}__", lambda self, other: NotImplemented)
+
+
+class Address:
+    """The address of an array, where device arrays have it."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
 
 
 def out_of(kwargs):
@@ -275,8 +396,8 @@ class TracedModule:
             return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
         if name == "asarray":                              # of what is one already: itself
             return lambda x, *args, **kwargs: (
-                x if isinstance(x, Traced) and not args and not kwargs else
-                recorder.call("call", path, found, (x, *args), kwargs))
+                recorder.call("call", path, found, (x, *args), kwargs) if args or kwargs or not isinstance(x, Traced)
+                else x.as_array() if isinstance(x, TracedScalar) else x)
         return lambda *args, **kwargs: recorder.call("call", path, found, args, kwargs, out_of(kwargs))
 
 
@@ -334,6 +455,7 @@ class Tracer(Backend):
         return self.recorder.call("call", "F.strided", self.base.strided, (array, shape, strides), {})
 
     def of_memory(self, array, size, stride, offset):
+        self.recorder.addressed.add(id(owner(bare(array))))
         return self.recorder.call("call", "F.of_memory", self.base.of_memory, (array, size, stride, offset), {})
 
     def fill_random(self, array, sampler, generator, args):
@@ -341,10 +463,15 @@ class Tracer(Backend):
                            writes=(array,), pure=False)
 
     def from_host(self, array):
-        """Values that Python brings along: the same in every later run."""
+        """Values that Python brings along: the same in every later run, in new memory each time."""
         if isinstance(array, Traced):
             return array
-        return Traced(self.base.from_host(array), self.recorder)
+        made = self.base.from_host(array)
+        return self.recorder.call("call", "np.array", self.base.xp.array, (made,), {})
+
+    def from_backend(self, array, source, non_blocking=False):
+        self.recorder.give_up("it brings values from another device")
+        return self.base.from_backend(array, source, non_blocking)
 
     def to_host(self, array):
         return self.base.to_host(array.read("on the host") if isinstance(array, Traced) else array)
@@ -365,18 +492,42 @@ class Tracing(NodeHook):
         self.base, self.recorder = base, Recorder(base.ndarray)
         self.tracer = Tracer(base, self.recorder)
         self.tensors, self.steppers = tensors_of(base), {id(x): x for x in stepping.living}
+        self.time = graph.version_counter
 
     def __enter__(self):
         self.outer = stepping.observe(self.step)
         add_node_hook(self)
         self.start(self.tensors)
+        self.before = [as_it_is(t) for t in self.tensors]
+        active.append(self)
         return self.recorder
 
     def __exit__(self, *exc):
+        active.remove(self)
         self.recorder.closed = True
         self.stop()
         remove_node_hook(self)
         stepping.observe(self.outer)
+        self.restore_nodes()
+        self.restore_versions()
+
+    def check(self):
+        """Give up if the function has done something that a program does not do again; called at its end."""
+        recorder = self.recorder
+        recorder.streams.check(recorder)
+        self.check_writes()
+        for t, before in zip(self.tensors, self.before):
+            if as_it_is(t) != before:
+                recorder.give_up("a tensor from outside is written to with its gradient, or is given another array, "
+                                 "hook or flag")
+                return
+
+    def check_writes(self):
+        """Give up if memory was written to that the recorder does not know."""
+        traced = {id(x) for x in self.recorder.owners.values()}
+        shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
+        if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
+            self.recorder.give_up("it writes to a tensor on another device, or past the trace")
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
@@ -398,6 +549,40 @@ class Tracing(NodeHook):
             t.backend = self.base
         return held
 
+    def restore_nodes(self):
+        """Give graph nodes the real arrays and the backend: a run whose recording was given up is an ordinary one."""
+        for x in gc.get_objects():
+            kind = type(x)
+            if issubclass(kind, Node):
+                backend = getattr(x, "backend", None)
+                if backend is self.tracer or backend.__class__ is Float32Compute and backend.backend is self.tracer:
+                    x.backend = self.base if backend is self.tracer else self.base.fp32
+                    if isinstance(x.saved, tuple):
+                        x.saved = bare(x.saved)
+            elif kind is Saved and x.backend is self.tracer:
+                x.backend, x.value = self.base, bare(x.value)
+
+    def restore_versions(self):
+        """Count what was written in the trace on the real arrays."""
+        for traced in self.recorder.owners.values():
+            found = graph.versions.pop(id(traced), None)
+            if found is None:
+                continue
+            known = graph.versions.get(id(traced.array))
+            if known is None:
+                entry(traced.array, found)
+            elif known is not found:
+                known.count += found.count
+                if found.time > known.time:
+                    known.time, known.writer, known.line = found.time, found.writer, found.line
+
+    # -- what node hooks and observers of steps are told -----------------------------------------------------
+    def run(self, node, pull):
+        """A step of a backward pass."""
+        if node.backend.backend is self.base:
+            self.recorder.give_up("a backward pass goes on through a graph that was recorded outside")
+        return pull()
+
     def backward(self, run):
         """A backward pass is a phase of its own."""
         recorder = self.recorder
@@ -418,11 +603,41 @@ class Tracing(NodeHook):
         params = [p for group in getattr(x, "param_groups", ()) for p in group["params"]]
         grads = [(p, self.recorder.value_of(p._grad.array)) for p in params
                  if p._grad is not None and isinstance(p._grad.array, Traced)]
+        self.check_writes()
+        arrays = [t.array.array for t in self.tensors]
         held = self.stop()
         try:
             return self.recorder.effect("step", run, (x, grads))
         finally:
             self.start(tensors_of(self.base), held)
+            self.time = graph.version_counter
+            for i, t in enumerate(self.tensors):           # a step may lay parameters out anew
+                if t.array.array is not arrays[i]:
+                    self.before[i] = as_it_is(t)
+
+
+active: list = []                                          # the traces that are under way
+
+
+def as_it_is(t):
+    """What a program does not change about a tensor from outside."""
+    hooks = t.hooks
+    return (id(t.array.array if isinstance(t.array, Traced) else t.array), id(t.node), t.needs_grad, id(t._base),
+            hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference_tensor)
+
+
+def share_version(array, traced):
+    """Let an array in a trace have the version of the real one."""
+    found = graph.versions.get(id(array))
+    if found is not None:
+        graph.versions[id(traced)] = found
+
+
+def entry(memory, found: Version):
+    """Enter a version for memory that had none."""
+    key = id(memory)
+    graph.versions[key] = found
+    found.ref = weakref.ref(memory, lambda _, key=key: graph.versions.pop(key, None))
 
 
 def tensors_of(backend):
