@@ -11,6 +11,7 @@ import linecache
 from contextlib import contextmanager
 from typing import Any
 
+from ..autograd.function import FunctionNode
 from ..core import engine, graph
 from ..core.arrays import owner, pointer
 from ..core.device import get
@@ -23,7 +24,7 @@ from .emit import Source, identifier, set_gradients
 from .guards import Sharing
 from .program import Program, Value
 from .results import Results, bump
-from .trace import Recorder, Traced, Tracing
+from .trace import Recorder, Traced, Tracing, has_hooks
 
 __all__ = ["Plan"]
 
@@ -70,8 +71,6 @@ class Plan:
                 plan.freed = tuple(live)
                 if not all(is_freed(results.new[i]) for i in live):
                     recorder.give_up("it returns a result that can still be differentiated, after a backward pass")
-                if has_hooks(tracing.tensors):
-                    recorder.give_up("it runs a backward pass through a tensor with hooks")
             elif recorder.broken is None and live:
                 plan.trace_backward(recorder, results, live, tensors, ends)
             if recorder.broken is None:
@@ -108,12 +107,12 @@ class Plan:
         roots = [t.node for t in outputs]
         with ends.cut():
             order = [*dict.fromkeys([*roots, *engine.count_uses(roots)[0]])]
-            wanted = [p for p in order if not p.parents]
-            within = [p for p in order if p.parents]
+            wanted = [p for p in order if not p.parents or isinstance(p, GraphEnd)]
+            within = [p for p in order if p.parents and not isinstance(p, GraphEnd)]
             if any(p.backend.backend is self.base for p in within):
                 recorder.give_up("it uses a tensor of a graph that was recorded outside")
                 return
-            if any(p.hooks is not None for p in within):
+            if any(has_hooks(p) for p in within):
                 recorder.give_up("hooks are registered on its graph")
                 return
             program, seeds = recorder.program, []
@@ -158,7 +157,7 @@ class Plan:
         self.inputs, self.tensors = inputs, [getter(v.source, grads) for v in self.captured]
         self.relied = [(t, v.shape, v.dtype, v.example.strides, t.needs_grad)
                        for t, v in zip(self.tensors, self.captured)]
-        self.leaves_without = [(t, before is None) for t, before in grads.values() if concerns(program, t)]
+        self.leaves = [(t, before is None, t.needs_grad) for t, before in grads.values() if concerns(program, t)]
         self.hookless = [t for t in self.tensors if t.needs_grad] if recorder.ran_backward else []
         self.watch_memory(recorder)
         if self.backward is not None:
@@ -185,7 +184,7 @@ class Plan:
         self.placed = [(n, pointer(v.example) - pointer(owner(v.example)), owner(v.example).nbytes)
                        for n, v in enumerate(outside) if id(owner(v.example)) in recorder.addressed]
         impure = any(not i.pure for i in program.instructions)
-        self.repeatable = not self.written and not impure and not self.leaves_without
+        self.repeatable = not self.written and not impure and not self.leaves
 
     # -- running -------------------------------------------------------------------------------------------
     def fits(self, tensors):
@@ -195,10 +194,10 @@ class Plan:
             if (a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides
                     or t.needs_grad is not needs_grad):
                 return False
-        for t, none in self.leaves_without:
-            if (t._grad is None) is not none:
+        for t, none, needs_grad in self.leaves:
+            if (t._grad is None) is not none or t.needs_grad is not needs_grad or has_hooks(t):
                 return False
-        if self.hookless and any([t.hooks is not None for t in self.hookless]):
+        if self.hookless and any([has_hooks(t) for t in self.hookless]):
             return False
         if (self.sharing is not None or self.placed) and not self.fits_memory(tensors):
             return False
@@ -384,7 +383,7 @@ class GraphEnds:
     def cut(self):
         """Within the block the graph ends here."""
         for *_, end in self.ends:
-            end.parents = ()
+            end.parents = (None,)
         try:
             yield
         finally:
@@ -402,13 +401,8 @@ class GraphEnds:
 def is_freed(t):
     """Whether a backward pass from a tensor meets a node whose values were freed, so that it raises."""
     _, order = engine.count_uses([t.node])
-    return any(node.parents and not isinstance(node.op, int) and node.op.saves_arrays and node.saved is None
-               for node in order)
-
-
-def has_hooks(tensors):
-    """Whether something is registered on one of the leaves."""
-    return any(t.hooks is not None for t in tensors)
+    return any(node.saved._saved is None if isinstance(node, FunctionNode) else
+               node.saved is None and getattr(node.op, "saves_arrays", False) for node in order if node.parents)
 
 
 # ------------------------------------------------------------------ what comes from outside

@@ -249,7 +249,7 @@ class Program:
 def look(v):
     """How a value looks at its memory."""
     a = v.example
-    return v.root, pointer(a), a.shape, a.strides, a.dtype
+    return v.root, pointer(a), a.shape, a.strides, a.dtype, a.flags.writeable
 
 
 def frozen(x):

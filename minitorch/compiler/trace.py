@@ -52,14 +52,14 @@ EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
 class Recorder:
     """Writes down one run: the program so far, and the names of the arrays in it."""
 
-    def __init__(self, ndarray=np.ndarray):
+    def __init__(self, ndarray=np.ndarray, generators=()):
         self.ndarray = ndarray
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}                                    # id of an array that owns memory -> (it, its root Value)
         self.owners = {}                                   # the same -> the Traced array that owns it
         self.addressed = set()                             # the same, where the place in memory was asked for
         self.writes = {}                                   # the same -> how often it had been written to before
-        self.closed, self.thread, self.streams = False, threading.get_ident(), Streams()
+        self.closed, self.thread, self.streams = False, threading.get_ident(), Streams(generators)
 
     def give_up(self, reason):
         """Stop recording: from here on the run is an ordinary one."""
@@ -220,8 +220,8 @@ def by_values(i):
 class Streams:
     """The states of the sources of random numbers, to notice draws and seeds that are not recorded."""
 
-    def __init__(self):
-        self.generators = [x for x in gc.get_objects() if issubclass(type(x), Generator)]
+    def __init__(self, generators):
+        self.generators = generators
         self.note()
 
     def states(self):
@@ -489,9 +489,11 @@ class Tracing(NodeHook):
     """
 
     def __init__(self, base):
-        self.base, self.recorder = base, Recorder(base.ndarray)
+        living = living_objects()
+        self.base = base
+        self.recorder = Recorder(base.ndarray, [x for x in living if issubclass(type(x), Generator)])
         self.tracer = Tracer(base, self.recorder)
-        self.tensors, self.steppers = tensors_of(base), {id(x): x for x in stepping.living}
+        self.tensors, self.steppers = tensors_of(base, living), {id(x): x for x in stepping.living}
         self.time = graph.version_counter
 
     def __enter__(self):
@@ -505,10 +507,11 @@ class Tracing(NodeHook):
     def __exit__(self, *exc):
         active.remove(self)
         self.recorder.closed = True
-        self.stop()
+        living = living_objects()
+        self.stop(living)
         remove_node_hook(self)
         stepping.observe(self.outer)
-        self.restore_nodes()
+        self.restore_nodes(living)
         self.restore_versions()
 
     def check(self):
@@ -538,20 +541,20 @@ class Tracing(NodeHook):
             same = traced is not None and traced.array is t.array
             t.backend, t.array = self.tracer, traced if same else Traced(t.array, self.recorder, t)
 
-    def stop(self):
+    def stop(self, living=None):
         """Put the backend back; returns the traced arrays that tensors had."""
         held = {}
         replace(self.tracer, self.base)
-        for t in tensors_of(self.tracer):
+        for t in tensors_of(self.tracer, living):
             if isinstance(t.array, Traced):
                 held[id(t)] = t.array
                 t.array = t.array.array
             t.backend = self.base
         return held
 
-    def restore_nodes(self):
+    def restore_nodes(self, living):
         """Give graph nodes the real arrays and the backend: a run whose recording was given up is an ordinary one."""
-        for x in gc.get_objects():
+        for x in living:
             kind = type(x)
             if issubclass(kind, Node):
                 backend = getattr(x, "backend", None)
@@ -581,6 +584,8 @@ class Tracing(NodeHook):
         """A step of a backward pass."""
         if node.backend.backend is self.base:
             self.recorder.give_up("a backward pass goes on through a graph that was recorded outside")
+        if has_hooks(node) or any(has_hooks(p) for p in node.parents if p is not None):
+            self.recorder.give_up("a backward pass runs hooks")
         return pull()
 
     def backward(self, run):
@@ -626,6 +631,12 @@ def as_it_is(t):
             hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference_tensor)
 
 
+def has_hooks(x):
+    """Whether something is to be called when a gradient arrives at a node or leaf."""
+    hooks = x.hooks
+    return hooks is not None and bool(hooks.pre or hooks.post or hooks.accumulated or hooks.retain)
+
+
 def share_version(array, traced):
     """Let an array in a trace have the version of the real one."""
     found = graph.versions.get(id(array))
@@ -640,7 +651,16 @@ def entry(memory, found: Version):
     found.ref = weakref.ref(memory, lambda _, key=key: graph.versions.pop(key, None))
 
 
-def tensors_of(backend):
+def living_objects():
+    """All tensors, graph nodes and generators there are, and what custom functions have saved."""
+    kinds, found = {Tensor, Node, Generator, Saved}, [Tensor, Node, Generator]
+    for kind in found:                                     # grows while it is read
+        found += kind.__subclasses__()
+    kinds.update(found)
+    return [x for x in gc.get_objects() if type(x) in kinds]
+
+
+def tensors_of(backend, living=None):
     """All living tensors of a backend that have memory; uninitialized parameters have none."""
-    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)
+    return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
             and x.__dict__.get("backend") is backend and "array" in x.__dict__]
