@@ -72,12 +72,12 @@ several(                                                   # views
     last=lambda w, x, y, k: x[-1], tail=lambda w, x, y, k: x[..., 1:], every_other=lambda w, x, y, k: x[::2],
     transpose=lambda w, x, y, k: x.transpose(0, -1), new_axis=lambda w, x, y, k: x[None],
     unsqueeze=lambda w, x, y, k: x.unsqueeze(-1), squeeze=lambda w, x, y, k: x.squeeze(),
-    expand=lambda w, x, y, k: x.expand(2, *x.shape) if x.dim() < 4 else None,
-    view_as=lambda w, x, y, k: x.view_as(y), diagonal=lambda w, x, y, k: x.diagonal(),
-    narrow=lambda w, x, y, k: x.narrow(0, k % 2, 1), unbind=lambda w, x, y, k: x.unbind(0)[k % x.shape[0]],
-    chunk=lambda w, x, y, k: x.chunk(2)[-1], split=lambda w, x, y, k: x.split(1, -1)[0],
-    detach=lambda w, x, y, k: x.detach(), alias=lambda w, x, y, k: x, one=lambda w, x, y, k: x.view(-1)[k % 2],
-    movedim=lambda w, x, y, k: x.movedim(0, -1), same_shape=lambda w, x, y, k: x.view(x.shape),
+    expand=lambda w, x, y, k: x.expand(2, *x.shape) if x.dim() < 4 else None, view_as=lambda w, x, y, k: x.view_as(y),
+    diagonal=lambda w, x, y, k: x.diagonal(), narrow=lambda w, x, y, k: x.narrow(0, k % 2, 1),
+    unbind=lambda w, x, y, k: x.unbind(0)[k % x.shape[0]], chunk=lambda w, x, y, k: x.chunk(2)[-1],
+    split=lambda w, x, y, k: x.split(1, -1)[0], detach=lambda w, x, y, k: x.detach(), alias=lambda w, x, y, k: x,
+    one=lambda w, x, y, k: x.view(-1)[k % 2], movedim=lambda w, x, y, k: x.movedim(0, -1),
+    same_shape=lambda w, x, y, k: x.view(x.shape),
     strided=lambda w, x, y, k: x.as_strided((2, 2), (1, 1 + k % 2), k % 3),
     unfold=lambda w, x, y, k: x.unfold(-1, 2, 1), everything=lambda w, x, y, k: x[...])
 
@@ -85,9 +85,10 @@ several(                                                   # indices and other c
     take_rows=lambda w, x, y, k: x[[0, -1]], by_index=lambda w, x, y, k: x[w.index],
     index_select=lambda w, x, y, k: x.index_select(0, w.index), take=lambda w, x, y, k: x.take(w.index),
     gather=lambda w, x, y, k: x.gather(0, (x > 0).long() * (x.shape[0] - 1)), mask=lambda w, x, y, k: x[x > 0],
-    masked_fill=lambda w, x, y, k: x.masked_fill(x > 0, 0.5), where=lambda w, x, y, k: torch.where(x > 0, x, like(x, y)),
-    repeat=lambda w, x, y, k: x.repeat_interleave(2, -1), tile=lambda w, x, y, k: x.repeat(2, *[1] * (x.dim() - 1)),
-    clone=lambda w, x, y, k: x.clone(), contiguous=lambda w, x, y, k: x.contiguous(), flip=lambda w, x, y, k: x.flip(0),
+    masked_fill=lambda w, x, y, k: x.masked_fill(x > 0, 0.5),
+    where=lambda w, x, y, k: torch.where(x > 0, x, like(x, y)), repeat=lambda w, x, y, k: x.repeat_interleave(2, -1),
+    tile=lambda w, x, y, k: x.repeat(2, *[1] * (x.dim() - 1)), clone=lambda w, x, y, k: x.clone(),
+    contiguous=lambda w, x, y, k: x.contiguous(), flip=lambda w, x, y, k: x.flip(0),
     cat=lambda w, x, y, k: torch.cat([x, like(x, y).expand_as(x)]), stack=lambda w, x, y, k: torch.stack([x, x])[k % 2],
     roll=lambda w, x, y, k: x.roll(1, 0), sort=lambda w, x, y, k: x.sort(-1).values,
     topk=lambda w, x, y, k: x.topk(1, -1).values, nonzero=lambda w, x, y, k: x.nonzero().float().mean() * x,
@@ -96,26 +97,30 @@ several(                                                   # indices and other c
 several(                                                   # arithmetic
     exp=lambda w, x, y, k: floating(x).clamp(-3, 3).exp(), tanh=lambda w, x, y, k: floating(x).tanh(),
     relu=lambda w, x, y, k: x.relu(), twice=lambda w, x, y, k: x * 2.0 + k, add=lambda w, x, y, k: x + y,
-    multiply=lambda w, x, y, k: x * y, divide=lambda w, x, y, k: x / (y.abs() + 1), power=lambda w, x, y, k: x ** (k % 4),
-    root=lambda w, x, y, k: x.abs() ** 0.5 if not x.requires_grad else None, maximum=lambda w, x, y, k: torch.maximum(x, y),
-    greater=lambda w, x, y, k: (x > y).to(x.dtype), reciprocal=lambda w, x, y, k: 1 / (x * x + 1),
-    sum=lambda w, x, y, k: x.sum(k % max(1, x.dim())), mean=lambda w, x, y, k: floating(x).mean(), total=lambda w, x, y, k: x.sum(),
-    amax=lambda w, x, y, k: x.amax(-1), softmax=lambda w, x, y, k: floating(x).softmax(-1),
-    cumsum=lambda w, x, y, k: x.cumsum(0), norm=lambda w, x, y, k: floating(x).norm(), variance=lambda w, x, y, k: x.var(0),
+    multiply=lambda w, x, y, k: x * y, divide=lambda w, x, y, k: x / (y.abs() + 1),
+    power=lambda w, x, y, k: x ** (k % 4), root=lambda w, x, y, k: x.abs() ** 0.5 if not x.requires_grad else None,
+    maximum=lambda w, x, y, k: torch.maximum(x, y), greater=lambda w, x, y, k: (x > y).to(x.dtype),
+    reciprocal=lambda w, x, y, k: 1 / (x * x + 1), sum=lambda w, x, y, k: x.sum(k % max(1, x.dim())),
+    mean=lambda w, x, y, k: floating(x).mean(), total=lambda w, x, y, k: x.sum(), amax=lambda w, x, y, k: x.amax(-1),
+    softmax=lambda w, x, y, k: floating(x).softmax(-1), cumsum=lambda w, x, y, k: x.cumsum(0),
+    norm=lambda w, x, y, k: floating(x).norm(), variance=lambda w, x, y, k: x.var(0),
     maximum_of=lambda w, x, y, k: x.max(-1).values, argmax=lambda w, x, y, k: x * x.argmax(-1, keepdim=True),
-    lerp=lambda w, x, y, k: torch.lerp(x, like(x, y), 0.25), baddbmm=lambda w, x, y, k: torch.addcmul(x, x, x, value=0.5),
-    by_size=lambda w, x, y, k: x * x.shape[0] / x.numel())
+    lerp=lambda w, x, y, k: torch.lerp(x, like(x, y), 0.25),
+    baddbmm=lambda w, x, y, k: torch.addcmul(x, x, x, value=0.5), by_size=lambda w, x, y, k: x * x.shape[0] / x.numel())
 
 several(                                                   # products and modules
     matmul=lambda w, x, y, k: floating(x).to(w.dtype) @ w.weight, linear=lambda w, x, y, k: w.linear(x),
     norm_layer=lambda w, x, y, k: w.norm(x), batch_norm=lambda w, x, y, k: w.batch_norm(x),
-    dropout=lambda w, x, y, k: F.dropout(floating(x), 0.5), inner=lambda w, x, y, k: (floating(x).reshape(-1) @ floating(x).reshape(-1)),
-    dropout_of_dead=lambda w, x, y, k: F.dropout(floating(x), 0.5) is None, noise=lambda w, x, y, k: x + torch.rand(x.shape),
-    noise_like=lambda w, x, y, k: torch.randn_like(floating(x)), layer=lambda w, x, y, k: F.layer_norm(floating(x), x.shape[-1:]))
+    dropout=lambda w, x, y, k: F.dropout(floating(x), 0.5),
+    inner=lambda w, x, y, k: (floating(x).reshape(-1) @ floating(x).reshape(-1)),
+    dropout_of_dead=lambda w, x, y, k: F.dropout(floating(x), 0.5) is None,
+    noise=lambda w, x, y, k: x + torch.rand(x.shape), noise_like=lambda w, x, y, k: torch.randn_like(floating(x)),
+    layer=lambda w, x, y, k: F.layer_norm(floating(x), x.shape[-1:]))
 
 several(                                                   # new memory
-    zeros=lambda w, x, y, k: torch.zeros(x.shape, dtype=x.dtype), constant=lambda w, x, y, k: torch.tensor([1.0, 2.0, 3.0, 4.0]),
-    full=lambda w, x, y, k: torch.full((3, 4), 0.5), ones_like=lambda w, x, y, k: torch.ones_like(x), arange=lambda w, x, y, k: torch.arange(4.0),
+    zeros=lambda w, x, y, k: torch.zeros(x.shape, dtype=x.dtype),
+    constant=lambda w, x, y, k: torch.tensor([1.0, 2.0, 3.0, 4.0]), full=lambda w, x, y, k: torch.full((3, 4), 0.5),
+    ones_like=lambda w, x, y, k: torch.ones_like(x), arange=lambda w, x, y, k: torch.arange(4.0),
     new=lambda w, x, y, k: x.new_empty(x.shape).fill_(k))
 
 
@@ -135,17 +140,21 @@ def write(function):
 
 
 for _name, _function in dict(
-        add_=lambda w, x, y, k: x.add_(1 + k), mul_=lambda w, x, y, k: x.mul_(like(x, y)), zero_=lambda w, x, y, k: x.zero_(),
-        copy_=lambda w, x, y, k: x.copy_(like(x, y)), first_add_=lambda w, x, y, k: x[0].add_(1), t_mul_=lambda w, x, y, k: x.t().mul_(3),
-        clamp_=lambda w, x, y, k: x.clamp_(-0.5, 0.5), relu_=lambda w, x, y, k: x.relu_(), tanh_=lambda w, x, y, k: x.tanh_(),
-        alpha_=lambda w, x, y, k: x.add_(like(x, y), alpha=2), masked_fill_=lambda w, x, y, k: x.masked_fill_(x > 0, 0.25),
-        index_add_=lambda w, x, y, k: x.index_add_(0, w.index, x[w.index]), detached=lambda w, x, y, k: x.detach().mul_(0.5),
-        data=lambda w, x, y, k: x.data.add_(0.5), view_add_=lambda w, x, y, k: x.view(-1).add_(1), unsqueeze_=lambda w, x, y, k: x.unsqueeze_(0),
+        add_=lambda w, x, y, k: x.add_(1 + k), mul_=lambda w, x, y, k: x.mul_(like(x, y)),
+        zero_=lambda w, x, y, k: x.zero_(), copy_=lambda w, x, y, k: x.copy_(like(x, y)),
+        first_add_=lambda w, x, y, k: x[0].add_(1), t_mul_=lambda w, x, y, k: x.t().mul_(3),
+        clamp_=lambda w, x, y, k: x.clamp_(-0.5, 0.5), relu_=lambda w, x, y, k: x.relu_(),
+        tanh_=lambda w, x, y, k: x.tanh_(), alpha_=lambda w, x, y, k: x.add_(like(x, y), alpha=2),
+        masked_fill_=lambda w, x, y, k: x.masked_fill_(x > 0, 0.25),
+        index_add_=lambda w, x, y, k: x.index_add_(0, w.index, x[w.index]),
+        detached=lambda w, x, y, k: x.detach().mul_(0.5), data=lambda w, x, y, k: x.data.add_(0.5),
+        view_add_=lambda w, x, y, k: x.view(-1).add_(1), unsqueeze_=lambda w, x, y, k: x.unsqueeze_(0),
         transpose_=lambda w, x, y, k: x.transpose_(0, -1), out=lambda w, x, y, k: torch.add(y, 1, out=x),
         out_mul=lambda w, x, y, k: torch.mul(x, y, out=x), diagonal_=lambda w, x, y, k: x.diagonal().fill_(7),
         strided_=lambda w, x, y, k: x.as_strided((2,), (1,), k % 3).mul_(2), sigmoid_=lambda w, x, y, k: x.sigmoid_(),
-        scatter_=lambda w, x, y, k: x.scatter_(0, (x > 0).long() * (x.shape[0] - 1), 0.5), uniform_=lambda w, x, y, k: x.uniform_(),
-        dropout_=lambda w, x, y, k: F.dropout(x, 0.5, inplace=True), retain=lambda w, x, y, k: x.requires_grad and x.retain_grad(),
+        scatter_=lambda w, x, y, k: x.scatter_(0, (x > 0).long() * (x.shape[0] - 1), 0.5),
+        uniform_=lambda w, x, y, k: x.uniform_(), dropout_=lambda w, x, y, k: F.dropout(x, 0.5, inplace=True),
+        retain=lambda w, x, y, k: x.requires_grad and x.retain_grad(),
         dead_draw=lambda w, x, y, k: torch.rand(2 + k)).items():
     STATEMENTS[_name] = (lambda function: lambda w, x, y, k: (function(w, x, y, k), None)[1])(_function)
 
@@ -410,7 +419,7 @@ def history(case, compiled):
             except Exception as raised:
                 found[-1] = f"call {call}: backward", type(raised).__name__
         found += [(f"call {call}: argument {n}", seen(t)) for n, t in enumerate(inputs)]
-        for n, (leaf, base) in enumerate(leaves):
+        for n, (leaf, _) in enumerate(leaves):
             found.append((f"call {call}: leaf {n}", seen(leaf)))
             found.append((f"call {call}: gradient {n}", None if leaf.grad is None else seen(leaf.grad)))
         state = [*[p for m in world.modules for p in m.parameters()], world.weight, world.buffer,
@@ -468,8 +477,8 @@ def random_case(rng):
 
 def smaller(case, failure):
     """A case with fewer steps that fails as well."""
-    simplest = dict(dtype="float32", layouts=("plain", "plain"), aliased="", needs_grad=(False, False), modes=("grad", "grad"),
-                    results="last", write_after=False, own_backward=False, twice=False)
+    simplest = dict(dtype="float32", layouts=("plain", "plain"), aliased="", needs_grad=(False, False),
+                    modes=("grad", "grad"), results="last", write_after=False, own_backward=False, twice=False)
     again = True
     while again:
         again = False

@@ -37,7 +37,7 @@ ARROWS = {
     "datasets": "core ops random transforms utils",        # utils.data: the base class of datasets
     "utils": "core ops autograd random cuda vision",       # loaders pin memory; TensorBoard's grids of pictures
     "testing": "core ops autograd backends",               # compares values and gradients, here and on devices
-    "compiler": "core autograd amp backends explain nn optim pytree",   # traces whole training steps
+    "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",

@@ -17,14 +17,15 @@ from ..core.arrays import owner, pointer
 from ..core.device import get
 from ..core.grad_mode import grad_mode, recording
 from ..core.graph import MultiOutputNode, Node, OutputNode
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import wrap
 from ..explain.graphs import raise_freed
 from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing
 from .program import Program, Value
 from .results import Results, bump
-from .trace import Recorder, Traced, Tracing, has_hooks
+from .trace import Recorder, Tracing, has_hooks
+from .traced import Traced
 
 __all__ = ["Plan"]
 

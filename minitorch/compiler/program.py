@@ -119,7 +119,7 @@ class Program:
         Then the program does not rely on their sharing it, as parameters that lie in one array may cease to.
         """
         written = {v.root for i in self.instructions for v in i.writes}
-        values = {v: None for v in (*self.all_values(self.instructions), *self.kept())}
+        values = dict.fromkeys((*self.all_values(self.instructions), *self.kept()))
         origin = {v: v for v in values if v.kind in ("input", "captured") and v.root not in written}
         for i in self.instructions:
             for r in i.results:

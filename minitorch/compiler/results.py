@@ -14,7 +14,7 @@ from ..core import dtypes, graph
 from ..core.arrays import owner
 from ..core.device import device
 from ..core.storage import TensorLayout
-from ..core.tensor import Size, Tensor, wrap
+from ..core.tensor import Size, Tensor
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results"]
