@@ -44,6 +44,9 @@ class Compiled:
                 return self.function(*args, **kwargs)
             if plan.fits(tensors):
                 self._last = plan
+                if plan is not plans[0]:                   # most calls are of the kind of the last one
+                    plans.remove(plan)
+                    plans.insert(0, plan)
                 try:
                     return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
                 except Exception:

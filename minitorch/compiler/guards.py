@@ -20,7 +20,7 @@ BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtypes.dtype, devi
 def circumstances():
     """The modes that a program depends on, all of this thread."""
     mixed = mixed_precision.state
-    return (grad_mode.enabled, grad_mode.inference, dtypes.get_default_dtype(), device.get(),
+    return (grad_mode.enabled, grad_mode.inference, dtypes.get_default_dtype(), device.default.get(),
             tuple(mixed.devices.items()) if mixed.enabled else None)
 
 

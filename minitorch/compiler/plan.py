@@ -170,6 +170,9 @@ class Plan:
                                                  self.backward.seeds, self.backward.saved, names, self.base)
             self.source += "\n\n" + text
         self.count, self.made = len(self.results.new), [v is not None for _, v in program.gradients]
+        shown = self.results
+        self.simple = shown.single and not (self.written or self.targets or self.freed or self.backward or shown.links
+                                            or shown.versions or shown.inference)
 
     def watch_memory(self, recorder):
         """Note which arrays from outside are written to, which of them share memory, and whose place was asked for."""
@@ -178,7 +181,7 @@ class Plan:
         self.written = []                                  # (number of an array from outside, how often)
         for root in dict.fromkeys(v.root for v in outside if v.root in written):
             times = recorder.writes_to(owner(root.example))
-            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), times))
+            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), max(times, 1)))
         groups = {v.root for v in outside if v.root in written}
         self.sharing = Sharing([v.example for v in outside],
                                [n for n, v in enumerate(outside) if v.root in groups]) if groups else None
@@ -202,7 +205,7 @@ class Plan:
             return False
         if (self.sharing is not None or self.placed) and not self.fits_memory(tensors):
             return False
-        return self.surroundings.same() and not trace.active
+        return not trace.active and (self.surroundings.none or self.surroundings.same())
 
     def fits_memory(self, tensors):
         """True if what is written to shares memory as in the trace, and lies where it matters as it did."""
@@ -225,14 +228,15 @@ class Plan:
     def run(self, tensors):
         """Run the program on the arrays of `tensors` and on those that it uses from outside."""
         arrays = [t.array for t in tensors]
-        arrays += [t.array for t in self.tensors]
-        try:
+        if self.tensors:
+            arrays += [t.array for t in self.tensors]
+        if self.simple:
+            return wrap(self.function(*arrays)[0] if self.graph is None else self.graph.run(arrays)[0], self.base)
+        try:                                               # `arrays` holds gradients that may go in the meantime
             results = self.function(*arrays) if self.graph is None else self.graph.run(arrays)
         finally:
-            for n, times in self.written:
-                t = tensors[n] if n < len(tensors) else self.tensors[n - len(tensors)]
-                if times and t.array is not None:          # a gradient may have gone in the meantime
-                    bump(t, self.name, times)
+            if self.written:
+                bump([(arrays[n], times) for n, times in self.written], self.name)
         if self.targets:
             rest = iter(results[len(results) - sum(self.made):])
             for t, made in zip(self.targets, self.made):

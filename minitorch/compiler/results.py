@@ -41,6 +41,7 @@ class Results:
             elif not isinstance(x, PLAIN):
                 recorder.give_up(f"it returns a {type(x).__name__}")
         self.single = len(self.leaves) == 1 and self.spec.is_leaf() and isinstance(self.leaves[0], New)
+        self.all_new = all(isinstance(x, New) for x in self.leaves if isinstance(x, Place))
         self.inference = [n for n, t in enumerate(self.new) if t.is_inference_tensor]
         self.links = self.find_links(recorder, tensors, outside)
 
@@ -102,8 +103,8 @@ class Results:
 
     def mark(self, made, name):
         """Tell the new tensors of a run how often they were written to, and that they are inference tensors."""
-        for n, count in self.versions:
-            bump(made[n], name, count)
+        if self.versions:
+            bump([(made[n].array, count) for n, count in self.versions], name)
         for n in self.inference:
             made[n].is_inference_tensor = True
 
@@ -115,6 +116,8 @@ class Results:
             link(made[n], root)
         if self.single:
             return made[0]
+        if self.all_new:
+            return self.spec._build(iter([made[x.at] if x.__class__ is New else x for x in self.leaves]))
         return self.spec._build(iter([x.find(made, tensors) if isinstance(x, Place) else x for x in self.leaves]))
 
 
@@ -154,10 +157,13 @@ def link(view, root):
     root._views.append(weakref.ref(view))
 
 
-def bump(tensor, name, count):
-    """Count several writes to a tensor."""
-    graph.bump_version(tensor, name)
-    graph.versions[id(owner(tensor.array))].count += count - 1
+def bump(writes, name):
+    """Count writes in place: (array, how many)."""
+    memories = [owner(a) for a, _ in writes]
+    graph.bump_versions(memories, name, graph.calling_line())
+    for memory, (_, count) in zip(memories, writes):
+        if count > 1:
+            graph.versions[id(memory)].count += count - 1
 
 
 def overlap(arrays):

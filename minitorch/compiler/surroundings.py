@@ -35,18 +35,24 @@ class Surroundings:
         self.slots, self.in_modules, self.cells = Slots(), Slots(), []
         self.arrays, self.seen, self.names = False, {}, set()
         self.strange = next((type(x).__name__ for x in arguments if is_strange(x)), None)
-        self.in_modules.add_all(hooks.global_call_hooks, list(hooks.global_call_hooks))
         self.queue = deque([function, *arguments])
         while self.queue and len(self.slots.keys) + len(self.in_modules.keys) < MANY:
             self.look(self.queue.popleft())
+        if self.in_modules.keys:
+            self.in_modules.add_all(hooks.global_call_hooks, list(hooks.global_call_hooks))
         self.contents = [contents(c) for c in self.cells]
         self.changes = changes()
+        self.none = not (self.slots.keys or self.slots.sized or self.cells or self.in_modules.keys)
 
     def same(self):
         """Whether everything is as it was."""
-        if not self.slots.same() or any([contents(c) is not x for c, x in zip(self.cells, self.contents)]):
+        if self.none:
+            return True
+        if not self.slots.same():
             return False
-        if self.changes != (now := changes()):
+        if self.cells and any([contents(c) is not x for c, x in zip(self.cells, self.contents)]):
+            return False
+        if self.in_modules.keys and self.changes != (now := changes()):
             if not self.in_modules.same():
                 return False
             self.changes = now
@@ -158,7 +164,7 @@ class Slots:
     def same(self):
         try:
             if all(map(is_, map(getitem, self.places, self.keys), self.values)):
-                return [*map(len, self.sized)] == self.sizes
+                return not self.sizes or [*map(len, self.sized)] == self.sizes
         except (KeyError, IndexError):
             return False
         return self.changed() is None
