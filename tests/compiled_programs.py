@@ -8,7 +8,6 @@ The same is run for longer by ``python tests/compiled_programs.py --programs 500
 """
 
 import argparse
-import gc
 import random
 import sys
 import traceback
@@ -499,7 +498,6 @@ def main():
     parser.add_argument("--stop", type=int, default=5, help="after so many failures")
     arguments = parser.parse_args()
     failures, eagerly, reasons = 0, 0, {}
-    gc.freeze()                                            # a trace looks through all other objects
     for n in range(arguments.programs):
         case = random_case(random.Random(f"{arguments.seed} {n}"))
         try:

@@ -391,7 +391,13 @@ def living_objects():
     for kind in found:                                     # grows while it is read
         found += kind.__subclasses__()
     kinds.update(found)
-    return [x for x in gc.get_objects() if type(x) in kinds]
+    if not gc.get_freeze_count():
+        return [x for x in gc.get_objects() if type(x) in kinds]
+    gc.unfreeze()                                          # the collector does not list what is frozen
+    try:
+        return [x for x in gc.get_objects() if type(x) in kinds]
+    finally:
+        gc.freeze()
 
 
 def tensors_of(backend, living=None):
