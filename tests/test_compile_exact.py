@@ -653,9 +653,9 @@ def test_random_chains_in_blocks(steps, seed):
 
     def f(x, y):
         values = [x, y]
-        for op, i, j in steps:
+        for n, i, j in steps:
             a, b = values[i % len(values)], values[j % len(values)]
-            values.append(ops[op](a) - b if j % 2 else ops[op](a) * 0.5)
+            values.append(ops[n](a) - b if j % 2 else ops[n](a) * 0.5)
         return values[-1], values[len(values) // 2].mean(1)
     rng, compiled = np.random.default_rng(seed), torch.compile(f)
     for _ in range(3):
