@@ -39,7 +39,7 @@ ARROWS = {
     "utils": "core ops amp autograd backends random settings cuda vision",    # loaders pin memory and start workers;
                                                            # TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
-    "compiler": "core autograd amp backends explain nn optim pytree",   # traces whole training steps
+    "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",

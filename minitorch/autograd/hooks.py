@@ -12,7 +12,7 @@ __all__ = ["Hooks", "NodeHook", "RemovableHandle", "add_node_hook", "remove_node
 class RemovableHandle:
     """The handle of a registered hook: ``handle.remove()`` takes the hook away; also a context manager."""
 
-    next_id = 0
+    next_id = removed = 0                                  # how many there were, and how many were taken away
 
     def __init__(self, hooks):
         RemovableHandle.next_id += 1
@@ -21,6 +21,7 @@ class RemovableHandle:
     def remove(self):
         hooks = self._hooks()
         if hooks is not None:
+            RemovableHandle.removed += 1
             hooks.pop(self.id, None)
 
     def __enter__(self):

@@ -112,6 +112,7 @@ class Op:
     - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's text, or None
     - `flops`: a function of the result and the inputs (raw arrays): the FLOPs of its products and sums
     - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
+    - `by_values`: the shape of its result depends on values; `compile` leaves functions with such ops to Python
     - `fusible`: `compile` may compute it in chunks, in one loop with elementwise neighbours, on the CPU
     - `functor`: the CUDA functor that computes an element, ``"softplus(beta, threshold)"`` with the attributes that
       are its numbers
@@ -159,6 +160,7 @@ class Op:
     mismatch: Callable | None = None
     flops: Callable | None = None
     inline: bool = False
+    by_values: bool = False
     fusible: bool = False
     functor: str | None = None
 

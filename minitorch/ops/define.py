@@ -46,6 +46,8 @@ def op(*, name=None, **options):
     """
     def define(forward):
         op_name = name or forward.__name__
+        if not (op_name.isascii() and op_name.isidentifier()):           # it becomes source, as in `compile_call`
+            raise ValueError(f"the name of an op must be an ASCII identifier, got {op_name!r}")
         how, vjps = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
         inputs, attrs, scalars = inputs_and_attributes(forward)

@@ -17,6 +17,7 @@ from ...ops.creation.create import empty_like
 from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     Hooked,
     global_call_hooks,
+    note_change,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -138,6 +139,7 @@ class Module(Hooked, Stateful):
             self._non_persistent_buffers_set.add(name)
 
     def __setattr__(self, name, value):
+        note_change()
         kept = self.__dict__
         if isinstance(value, Parameter):
             self._leave_other_places(name, "_parameters", "parameters")
@@ -198,6 +200,7 @@ class Module(Hooked, Stateful):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __delattr__(self, name):
+        note_change()
         for place in (self._parameters, self._buffers, self._modules):
             if name in place:
                 del place[name]
@@ -336,6 +339,7 @@ class Module(Hooked, Stateful):
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
+        note_change()
         return self
 
     def to(self, *args, **kwargs):

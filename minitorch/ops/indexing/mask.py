@@ -35,7 +35,7 @@ def masked_fill(F, input, mask: Other, value: Number):
     return F.xp.where(mask, value, input)
 
 
-@op(inplace=False, overlap=False,
+@op(inplace=False, overlap=False, by_values=True,
     input=lambda F, g, mask, input_shape: F.sum_to(F.masked_select_backward(g, mask, shape=input_shape),
                                                                  shape=input_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 2, 3)]))], {}))

@@ -94,7 +94,7 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 
 # ---- distinct elements -------------------------------------------------------------------------------------
 @op(name="unique", node_name="Unique2Backward0", promotion="any", namespace=None, outputs=(True, False, False),
-    input=no_derivative("unique"), sample=lambda d: (
+    by_values=True, input=no_derivative("unique"), sample=lambda d: (
     [d.integers((4, 3), 0, 2)], dict(dim=d.choice([None, 0, 1]), consecutive=d.bool(), full=True)))
 def _unique(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the position of each slice among them, and their counts.
