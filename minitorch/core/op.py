@@ -79,8 +79,7 @@ class Op:
 
     Dtypes:
 
-    - `promotion`: how the dtypes of the inputs are brought together, a word of `minitorch/ops/promotion.py`; None: they
-      stay as they come
+    - `promotion`: how inputs are brought to one dtype, a word of `minitorch/ops/promotion.py`; None: they are not
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
@@ -114,16 +113,14 @@ class Op:
     - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
     - `by_values`: the shape of its result depends on values; `compile` leaves functions with such ops to Python
     - `fusible`: `compile` may compute it in chunks, in one loop with elementwise neighbours, on the CPU
-    - `functor`: the CUDA functor that computes an element, ``"softplus(beta, threshold)"`` with the attributes that
-      are its numbers
+    - `functor`: the CUDA functor of an element, ``"softplus(beta, threshold)"`` with the attributes that it takes
 
     Tests:
 
     - `shapes`: of the inputs, as "* n k, * k m -> * n m"
     - `domain`: input name -> range, where not all of [-2, 2] will do
     - `kinks`: where it is not differentiable: "zero", "ties" or "steps"
-    - `sample`: a function of a `minitorch.testing.strategies.Draw` that returns inputs and attributes, for ops that the
-      other three cannot describe
+    - `sample`: a function of a `Draw` (`testing/strategies.py`) that returns inputs and attributes, where these do not do
     """
 
     recorded = recorded
