@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..autograd.function import FunctionNode
+from ..autograd.inference import note_inference
 from ..core import engine, graph
 from ..core.arrays import owner, pointer
 from ..core.device import get
@@ -88,7 +89,7 @@ class Plan:
         if plan.backward is not None:
             made = [wrap(a, base) for a in arrays]
             for i in results.inference:
-                made[i].is_inference_tensor = True
+                note_inference(made[i])
             plan.backward.attach(plan, made, tensors, [v.example for v in plan.backward.saved])
             return plan, results.build(made, tensors)
         return plan, result
@@ -221,7 +222,7 @@ class Plan:
             base = getattr(t, "_base", None)
             if base is not None and base.needs_grad and grad_mode.enabled:
                 return False
-            if getattr(t, "is_inference_tensor", False) and not grad_mode.inference:
+            if t.is_inference() and not grad_mode.inference:
                 return False
         return self.sharing.same([t.array for t in tensors])
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.inference import note_inference
 from ..core import dtypes, graph
 from ..core.arrays import owner
 from ..core.device import device
@@ -21,7 +22,7 @@ __all__ = ["Results"]
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtypes.dtype, device, enum.Enum,
          type, type(Ellipsis), TensorLayout)
-OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "is_inference_tensor", "_grad", "hooks"}
+OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "_grad", "hooks"}
 
 
 class Results:
@@ -42,7 +43,7 @@ class Results:
                 recorder.give_up(f"it returns a {type(x).__name__}")
         self.single = len(self.leaves) == 1 and self.spec.is_leaf() and isinstance(self.leaves[0], New)
         self.all_new = all(isinstance(x, New) for x in self.leaves if isinstance(x, Place))
-        self.inference = [n for n, t in enumerate(self.new) if t.is_inference_tensor]
+        self.inference = [n for n, t in enumerate(self.new) if t.is_inference()]
         self.links = self.find_links(recorder, tensors, outside)
 
     def place(self, t, recorder, tensors, outside, holder):
@@ -106,7 +107,7 @@ class Results:
         if self.versions:
             bump([(made[n].array, count) for n, count in self.versions], name)
         for n in self.inference:
-            made[n].is_inference_tensor = True
+            note_inference(made[n])
 
     def build(self, made, tensors):
         """The function's result, of the new tensors `made` and the arguments."""

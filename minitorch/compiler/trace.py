@@ -369,7 +369,7 @@ def as_it_is(t):
     """What a program does not change about a tensor from outside."""
     hooks = t.hooks
     return (id(t.array.array if isinstance(t.array, Traced) else t.array), id(t.node), t.needs_grad, id(t._base),
-            hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference_tensor)
+            hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference())
 
 
 def has_hooks(x):

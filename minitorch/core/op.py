@@ -120,7 +120,7 @@ class Op:
     - `shapes`: of the inputs, as "* n k, * k m -> * n m"
     - `domain`: input name -> range, where not all of [-2, 2] will do
     - `kinks`: where it is not differentiable: "zero", "ties" or "steps"
-    - `sample`: a function of a `Draw` (`testing/strategies.py`) that returns inputs and attributes, where these do not do
+    - `sample`: a function of a `Draw` (`testing/strategies.py`) that makes inputs and attributes, where these do not
     """
 
     recorded = recorded
