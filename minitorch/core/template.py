@@ -283,8 +283,8 @@ def write_pull(op):
         if op.together:
             lines += [f"if {' and '.join(f'p{i} is not None' for i in range(len(names)))}:",
                       *indent(returned(op, f"together(F, g{''.join(f', {f}_' for f in op.reads['together'])})"))]
-        args = [[f"(p{i} if p{i}.parents else p{i}.array).shape" if f == x + "_shape" else f + "_" for f in op.reads.get(x, ())]
-                for i, x in enumerate(names)]
+        args = [[f"(p{i} if p{i}.parents else p{i}.array).shape" if f == x + "_shape" else f + "_"  # its parent's
+                 for f in op.reads.get(x, ())] for i, x in enumerate(names)]
         pulls = [f"None if p{i} is None else vjp_{x}({', '.join(['F', 'g', *args[i]])})"
                  if op.vjps[x] else "None" for i, x in enumerate(names)]
         if op.restores:
