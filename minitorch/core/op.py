@@ -185,8 +185,7 @@ class Op:
         skip = 3 if self.joint else 2
         vjps = {None: self.joint} if self.joint else self.vjps | {"together": self.together}
         self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
-        self.saved_fields = list(dict.fromkeys(           # the shape of an input that has a gradient is its parent's
-            f for x, fields in self.reads.items() for f in fields if f != f"{x}_shape"))
+        self.saved_fields = list(dict.fromkeys(f for x, read in self.reads.items() for f in read if f != f"{x}_shape"))
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         if isinstance(self.outputs, tuple):
             known |= {f"out{i}" for i in range(len(self.outputs))}
