@@ -89,10 +89,15 @@ def parameters_of(call):
 def takes_numpy_names(call):
     """Whether `axis` and `keepdims` are taken too, besides what the signature shows."""
     call = getattr(call, "__wrapped__", call) if not hasattr(call, "op") else call
-    return hasattr(call, "op") or getattr(call, "__code__", None) is WITH_OUT
+    return hasattr(call, "op") or getattr(original(call), "__code__", None) is WITH_OUT
 
 
-WITH_OUT = next(p.call.__code__ for (_, n), p in FUNCTIONS.items() if n == "square")
+def original(function):
+    """A function with the code that it was written with: see `minitorch/autograd/dispatch.py`."""
+    return (getattr(function, "__kwdefaults__", None) or {}).get("_inner", function)
+
+
+WITH_OUT = next(original(p.call).__code__ for (_, n), p in FUNCTIONS.items() if n == "square")
 
 
 def signatures(owner, call, *, is_method=False, no_out=False):

@@ -101,7 +101,7 @@ late.places.update(
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides", "_C")
+         "storage", "__config__", "overrides")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
@@ -111,7 +111,7 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
-    elif name in PARTS:
+    elif name in PARTS or name == "_C":                    # private, as PyTorch's
         found = importlib.import_module(f"minitorch.{name}")
     else:
         raise AttributeError(f"module 'minitorch' has no attribute {name!r}", name=name,

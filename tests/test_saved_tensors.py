@@ -190,6 +190,18 @@ def test_calls_are_generated_without_a_look_at_hooks():
     assert "saved" not in torch.mul.source.__str__().replace("node.saved", "")
 
 
+def test_only_tensors_can_be_saved_for_the_backward_pass():
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, 3)
+            return x * 2
+    with pytest.raises(TypeError, match="argument 1 is of type int"):
+        Wrong.apply(ones(2))
+    with pytest.raises(RuntimeError, match="all inputs have to be"):
+        torch.autograd.grad(ones(1) * 2, "x")
+
+
 # ---- edges ---------------------------------------------------------------------------------------------------
 def test_gradient_edges_stand_for_tensors():
     x = ones(3)

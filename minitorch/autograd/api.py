@@ -50,7 +50,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     outputs, inputs = as_tuple(outputs), as_tuple(inputs)
     for x in inputs:
         if not isinstance(x, (Tensor, GradientEdge)):
-            raise TypeError(f"grad(): expected tensors or gradient edges as inputs, got {type(x).__name__}")
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}")
         if not isinstance(x, GradientEdge) and not x.needs_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     if is_grads_batched:

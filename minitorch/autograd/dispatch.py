@@ -1,9 +1,9 @@
 """``__torch_function__``: calls that a subclass of Tensor, another class, or a mode wants to answer itself.
 
-Calls look for no such thing until there is one: when the first subclass is defined, the first mode is entered or
-`minitorch.overrides` is imported, `activate` exchanges the code of all public functions and methods. The functions stay
-the same objects. Their new code looks at the types of the arguments, and calls the old code, now a function of its own,
-if they are plain.
+Calls look for no such thing until there is one: when the first subclass is defined, the first mode is entered or a name
+of `minitorch.overrides` is asked for, `activate` exchanges the code of all public functions and methods. The functions
+stay the same objects. Their new code looks at the types of the arguments, and calls the old code, now a function of its
+own, if they are plain.
 """
 
 import functools

@@ -205,6 +205,10 @@ def attach(cls, ctx, args, places, result):
     for i, out in enumerate(outputs):
         if isinstance(out, Tensor) and is_floating(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
+    for i, t in enumerate(ctx._saved):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type "
+                            f"{type(t).__name__}: keep it as an attribute, as in ctx.n = n")
     ctx._saved = tuple(t if t is None else Saved(t, index_of(outputs, t)) for t in ctx._saved)
     if graph.node_hooks is not None:
         graph.tell_recorded(node, tuple(outputs))

@@ -454,5 +454,5 @@ def modes(t):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_end_as_in_pytorch(name):
-    of(minitorch, "overrides"), of(torch, "overrides")
+    assert of(minitorch, "overrides").TorchFunctionMode and of(torch, "overrides")     # which switches overrides on
     assert run(minitorch, PROGRAMS[name]) == run(torch, PROGRAMS[name])
