@@ -62,9 +62,9 @@ def environment(folder, name, python, numpy):
     return inner
 
 
-def test(python, name, options):
+def tried(python, name, options):
     """The last line of pytest, and its exit status."""
-    files = [f"tests/{test}.py" for test in CORE]
+    files = [f"tests/{file}.py" for file in CORE]
     gil = {"PYTHON_GIL": "0"} if name.endswith("t") else {}
     done = subprocess.run([python, "-m", "pytest", "-n", "0", "-q", "--no-header", "-rfE", *files, *options], cwd=ROOT,
                           env={**os.environ, "PYTHONPATH": str(ROOT), **gil}, capture_output=True, text=True)
@@ -91,7 +91,7 @@ def main():
                 continue
             exact = subprocess.run([python, "-c", "import numpy; print(numpy.__version__)"], capture_output=True,
                                    text=True)
-            said, status = test(python, name, options)
+            said, status = tried(python, name, options)
             print(f"Python {name}, NumPy {exact.stdout.strip()}:", *said, sep="\n    ", flush=True)
             bad += status != 0
     sys.exit(bool(bad))

@@ -283,7 +283,8 @@ def test_products_in_place():
     assert torch.ones(2, 2).addmm_(torch.eye(2), torch.eye(2)).tolist() == [[2, 1], [1, 2]]
     assert torch.ones(2).addmv_(torch.eye(2), torch.tensor([1.0, 2.0]), beta=2).tolist() == [3, 4]
     assert torch.addr(torch.ones(1, 2), torch.ones(1), torch.ones(2), out=x[0, :1]).tolist() == [[2, 2]]
-    assert x[0].tolist() == [[2, 2], [4, 4]] and torch.ones(1, 2).addr_(torch.ones(1), torch.tensor([1.0, 2.0])).tolist() == [[2, 3]]
+    assert x[0].tolist() == [[2, 2], [4, 4]]
+    assert torch.ones(1, 2).addr_(torch.ones(1), torch.tensor([1.0, 2.0])).tolist() == [[2, 3]]
 
 
 def test_random_numbers_into_a_given_tensor():

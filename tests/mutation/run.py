@@ -120,7 +120,7 @@ def batches(names, seconds, again):
     left = list(names)
     if again:
         random.Random(SEED).shuffle(left)
-        left.sort(key=lambda name: not name.startswith(WRITTEN))
+        left.sort(key=lambda name: (not name.startswith(WRITTEN[0]), not name.startswith(WRITTEN)))
     for size, most_files, enough in AGAIN if again else BATCHES:
         total, kept, files = 0, [], set()
         for name in left:
