@@ -18,7 +18,6 @@ import os
 import pathlib
 import pickle
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -152,6 +151,7 @@ def warm_up():
 
 def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
     """"" if all `tests` pass with the text of `file` replaced, else the test that failed, "timeout" or "crash"."""
+    import resource
     read, write = os.pipe()
     child = os.fork()
     if not child:
