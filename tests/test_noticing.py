@@ -576,3 +576,9 @@ def test_old_names_of_interpolation():
             F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True))
     with pytest.warns(UserWarning, match="deprecated"):
         assert F.upsample_nearest(x, 3).equal(F.interpolate(x, 3))
+
+
+def test_lists_of_tensors_are_joined_into_what_is_given():
+    a, b, out = torch.ones(2), torch.zeros(1, dtype=torch.int64), torch.zeros(3)
+    assert torch.cat([a, a[:1]], out=out) is out and out.tolist() == [1, 1, 1]
+    assert torch.cat([a, b]).dtype is torch.float32 and torch.stack([a, a], out=out.new_zeros(2, 2)).sum() == 4

@@ -29,7 +29,7 @@ SEED, LIMIT = 12, 90                                       # seconds of the proc
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
 WRITERS = ("core/template.py", "core/op.py")
-WRITTEN = ("tests/test_noticing.py", "tests/test_recorded.py")    # for what survived: asked first then
+WRITTEN = ("tests/test_noticing.py", "tests/test_recorded.py::test_same_as_recorded[promotion", "tests/test_recorded.py")
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
@@ -103,13 +103,14 @@ def load_cover(folder):
     sizes = collections.Counter(name.split("::")[0] for name in tests)
     weight = {name: seconds[name] + 0.0005 * len(functions) + 0.001 * sizes[name.split("::")[0]]
               for name, (_, functions) in tests.items()}
+    calls["core/call.py"] |= {name for name in tests if name.startswith(WRITTEN[0])}
     return {key: sorted(names, key=weight.get) for key, names in calls.items()}, seconds
 
 
 def candidates(mutant, calls):
     """Tests for a mutant: those that call its function, or anything in its file where it has none."""
     exact = calls.get((mutant.file, mutant.start), []) if mutant.start else []
-    if mutant.file in WRITERS:                             # what it writes is run by other tests than the first
+    if mutant.file in WRITERS:                             # what they write at the import is run by all tests
         exact = [*exact, *(name for name in calls["core/call.py"] if name not in set(exact))]
     return exact or calls.get(mutant.file, [])
 
@@ -119,7 +120,7 @@ def batches(names, seconds, again):
     left = list(names)
     if again:
         random.Random(SEED).shuffle(left)
-        left.sort(key=lambda name: (not name.startswith(WRITTEN[0]), not name.startswith(WRITTEN)))
+        left.sort(key=lambda name: [not name.startswith(start) for start in WRITTEN])
     for size, most_files, enough in AGAIN if again else BATCHES:
         total, kept, files = 0, [], set()
         for name in left:
