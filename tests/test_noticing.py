@@ -582,3 +582,10 @@ def test_lists_of_tensors_are_joined_into_what_is_given():
     a, b, out = torch.ones(2), torch.zeros(1, dtype=torch.int64), torch.zeros(3)
     assert torch.cat([a, a[:1]], out=out) is out and out.tolist() == [1, 1, 1]
     assert torch.cat([a, b]).dtype is torch.float32 and torch.stack([a, a], out=out.new_zeros(2, 2)).sum() == 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_einsum_rounds_16_bit_floats_once(dtype):
+    torch.manual_seed(0)
+    a, b = torch.randn(9, 200).to(dtype), torch.randn(200, 9).to(dtype)
+    assert torch.einsum("ij,jk->ik", a, b).equal((a.float() @ b.float()).to(dtype))
