@@ -29,8 +29,7 @@ SEED, LIMIT = 12, 90                                       # seconds of the proc
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
 WRITERS = ("core/template.py", "core/op.py")
-WRITTEN = ("tests/test_noticing.py",
-           "tests/test_recorded.py::test_same_as_recorded[promotion", "tests/test_recorded.py")
+WRITTEN = ("tests/test_noticing", "tests/test_recorded.py::test_same_as_recorded[promotion", "tests/test_recorded.py")
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
