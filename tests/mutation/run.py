@@ -228,6 +228,8 @@ class Plan:
 def judge(mutant, calls, seconds, again=False, log=os.devnull):
     """"killed" with the test, or "survived"."""
     names = candidates(mutant, calls)
+    if again:                                              # what runs at the import is no test's
+        names = list(dict.fromkeys([*names, *(name for name in seconds if name.startswith(WRITTEN[0]))]))
     for part in batches(names, seconds, again):
         found = outcome(mutant.file, mutant.text, part, LIMIT if again else LIMIT / 5, log)
         if found:
