@@ -24,6 +24,7 @@ import minitorch  # noqa: E402
 from minitorch.core import dtypes, tensor  # noqa: E402
 from minitorch.core.registry import FUNCTIONS  # noqa: E402
 from minitorch.core.template import takes_out  # noqa: E402
+from minitorch.ops.creation.legacy import STORAGES, TYPES  # noqa: E402
 from minitorch.ops.creation.query import CONSTANTS  # noqa: E402
 from minitorch.ops.define import NUMPY_NAMES  # noqa: E402
 from minitorch.ops.operators import BINARY  # noqa: E402
@@ -217,14 +218,17 @@ def namespace_stub(namespace, dots):
 
 def root_stub():
     """The package: what it imports, what it imports late, dtypes, constants and functions."""
-    imports = ["from . import return_types as return_types", CORE.format(dots=".").strip()]
+    imports = ["from .ops.creation.legacy import storagetype as _storagetype, tensortype as _tensortype",
+               "from . import return_types as return_types", CORE.format(dots=".").strip()]
     lines = []
-    names = {n for n in dir(minitorch) if not n.startswith("_") and ("", n) not in FUNCTIONS
+    names = {n for n in dir(minitorch) if (not n.startswith("_") or n in minitorch.PARTS) and ("", n) not in FUNCTIONS
              and n not in UNTOLD}
     for name in sorted(names | {"return_types"}):
         value = getattr(minitorch, name)
         if name in CONSTANTS:
             lines.append(f"{name}: {'None' if value is None else '_float'}")
+        elif name in TYPES or name in STORAGES:
+            lines.append(f"{name}: {'_tensortype' if name in TYPES else '_storagetype'}")
         elif isinstance(value, types.ModuleType):
             inside = value.__name__.removeprefix("minitorch.")
             where, _, last = inside.rpartition(".")

@@ -42,7 +42,7 @@ PARAMETERS = table({
     "Sequence[_int]": "pad split_sizes",
     "_int | Sequence[_int] | Tensor": "sections indices_or_sections tensor_indices_or_sections repeats",
     "Sequence[Tensor]": "tensors",
-    "_dtype | type[Any]": "dtype",
+    "_dtype | builtins.type[Any]": "dtype",
     "_device | _str | _int": "device",
     "_layout": "layout",
     "_memory_format": "memory_format",
@@ -129,10 +129,10 @@ SPECIAL = table({
     "_memory_format": "empty_like.memory_format",
     "SupportsIndex": "Tensor.__reduce_ex__.protocol",
     "_int | Sequence[_int] | _dtype": "Tensor.view.shape",
-    "_dtype | type[Any] | _device | _str | _int | Tensor | _bool | _memory_format | None": "Tensor.to.args",
+    "_dtype | builtins.type[Any] | _device | _str | _int | Tensor | _bool | _memory_format | None": "Tensor.to.args",
     "_int | None": "Tensor.random_.bounds Tensor.random_.named",
     "_float": "Tensor.uniform_.bounds Tensor.uniform_.named",
-    "_dtype | type[Any] | _str": "Tensor.type.dtype",
+    "_dtype | builtins.type[Any] | _str": "Tensor.type.dtype",
     "_bool": "Tensor.numpy.force",
     "_str": "Tensor.__format__.spec",
 })
@@ -149,19 +149,22 @@ RESULTS = table({
     "Any": """nn.functional.add_layer_norm nn.functional.add_rms_norm atleast_1d atleast_2d atleast_3d lu unique
         unique_consecutive Tensor.item Tensor.tolist Tensor.only_element Tensor.__array_wrap__ Tensor.__dlpack__
         Tensor.edge Tensor.graph Tensor.layout Tensor.grad_fn Tensor.__deepcopy__ Tensor.__reduce_ex__
-        Tensor._repr_html_ Tensor.type Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.lu
+        Tensor._repr_html_ Tensor.type Tensor.storage_type
+        Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.lu
         Tensor.size Tensor.stride Tensor.__dlpack_device__""",
     "_bool": """allclose equal is_tensor is_floating_point is_complex is_signed is_nonzero is_same_size
+        is_storage is_conj is_neg
         Tensor.__bool__ Tensor.__contains__ Tensor.is_complex Tensor.is_floating_point Tensor.is_signed
         Tensor.is_contiguous Tensor.is_inference Tensor.is_pinned Tensor.is_shared Tensor.is_set_to
         Tensor.is_cuda Tensor.is_cpu Tensor.is_leaf Tensor.requires_grad Tensor.retains_grad""",
-    "_int": """numel seed initial_seed Tensor.numel Tensor.nelement Tensor.dim Tensor.ndimension
+    "_int": """numel seed initial_seed get_device Tensor.numel Tensor.nelement Tensor.dim Tensor.ndimension
         Tensor.element_size Tensor.storage_offset Tensor.data_ptr Tensor.get_device Tensor.__len__
         Tensor.__int__ Tensor.__index__ Tensor.checked_dim Tensor.__hash__ Tensor.ndim Tensor.itemsize
         Tensor.nbytes Tensor._version""",
     "Size": "broadcast_shapes Tensor.shape",
     "_Generator": "manual_seed",
-    "None": """set_rng_state Tensor.backward Tensor.retain_grad Tensor.check_grad Tensor.__setitem__
+    "None": """set_rng_state set_default_tensor_type
+        Tensor.backward Tensor.retain_grad Tensor.check_grad Tensor.__setitem__
         Tensor.__init__""",
     "tuple[Tensor, Tensor | None]": "nn.functional.multi_head_attention_forward",
     "_np.ndarray[Any, Any]": "Tensor.numpy Tensor.__array__",
@@ -173,7 +176,7 @@ RESULTS = table({
     "Tensor": "Tensor.data",
     "_float": "Tensor.__float__",
     "_complex": "Tensor.__complex__",
-    "_str": "Tensor.__repr__ Tensor.__format__",
+    "_str": "typename Tensor.__repr__ Tensor.__format__",
     "Iterator[Tensor]": "Tensor.__iter__",
     "tuple[_int, _int]": "Tensor.storage_range",
 })

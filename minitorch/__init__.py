@@ -20,8 +20,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"minitorch\."
 from .core import call, dtypes  # noqa: F401
 from .core.device import device
 from .core.dtypes import can_cast, dtype, get_default_dtype, promote_types, set_default_dtype
-from .ops.creation.type_info import result_type
-from .ops.creation.type_info import finfo, iinfo
+from .host.type_info import finfo, iinfo, result_type
 from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -39,8 +38,10 @@ from . import amp, autograd, backends, random
 from .backends.cpu import kernels as _cpu_kernels  # noqa: F401  the CPU's kernels, which need the definitions
 from .random.generator import Generator, default_generator
 from .settings import (are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
-                       get_num_interop_threads, get_num_threads, set_default_device, set_float32_matmul_precision,
-                       set_num_interop_threads, set_num_threads, use_deterministic_algorithms)
+                       get_num_interop_threads, get_num_threads, is_warn_always_enabled, set_default_device,
+                       set_float32_matmul_precision, set_flush_denormal, set_num_interop_threads, set_num_threads,
+                       set_warn_always, use_deterministic_algorithms)
+from .ops.shapes.memory import TypedStorage, UntypedStorage
 from .utils import einops_backend
 
 __version__ = "0.1.0"
@@ -51,6 +52,8 @@ Tensor.__module__ = Size.__module__ = device.__module__ = dtype.__module__ = "mi
 einops_backend.watch(importlib.import_module(__name__))
 globals().update({name: getattr(dtypes, name) for name in dtypes.NAMES})
 globals().update(ops.creation.query.CONSTANTS)
+globals().update(ops.creation.legacy.TYPES)
+globals().update(ops.creation.legacy.STORAGES)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
 # The functions of higher packages that tensors and calls hand over to: all that the core knows of these packages.
@@ -58,37 +61,47 @@ late.places.update(
     Compiled="minitorch.compiler.compiled:Compiled",
     Replay="minitorch.viz.replays:Replay",
     accelerator="minitorch.backends:accelerator",
-    accumulate_grad="minitorch.autograd.hooks:AccumulateGrad",
+    accumulate_grad="minitorch.autograd.nodes:accumulate_grad",
+    after_leaf="minitorch.autograd.hooks:after_leaf",
     after_node="minitorch.autograd.hooks:after_node",
+    answer_failure="minitorch.autograd.dispatch:answer_failure",
     backward="minitorch.autograd.api:backward",
     before_node="minitorch.autograd.hooks:before_node",
+    consistent="minitorch.ops.shapes.memory:consistent",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     explain="minitorch.formula:explain",
-    explain_failure="minitorch.explain.failures:explain",
     formula="minitorch.formula:formula",
-    from_numpy="minitorch.ops.creation.host_data:from_numpy",
+    from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
     gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
+    note_inference="minitorch.autograd.inference:note_inference",
+    on_two_devices="minitorch.explain.failures:on_two_devices",
+    own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
+    require_apart="minitorch.ops.shapes.memory:require_apart",
+    restored="minitorch.autograd.recording:restored",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
+    shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
     summary_html="minitorch.viz.modules:summary_html",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
+    tied="minitorch.autograd.recording:tied",
 )
 
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
-         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula")
+         "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
+         "storage", "__config__", "overrides", "_C")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
@@ -101,7 +114,8 @@ def __getattr__(name):
     elif name in PARTS:
         found = importlib.import_module(f"minitorch.{name}")
     else:
-        raise AttributeError(f"module 'minitorch' has no attribute {name!r}")
+        raise AttributeError(f"module 'minitorch' has no attribute {name!r}", name=name,
+                             obj=importlib.import_module(__name__))
     globals()[name] = found
     return found
 

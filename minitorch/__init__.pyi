@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
 import numpy as _np
+from .ops.creation.legacy import storagetype as _storagetype, tensortype as _tensortype
 from . import return_types as return_types
 from .core.device import device as _device
 from .core.dtypes import dtype as _dtype
@@ -28,6 +29,9 @@ from .amp import GradScaler as GradScaler
 from .core.errors import OutOfMemoryError as OutOfMemoryError
 from .core.tensor import Size as Size
 from .core.tensor import Tensor as Tensor
+from .ops.shapes.memory import TypedStorage as TypedStorage
+from .ops.shapes.memory import UntypedStorage as UntypedStorage
+from . import __config__ as __config__
 from . import accelerator as accelerator
 from . import amp as amp
 from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
@@ -54,7 +58,7 @@ from .core.dtypes import double as double
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
 from . import fft as fft
-from .ops.creation.type_info import finfo as finfo
+from .host.type_info import finfo as finfo
 from .core.dtypes import float as float
 from .core.dtypes import float16 as float16
 from .core.dtypes import float32 as float32
@@ -68,7 +72,7 @@ from .settings import get_float32_matmul_precision as get_float32_matmul_precisi
 from .settings import get_num_interop_threads as get_num_interop_threads
 from .settings import get_num_threads as get_num_threads
 from .core.dtypes import half as half
-from .ops.creation.type_info import iinfo as iinfo
+from .host.type_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .core.dtypes import int as int
 from .core.dtypes import int16 as int16
@@ -79,6 +83,7 @@ from .amp.autocast_mode import is_autocast_available as is_autocast_available
 from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from .settings import is_warn_always_enabled as is_warn_always_enabled
 from .core.storage import layout as layout
 from . import linalg as linalg
 from .serialization import load as load
@@ -95,7 +100,7 @@ from . import printing as printing
 from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 from . import random as random
-from .ops.creation.type_info import result_type as result_type
+from .host.type_info import result_type as result_type
 from .serialization import save as save
 from . import serialization as serialization
 from .amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
@@ -103,13 +108,16 @@ from .amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from .settings import set_default_device as set_default_device
 from .core.dtypes import set_default_dtype as set_default_dtype
 from .settings import set_float32_matmul_precision as set_float32_matmul_precision
+from .settings import set_flush_denormal as set_flush_denormal
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .settings import set_num_interop_threads as set_num_interop_threads
 from .settings import set_num_threads as set_num_threads
 from .printing import set_printoptions as set_printoptions
+from .settings import set_warn_always as set_warn_always
 from . import settings as settings
 from .core.dtypes import short as short
 from . import special as special
+from . import storage as storage
 from .core.storage import strided as strided
 from . import testing as testing
 from . import transforms as transforms
@@ -131,6 +139,29 @@ _str: TypeAlias = builtins.str
 _Number: TypeAlias = _complex | _np.generic
 _Operand: TypeAlias = Tensor | _complex | _np.generic | _np.ndarray[Any, Any]
 
+BFloat16Storage: _storagetype
+BFloat16Tensor: _tensortype
+BoolStorage: _storagetype
+BoolTensor: _tensortype
+ByteStorage: _storagetype
+ByteTensor: _tensortype
+CharStorage: _storagetype
+CharTensor: _tensortype
+ComplexDoubleStorage: _storagetype
+ComplexFloatStorage: _storagetype
+DoubleStorage: _storagetype
+DoubleTensor: _tensortype
+FloatStorage: _storagetype
+FloatTensor: _tensortype
+HalfStorage: _storagetype
+HalfTensor: _tensortype
+IntStorage: _storagetype
+IntTensor: _tensortype
+LongStorage: _storagetype
+LongTensor: _tensortype
+ShortStorage: _storagetype
+ShortTensor: _tensortype
+Storage: _storagetype
 e: _float
 inf: _float
 nan: _float
@@ -149,7 +180,7 @@ def unsqueeze(input: Tensor, dim: _Int) -> Tensor:
     """A view with a dimension of size 1 inserted at `dim`."""
 @overload
 def unsqueeze(input: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
-def tensor(data: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor holding a copy of `data`: a number, (nested) list, NumPy array or tensor.
 
     Floats become the default dtype, integers int64, bools bool; NumPy arrays keep their dtype.
@@ -159,52 +190,62 @@ def tensor(data: Any, *, dtype: _dtype | type[Any] | None = None, device: _devic
     tensor([[1, 2],
             [3, 4]])
     """
-def as_tensor(data: Any, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None) -> Tensor:
+def as_tensor(data: Any, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None) -> Tensor:
     """`data` as a tensor, sharing memory where it can: tensors and NumPy arrays of the right dtype are not copied."""
-def asarray(obj: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
+def asarray(obj: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
-def frombuffer(buffer: Any, *, dtype: _dtype | type[Any], count: _Int = -1, offset: _Int = 0, requires_grad: _bool = False) -> Tensor:
+def frombuffer(buffer: Any, *, dtype: _dtype | builtins.type[Any], count: _Int = -1, offset: _Int = 0, requires_grad: _bool = False) -> Tensor:
     """A 1-D tensor over the memory of a Python buffer (bytes, bytearray, array.array ...), without copying."""
 def from_dlpack(ext_tensor: Any, *, device: _device | _str | _Int | None = None, copy: _bool | None = None) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
-def zeros(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def zeros(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""
-def ones(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def ones(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
-def empty(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def empty(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
-def full(size: _Int | Sequence[_Int], fill_value: _Number, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def full(size: _Int | Sequence[_Int], fill_value: _Number, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
-def zeros_like(input: Tensor, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`: see `zeros`."""
-def ones_like(input: Tensor, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`: see `ones`."""
-def empty_like(input: Tensor, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`: see `empty`."""
-def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor of the shape, dtype and device of `input`, filled with a number."""
-def arange(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def arange(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
-def range(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
+def range(start: _Number | Tensor, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
     """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
-def linspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def linspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """`steps` numbers at equal distances from `start` to `end`, both included."""
-def logspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, base: _Number = 10.0, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def logspace(start: _Number | Tensor, end: _Number | Tensor, steps: _Int, base: _Number = 10.0, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
-def eye(n: _Int, m: _Int | None = None, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def eye(n: _Int, m: _Int | None = None, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """An n by m (default n) matrix with ones on the diagonal."""
-def tril_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
+def tril_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | builtins.type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
     """Rows and columns of the lower triangle, as a (2, n) tensor."""
-def triu_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
+def triu_indices(row: _Int, col: _Int, offset: _Int = 0, *, dtype: _dtype | builtins.type[Any] = ..., device: _device | _str | _Int | None = None, layout: _layout | None = None) -> Tensor:
     """Rows and columns of the upper triangle, as a (2, n) tensor."""
-def scalar_tensor(s: Any, *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A 0-d tensor of a number."""
-def empty_strided(size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_strided(size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """An uninitialised tensor with the given strides (in elements)."""
-def empty_permuted(size: _Int | Sequence[_Int], physical_layout: _Int | Sequence[_Int], *, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def empty_permuted(size: _Int | Sequence[_Int], physical_layout: _Int | Sequence[_Int], *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """An uninitialised tensor whose memory has the dimensions in the order `physical_layout`."""
+def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
+    """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
+    `memory_format` asks for another.
+    """
+def set_default_tensor_type(t: Any) -> None:
+    """Let new tensors have the dtype of a legacy type; `set_default_dtype` says it more clearly."""
+def typename(obj: Any) -> _str:
+    """The name of an object's type, with its module; for a tensor the name of its legacy type."""
+def is_storage(obj: Any) -> _bool:
+    """True if `obj` is a storage."""
 def is_tensor(obj: object) -> _bool:
     """True if `obj` is a tensor."""
 def is_floating_point(input: Tensor) -> _bool:
@@ -219,24 +260,14 @@ def detach(input: Tensor) -> Tensor:
     """The memory of `input` without its graph."""
 def is_nonzero(input: Tensor) -> _bool:
     """True if the one element of `input` is not zero."""
-def FloatTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A float32 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def DoubleTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A float64 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def HalfTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A float16 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def LongTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A int64 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def IntTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A int32 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def ShortTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A int16 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def CharTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A int8 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def ByteTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A uint8 tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
-def BoolTensor(*data: Any, device: _device | _str | _Int | None = None) -> Tensor:
-    """A bool tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."""
+def get_device(input: Tensor) -> _int:
+    """The index of the device of `input`; -1 for the CPU."""
+def is_same_size(input: Tensor, other: _Operand) -> _bool:
+    """True if both tensors have the same shape."""
+def is_conj(input: Tensor) -> _bool:
+    """False: conjugates are computed at once, not marked."""
+def is_neg(input: Tensor) -> _bool:
+    """False: negations are computed at once, not marked."""
 def manual_seed(seed: _Int) -> _Generator:
     """Start the default generators' streams of `seed`, an integer from -2**63 to 2**64 - 1; returns the CPU's."""
 def seed() -> _int:
@@ -300,7 +331,7 @@ def dsplit(input: Tensor, sections: _Int | Sequence[_Int] | Tensor | None = None
     """`input` in equal pieces, or cut at indices, along dimension 2: views."""
 def as_strided(input: Tensor, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], storage_offset: _Int | None = None) -> Tensor:
     """A view of `input`'s memory by size, stride and offset (default: `input`'s own), in elements."""
-def rand(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def rand(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Uniform numbers in [0, 1) of the default or a floating-point dtype, of 24 random bits (float64: of 53).
 
     >>> import minitorch
@@ -308,19 +339,19 @@ def rand(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = Non
     >>> minitorch.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """
-def randn(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def randn(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Normal numbers of mean 0 and variance 1 (of a complex dtype: 1/2 for each part)."""
-def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Uniform numbers in [0, 1), in the shape, dtype and device of `input`."""
-def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Normal numbers of mean 0 and variance 1, in the shape, dtype and device of `input`."""
-def normal(mean: _Operand, std: _Operand = 1.0, size: _Int | Sequence[_Int] | None = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def normal(mean: _Operand, std: _Operand = 1.0, size: _Int | Sequence[_Int] | None = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """Normal numbers whose means and standard deviations are given: by tensors that broadcast, or by numbers.
 
     With two numbers `size` says how many. The dtype of the result is that of `mean`, or of `std` if `mean` is a
     number; with two numbers, it is `dtype` or the default one.
     """
-def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Integers in [low, high), of int64 unless `dtype` says otherwise: ``randint(high, size)`` or with `low` first.
 
     >>> import minitorch
@@ -328,9 +359,9 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: _
     >>> minitorch.randint(10, (4,))
     tensor([4, 9, 3, 0])
     """
-def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: _Generator | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator: _Generator | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """Integers in [low, high), or [0, low) if only one number is given, in the shape, dtype and device of `input`."""
-def randperm(n: _Int, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def randperm(n: _Int, *, generator: _Generator | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The integers from 0 to `n` - 1 in random order; of int64 unless `dtype` says otherwise.
 
     >>> import minitorch
@@ -350,35 +381,6 @@ def multinomial(input: Tensor, num_samples: _Int, replacement: _bool = False, *,
     Without `replacement` an index comes up once at most. The result is int64, of shape (num_samples,) or
     (rows, num_samples).
     """
-def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``max(input, 0)``; the gradient at 0 is 0."""
-def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Tensor | None = None) -> Tensor:
-    """`input` where it is greater than `threshold`, elsewhere `value`."""
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
-
-    Source: K. He et al., "Delving Deep into Rectifiers", 2015.
-    """
-def celu(input: Tensor, alpha: _Number = 1.0) -> Tensor:
-    """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
-def selu(input: Tensor) -> Tensor:
-    """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
-def rrelu(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """`input` where positive, elsewhere ``a * input``: in training `a` is drawn from [lower, upper), else their mean.
-
-    The numbers are PyTorch's on the CPU for the same seed. Source: B. Xu et al., "Empirical Evaluation of Rectified
-    Activations in Convolution Network", 2015.
-    """
-def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """`input` where ``|input| > lambd``, elsewhere 0."""
-def celu_(input: Tensor, alpha: _Number = 1.0) -> Tensor:
-    """In-place twin of `celu`: writes the result into this tensor and returns it."""
-def selu_(input: Tensor) -> Tensor:
-    """In-place twin of `selu`: writes the result into this tensor and returns it."""
-def rrelu_(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place twin of `rrelu`: writes the result into this tensor and returns it."""
-def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor:
-    """In-place twin of `threshold`: writes the result into this tensor and returns it."""
 def mul(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * other``."""
 def multiply(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -429,6 +431,154 @@ def lerp(input: Tensor, end: _Operand, weight: _Operand, *, out: Tensor | None =
     >>> minitorch.lerp(minitorch.tensor([0.0, 10.0]), minitorch.tensor([1.0, 20.0]), 0.25)
     tensor([ 0.2500, 12.5000])
     """
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The exponential, e to the power `input`."""
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """2 to the power `input`."""
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``exp(input) - 1``, without cancellation near 0."""
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The natural logarithm."""
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm to base 2."""
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm to base 10."""
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(1 + input)``, without cancellation near 0."""
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
+def logit(input: Tensor, eps: _Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
+
+    Without `eps` NaN outside [0, 1].
+    """
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The square root."""
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / sqrt(input)``."""
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / input``."""
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input ** 2``; bools become int64."""
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sine of `input` (radians)."""
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The cosine of `input` (radians)."""
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The tangent of `input` (radians)."""
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between 0 and pi, whose cosine is `input`."""
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between 0 and pi, whose cosine is `input`."""
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
+def atan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
+def arctan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees as radians: ``input * pi / 180``."""
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians as degrees: ``input * 180 / pi``."""
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sin(pi input) / (pi input)``, and 1 at 0."""
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The hyperbolic sine."""
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The hyperbolic cosine."""
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The hyperbolic tangent."""
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic sine is `input`."""
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic sine is `input`."""
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number, not negative, whose hyperbolic cosine is `input`."""
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number, not negative, whose hyperbolic cosine is `input`."""
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic tangent is `input`."""
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic tangent is `input`."""
+def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``log(exp(input) + exp(other))``, without overflow."""
+def logaddexp2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``log2(2 ** input + 2 ** other)``, without overflow."""
+def hypot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``sqrt(input ** 2 + other ** 2)``, without overflow."""
+def xlogy(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 - erf(input)``, without cancellation."""
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `lgamma`."""
+def polygamma(n: _Int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
+def mvlgamma(input: Tensor, p: _Number, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`.
+
+    ``p (p - 1) / 4 log(pi) + sum over j < p of lgamma(input - j / 2)``.
+    """
+def igamma(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The regularized lower incomplete gamma function P(input, other).
+
+    ``1 / Gamma(a) * integral of t^(a-1) exp(-t) from 0 to x`` for a = `input`, x = `other`; differentiable in `other`.
+    """
+def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+def hann_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Hann window, ``0.5 - 0.5 * cos(2 pi k / n)``."""
+def hamming_window(window_length: Any, periodic: Any = True, alpha: _Number = 0.54, beta: _Number = 0.46, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Hamming window, ``alpha - beta * cos(2 pi k / n)``."""
+def blackman_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Blackman window, ``0.42 - 0.5 * cos(2 pi k / n) + 0.08 * cos(4 pi k / n)``."""
+def bartlett_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
+def kaiser_window(window_length: Any, periodic: Any = True, beta: _Number = 12.0, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Kaiser window, ``i0(beta * sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``max(input, 0)``; the gradient at 0 is 0."""
+def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Tensor | None = None) -> Tensor:
+    """`input` where it is greater than `threshold`, elsewhere `value`."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
+
+    Source: K. He et al., "Delving Deep into Rectifiers", 2015.
+    """
+def celu(input: Tensor, alpha: _Number = 1.0) -> Tensor:
+    """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
+def selu(input: Tensor) -> Tensor:
+    """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
+def rrelu(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """`input` where positive, elsewhere ``a * input``: in training `a` is drawn from [lower, upper), else their mean.
+
+    The numbers are PyTorch's on the CPU for the same seed. Source: B. Xu et al., "Empirical Evaluation of Rectified
+    Activations in Convolution Network", 2015.
+    """
+def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """`input` where ``|input| > lambd``, elsewhere 0."""
+def celu_(input: Tensor, alpha: _Number = 1.0) -> Tensor:
+    """In-place twin of `celu`: writes the result into this tensor and returns it."""
+def selu_(input: Tensor) -> Tensor:
+    """In-place twin of `selu`: writes the result into this tensor and returns it."""
+def rrelu_(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """In-place twin of `rrelu`: writes the result into this tensor and returns it."""
+def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor:
+    """In-place twin of `threshold`: writes the result into this tensor and returns it."""
 def eq(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input == other``, as bools."""
 def ne(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -539,89 +689,6 @@ def allclose(input: Tensor, other: _Operand, rtol: _Number | Tensor = 1e-05, ato
     """True if all elements are close (see `isclose`), as a bool."""
 def equal(input: Tensor, other: Tensor) -> _bool:
     """True if two tensors have the same shape and equal elements, as a bool."""
-def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The exponential, e to the power `input`."""
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power `input`."""
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input) - 1``, without cancellation near 0."""
-def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm."""
-def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 2."""
-def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 10."""
-def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 + input)``, without cancellation near 0."""
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
-def logit(input: Tensor, eps: _Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
-
-    Without `eps` NaN outside [0, 1].
-    """
-def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root."""
-def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / sqrt(input)``."""
-def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / input``."""
-def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input ** 2``; bools become int64."""
-def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sine of `input` (radians)."""
-def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The cosine of `input` (radians)."""
-def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The tangent of `input` (radians)."""
-def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
-def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
-def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between 0 and pi, whose cosine is `input`."""
-def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between 0 and pi, whose cosine is `input`."""
-def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
-def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
-def atan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
-def arctan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
-def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Degrees as radians: ``input * pi / 180``."""
-def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Radians as degrees: ``input * 180 / pi``."""
-def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sin(pi input) / (pi input)``, and 1 at 0."""
-def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic sine."""
-def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic cosine."""
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent."""
-def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic sine is `input`."""
-def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic sine is `input`."""
-def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number, not negative, whose hyperbolic cosine is `input`."""
-def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number, not negative, whose hyperbolic cosine is `input`."""
-def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic tangent is `input`."""
-def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic tangent is `input`."""
-def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``log(exp(input) + exp(other))``, without overflow."""
-def logaddexp2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``log2(2 ** input + 2 ** other)``, without overflow."""
-def hypot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``sqrt(input ** 2 + other ** 2)``, without overflow."""
-def xlogy(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -664,32 +731,6 @@ def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types
     """
 def ldexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``; for floats and integers exactly, even where the power alone would overflow."""
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 - erf(input)``, without cancellation."""
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
-def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function."""
-def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of `lgamma`."""
-def polygamma(n: _Int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
-def mvlgamma(input: Tensor, p: _Number, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p`.
-
-    ``p (p - 1) / 4 log(pi) + sum over j < p of lgamma(input - j / 2)``.
-    """
-def igamma(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The regularized lower incomplete gamma function P(input, other).
-
-    ``1 / Gamma(a) * integral of t^(a-1) exp(-t) from 0 to x`` for a = `input`, x = `other`; differentiable in `other`.
-    """
-def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
 def cat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
 def concat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -842,6 +883,8 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | No
     """
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+def nonzero_static(input: Tensor, *, size: _Int | Sequence[_Int], fill_value: _Number = -1) -> Tensor:
+    """`nonzero` with exactly `size` rows: those too many are left out, missing ones filled with `fill_value`."""
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, in order: (N, D), one row for each. The same as `nonzero`."""
 def searchsorted(sorted_sequence: Tensor, input: _Operand, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
@@ -865,17 +908,17 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
     """
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
     """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-def sum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def sum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The sum over `dim`. Integers and bools are summed in int64."""
-def mean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def mean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-def nansum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def nansum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None) -> Tensor:
+def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
     """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
 def count_nonzero(input: Tensor, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
     """How many elements are not zero, over `dim`; NaN is not zero."""
-def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
 @overload
 def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
@@ -956,7 +999,7 @@ def quantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdi
     """
 def nanquantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
     """The quantiles of what is not NaN; see `quantile`."""
-def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
 def dist(input: Tensor, other: _Operand, p: _Number = 2) -> Tensor:
     """The `p`-norm of ``input - other``."""
@@ -1048,6 +1091,17 @@ def einsum(*args: Any) -> Tensor:
     """
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 . weight[o] . input2 + bias[o]``: (..., I), (..., J), (O, I, J), (O,) -> (..., O)."""
+def svd_lowrank(A: Tensor, q: _Number | Tensor = 6, niter: Any = 2, M: Any = None) -> Tensor:
+    """(U, S, V) of the `q` largest singular values of ``A - M``, nearly: ``A - M`` is about ``U @ diag(S) @ V.mH``.
+
+    `A`: (..., m, n); `M` of the same shape or that broadcasts to it; `niter` power iterations make it more exact.
+    """
+def pca_lowrank(A: Tensor, q: _Number | Tensor | None = None, center: Any = True, niter: Any = 2) -> Tensor:
+    """The `q` (default min(6, m, n)) first principal components of the rows of `A`, (..., m, n): (U, S, V).
+
+    The columns of V are the directions, ``S**2 / (m - 1)`` the variances along them; `center` subtracts the means of
+    the columns first. ValueError for a `q` outside 0 ... min(m, n) or a negative `niter`.
+    """
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
     """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1126,14 +1180,14 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     (kernel - 1) + output_padding + 1`` positions in each dimension. `output_padding` chooses between the sizes that
     a strided convolution maps to the same one; it must be smaller than the stride or the dilation.
     """
-def softmax(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
     >>> import minitorch
     >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
-def log_softmax(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _Number = 2.0, eps: _Number = 1e-06, keepdim: _bool = False) -> Tensor:
     """``||x1 - x2 + eps||_p`` over the last dimension: (N, D) and (N, D) give (N,), or (N, 1) with `keepdim`."""
@@ -1221,19 +1275,19 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _Int) -> Tensor:
 def channel_shuffle(input: Tensor, groups: _Int) -> Tensor:
     """(N, C, *) with the channels of `groups` groups interleaved: (g, C / g) is read as (C / g, g)."""
 @overload
-def cumsum(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
 @overload
-def cumsum(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+def cumsum(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 @overload
-def cumprod(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+def cumprod(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
 
     The derivative by ``x[i]`` of all products together is the product before it times ``y[i]``, where
     ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
     """
 @overload
-def cumprod(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+def cumprod(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 @overload
 def cummax(input: Tensor, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
@@ -1304,12 +1358,6 @@ def cov(input: Tensor, *, correction: _Int = 1, fweights: Tensor | None = None, 
     """
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of the rows of `input`, (N, D) to (N, N): their covariances over their standard deviations."""
-def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
-    """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
-    `memory_format` asks for another.
-    """
-def relu_(input: Tensor) -> Tensor:
-    """In-place twin of `relu`: writes the result into this tensor and returns it."""
 def mul_(input: _Operand, other: _Operand) -> Tensor:
     """In-place twin of `mul`: writes the result into this tensor and returns it."""
 def multiply_(input: _Operand, other: _Operand) -> Tensor:
@@ -1348,58 +1396,6 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1
     """In-place twin of `addcdiv`: writes the result into this tensor and returns it."""
 def lerp_(input: Tensor, end: _Operand, weight: _Operand) -> Tensor:
     """In-place twin of `lerp`: writes the result into this tensor and returns it."""
-def eq_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `eq`: writes the result into this tensor and returns it."""
-def ne_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `ne`: writes the result into this tensor and returns it."""
-def not_equal_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
-def lt_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `lt`: writes the result into this tensor and returns it."""
-def less_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `less`: writes the result into this tensor and returns it."""
-def le_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `le`: writes the result into this tensor and returns it."""
-def less_equal_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
-def gt_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `gt`: writes the result into this tensor and returns it."""
-def greater_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `greater`: writes the result into this tensor and returns it."""
-def ge_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `ge`: writes the result into this tensor and returns it."""
-def greater_equal_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
-def logical_and_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
-def logical_or_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
-def logical_xor_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
-def logical_not_(input: Tensor) -> Tensor:
-    """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
-def bitwise_and_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
-def bitwise_or_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
-def bitwise_xor_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
-def bitwise_not_(input: Tensor) -> Tensor:
-    """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
-def bitwise_left_shift_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
-def bitwise_right_shift_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
-def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-    """In-place twin of `clamp`: writes the result into this tensor and returns it."""
-def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-    """In-place twin of `clip`: writes the result into this tensor and returns it."""
-def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
-    """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
-def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
-    """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
-def heaviside_(input: Tensor, values: _Operand) -> Tensor:
-    """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
 def exp_(input: Tensor) -> Tensor:
     """In-place twin of `exp`: writes the result into this tensor and returns it."""
 def exp2_(input: Tensor) -> Tensor:
@@ -1476,6 +1472,78 @@ def hypot_(input: Tensor, other: _Operand) -> Tensor:
     """In-place twin of `hypot`: writes the result into this tensor and returns it."""
 def xlogy_(input: Tensor, other: _Operand) -> Tensor:
     """In-place twin of `xlogy`: writes the result into this tensor and returns it."""
+def erf_(input: Tensor) -> Tensor:
+    """In-place twin of `erf`: writes the result into this tensor and returns it."""
+def erfc_(input: Tensor) -> Tensor:
+    """In-place twin of `erfc`: writes the result into this tensor and returns it."""
+def erfinv_(input: Tensor) -> Tensor:
+    """In-place twin of `erfinv`: writes the result into this tensor and returns it."""
+def lgamma_(input: Tensor) -> Tensor:
+    """In-place twin of `lgamma`: writes the result into this tensor and returns it."""
+def digamma_(input: Tensor) -> Tensor:
+    """In-place twin of `digamma`: writes the result into this tensor and returns it."""
+def mvlgamma_(input: Tensor, p: _Number) -> Tensor:
+    """In-place twin of `mvlgamma`: writes the result into this tensor and returns it."""
+def igamma_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `igamma`: writes the result into this tensor and returns it."""
+def igammac_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `igammac`: writes the result into this tensor and returns it."""
+def i0_(input: Tensor) -> Tensor:
+    """In-place twin of `i0`: writes the result into this tensor and returns it."""
+def relu_(input: Tensor) -> Tensor:
+    """In-place twin of `relu`: writes the result into this tensor and returns it."""
+def eq_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `eq`: writes the result into this tensor and returns it."""
+def ne_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `ne`: writes the result into this tensor and returns it."""
+def not_equal_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
+def lt_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `lt`: writes the result into this tensor and returns it."""
+def less_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `less`: writes the result into this tensor and returns it."""
+def le_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `le`: writes the result into this tensor and returns it."""
+def less_equal_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
+def gt_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `gt`: writes the result into this tensor and returns it."""
+def greater_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `greater`: writes the result into this tensor and returns it."""
+def ge_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `ge`: writes the result into this tensor and returns it."""
+def greater_equal_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
+def logical_and_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
+def logical_or_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
+def logical_xor_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
+def logical_not_(input: Tensor) -> Tensor:
+    """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
+def bitwise_and_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
+def bitwise_or_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
+def bitwise_xor_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
+def bitwise_not_(input: Tensor) -> Tensor:
+    """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
+def bitwise_left_shift_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
+def bitwise_right_shift_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
+def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place twin of `clamp`: writes the result into this tensor and returns it."""
+def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place twin of `clip`: writes the result into this tensor and returns it."""
+def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
+    """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
+def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
+    """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
+def heaviside_(input: Tensor, values: _Operand) -> Tensor:
+    """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
 def abs_(input: Tensor) -> Tensor:
     """In-place twin of `abs`: writes the result into this tensor and returns it."""
 def absolute_(input: Tensor) -> Tensor:
@@ -1504,24 +1572,6 @@ def nextafter_(input: Tensor, other: _Operand) -> Tensor:
     """In-place twin of `nextafter`: writes the result into this tensor and returns it."""
 def ldexp_(input: Tensor, other: _Operand) -> Tensor:
     """In-place twin of `ldexp`: writes the result into this tensor and returns it."""
-def erf_(input: Tensor) -> Tensor:
-    """In-place twin of `erf`: writes the result into this tensor and returns it."""
-def erfc_(input: Tensor) -> Tensor:
-    """In-place twin of `erfc`: writes the result into this tensor and returns it."""
-def erfinv_(input: Tensor) -> Tensor:
-    """In-place twin of `erfinv`: writes the result into this tensor and returns it."""
-def lgamma_(input: Tensor) -> Tensor:
-    """In-place twin of `lgamma`: writes the result into this tensor and returns it."""
-def digamma_(input: Tensor) -> Tensor:
-    """In-place twin of `digamma`: writes the result into this tensor and returns it."""
-def mvlgamma_(input: Tensor, p: _Number) -> Tensor:
-    """In-place twin of `mvlgamma`: writes the result into this tensor and returns it."""
-def igamma_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `igamma`: writes the result into this tensor and returns it."""
-def igammac_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `igammac`: writes the result into this tensor and returns it."""
-def i0_(input: Tensor) -> Tensor:
-    """In-place twin of `i0`: writes the result into this tensor and returns it."""
 def tril_(input: Tensor, diagonal: _Int = 0) -> Tensor:
     """In-place twin of `tril`: writes the result into this tensor and returns it."""
 def triu_(input: Tensor, diagonal: _Int = 0) -> Tensor:
@@ -1585,15 +1635,15 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
     """In-place twin of `addr`: writes the result into this tensor and returns it."""
 @overload
-def cumsum_(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def cumsum_(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
 @overload
-def cumsum_(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+def cumsum_(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
-def cumprod_(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def cumprod_(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
 @overload
-def cumprod_(input: Tensor, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+def cumprod_(input: Tensor, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 def zero_(input: Tensor) -> Tensor:
     """In-place twin of `zero`: writes the result into this tensor and returns it."""
 def fill_(self, value: _Operand) -> Tensor:

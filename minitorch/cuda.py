@@ -12,6 +12,7 @@ from .backends.cuda.runtime.machine import import_cupy, require_gpu
 from .core.device import device as _Device
 from .core.device import made
 from .core.errors import OutOfMemoryError
+from .ops.creation.legacy import types_on
 from .random.generator import default_of
 
 __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "current_device", "current_stream",
@@ -22,6 +23,7 @@ __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "current_devi
            "memory_reserved", "reset_peak_memory_stats", "seed", "set_device", "set_rng_state", "set_rng_state_all",
            "stream", "synchronize"]
 GRAPHED = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
+globals().update(types_on("cuda"))                         # ``cuda.FloatTensor`` and its kind
 
 
 def __getattr__(name):

@@ -61,9 +61,9 @@ def hfftn(input: Tensor, s: _Int | Sequence[_Int] | None = None, dim: _Int | Seq
     """The transform of a tensor with conjugate symmetry: a real tensor. Along `dim`, all by default."""
 def ihfftn(input: Tensor, s: _Int | Sequence[_Int] | None = None, dim: _Int | Sequence[_Int] | None = None, norm: _str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `hfft`: half of the last of the dimensions. Along `dim`, all by default."""
-def fftfreq(n: _Int, d: _Number = 1.0, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
+def fftfreq(n: _Int, d: _Number = 1.0, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
     """The frequencies of the elements of `fft`: 0, 1, ..., -2, -1, divided by ``n d``. For `n` samples, `d` apart."""
-def rfftfreq(n: _Int, d: _Number = 1.0, *, out: Tensor | None = None, dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
+def rfftfreq(n: _Int, d: _Number = 1.0, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor:
     """The frequencies of the elements of `rfft`: 0, 1, ..., n // 2, divided by ``n d``. For `n` samples, `d` apart."""
 def fftshift(input: Tensor, dim: _Int | Sequence[_Int] | None = None) -> Tensor:
     """`input` with frequency 0 in the middle instead of at the beginning, along `dim` (all by default)."""

@@ -29,7 +29,7 @@ _str: TypeAlias = builtins.str
 _Number: TypeAlias = _complex | _np.generic
 _Operand: TypeAlias = Tensor | _complex | _np.generic | _np.ndarray[Any, Any]
 
-def vector_norm(x: Tensor, ord: _Number | _str = 2, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+def vector_norm(x: Tensor, ord: _Number | _str = 2, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """``sum(|x|^ord) ^ (1 / ord)`` over `dim`; for inf and -inf the extremes of ``|x|``, for 0 how many are not 0.
 
     Its gradient at a vector of zeros is 0.
@@ -158,13 +158,13 @@ def lstsq(input: Tensor, B: Tensor, rcond: _Number | None = None, *, driver: _st
     ranks (unless "gels") and the singular values ("gelsd", "gelss"); empty tensors otherwise. The default driver is
     "gelsy". All are computed from singular values, of which those up to `rcond` times the largest count as 0.
     """
-def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None) -> Tensor:
+def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
     """The norms of the matrices in the two dimensions `dim`.
 
     `ord`: "fro" the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and smallest
     of these, 1 and -1 the largest and smallest sum of a column, inf and -inf of a row.
     """
-def norm(A: Tensor, ord: _Number | _str | None = None, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None) -> Tensor:
+def norm(A: Tensor, ord: _Number | _str | None = None, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
     """The norm of a vector or matrix: `vector_norm` over one dimension `dim`, `matrix_norm` over two.
 
     Without `ord` the root of the sum of squares over `dim`, or over everything. With `ord` and without `dim` the input

@@ -12,9 +12,10 @@ from .core.device import default, device, get
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "set_default_device", "set_float32_matmul_precision",
-           "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
+           "is_warn_always_enabled", "set_flush_denormal", "set_num_interop_threads", "set_num_threads",
+           "set_warn_always", "use_deterministic_algorithms"]
 
-_state = {"threads": None, "deterministic": False}
+_state = {"threads": None, "deterministic": False, "warn_always": False}
 
 
 @functools.lru_cache(maxsize=1)
@@ -90,3 +91,19 @@ def are_deterministic_algorithms_enabled():
     """What `use_deterministic_algorithms` was given."""
     return _state["deterministic"]
 
+
+def set_flush_denormal(mode):
+    """False: NumPy cannot round numbers below the smallest normal one to zero, so nothing was changed."""
+    return False
+
+
+def set_warn_always(b):
+    """Accepted: how often a warning is shown is the business of Python's `warnings`."""
+    if not isinstance(b, bool):
+        raise TypeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
+    _state["warn_always"] = b
+
+
+def is_warn_always_enabled():
+    """The flag that `set_warn_always` was given."""
+    return _state["warn_always"]

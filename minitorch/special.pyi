@@ -79,7 +79,7 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + input)``, without cancellation near 0."""
-def log_softmax(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
 def logit(input: Tensor, eps: _Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
@@ -100,7 +100,7 @@ def round(input: Tensor, decimals: _Int = 0, *, out: Tensor | None = None) -> Te
     """
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sin(pi input) / (pi input)``, and 1 at 0."""
-def softmax(input: Tensor, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
     >>> import minitorch

@@ -10,7 +10,17 @@ import minitorch.nn.functional as F
 from minitorch.autograd.api import grad
 from minitorch.backends import convolution_method
 from minitorch.backends.cpu.backend import cpu
-from minitorch.backends.cpu.convolution import choice, depthwise, fft, im2col, methods, rows, winograd
+from minitorch.backends.cpu.convolution import (
+    choice,
+    depthwise,
+    fft,
+    im2col,
+    kernels,
+    level,
+    methods,
+    rows,
+    winograd,
+)
 from minitorch.backends.cpu.convolution.methods import METHODS, Problem, choose
 from minitorch.ops.nn.conv import Geometry
 from minitorch.ops.nn.windows import reach
@@ -212,3 +222,87 @@ def test_lengths_of_transforms(n):
 def test_every_cost_is_used():
     used = open(methods.__file__).read()
     assert all(used.count(f'COSTS["{name}"]') for name in methods.COSTS)
+
+
+# ---- numbers that must not be mixed --------------------------------------------------------------------------
+# Convolutions (input, weight) that the named method would take, and their arguments.
+MIXED = {"fft": ((1, 2, 48, 48), (2, 2, 25, 25), dict(padding=12)),
+         "winograd": ((1, 64, 32, 32), (64, 64, 3, 3), dict(padding=1)),
+         "depthwise": ((2, 64, 40, 40), (64, 1, 3, 3), dict(padding=1, stride=2, groups=64))}
+each_mixing = pytest.mark.parametrize("method", MIXED)
+
+
+def drawn(method, seed=0):
+    rng = np.random.default_rng(seed)
+    shape, kernel, arguments = MIXED[method]
+    x, w = [rng.standard_normal(s).astype("f") for s in (shape, kernel)]
+    size = [n // arguments.get("stride", 1) for n in shape[2:]]
+    return x, w, rng.standard_normal((shape[0], kernel[0], *size)).astype("f"), arguments
+
+
+def results(x, w, g, arguments, method=None):
+    """The convolution and both gradients."""
+    x, w = [minitorch.from_numpy(v.copy()).requires_grad_() for v in (x, w)]
+    with convolution_method(method):
+        y = F.conv2d(x, w, **arguments)
+        y.backward(minitorch.from_numpy(g.copy()))
+    return [v.detach().numpy() for v in (y, x.grad, w.grad)]
+
+
+@each_mixing
+def test_the_mixing_methods_are_chosen_for_level_numbers(method, monkeypatch):
+    taken = []
+    for table in (kernels.FORWARD, kernels.WEIGHT):
+        f = table[method]
+        monkeypatch.setitem(table, method, lambda *args, f=f: (taken.append(method), f(*args)))
+    x, w, _, arguments = drawn(method)
+    F.conv2d(minitorch.from_numpy(x), minitorch.from_numpy(w), **arguments)
+    assert taken == [method]
+    x[0, 0, 5, 5] = np.nan
+    F.conv2d(minitorch.from_numpy(x), minitorch.from_numpy(w), **arguments)
+    assert taken == [method]                               # another one took it
+
+
+@each_mixing
+@pytest.mark.parametrize("value", [1e7, np.inf, np.nan])
+@pytest.mark.parametrize("where", ["x", "g"])
+def test_one_large_or_missing_number_stays_in_its_windows(method, value, where):
+    x, w, g, arguments = drawn(method)
+    before = results(x, w, g, arguments, "channels")
+    (x if where == "x" else g)[0, 0, 12, 12] = value
+    found = results(x, w, g, arguments)
+    plain = results(x, w, g, arguments, "channels")
+    for a, b, c in zip(found, plain, before):
+        far = b == c                                       # what does not depend on that number
+        np.testing.assert_allclose(a[far], b[far], rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
+
+
+@pytest.mark.parametrize("method", ["fft", "winograd"])
+@pytest.mark.parametrize("spike", [1, 30, 150])
+def test_the_error_of_mixing_methods_is_bounded(method, spike):
+    """By 4 u max|x| sum|w|: what `level.py` and docs/differences_from_pytorch.md promise."""
+    for seed in range(3):
+        x, w, g, arguments = drawn(method, seed)
+        x[0, 0, 9, 9] *= spike
+        wide = results(x.astype("d"), w.astype("d"), g.astype("d"), arguments)
+        found = results(x, w, g, arguments, method)
+        weights = np.abs(w).sum((1, 2, 3)), np.abs(w).sum((0, 2, 3)), None
+        sources = x, g, None
+        for a, b, source, size in zip(found[:2], wide, sources, weights):
+            bound = 4 * 2.0 ** -24 * np.abs(source).max((1, 2, 3))[:, None] * size
+            assert (np.abs(a - b).max((2, 3)) <= bound).all()
+        bound = 4 * 2.0 ** -24 * np.abs(x).max() * np.abs(g).sum((0, 2, 3))
+        assert (np.abs(found[2] - wide[2]).max((1, 2, 3)) <= bound).all()
+
+
+def test_levels_are_those_of_each_image():
+    x = np.random.default_rng(0).standard_normal((3, 2, 40, 40)).astype("f")
+    x *= np.array([1e-9, 1, 1e9], "f").reshape(3, 1, 1, 1)
+    assert level.is_level(cpu, x)
+    for i in range(3):
+        y = x.copy()
+        y[i, 1, 3, 3] = 1000 * np.abs(x[i]).max()
+        assert not level.is_level(cpu, y)
+    assert level.is_level(cpu, np.zeros((2, 3), "f")) and not level.is_level(cpu, np.full((2, 3), 2e38, "f"))
+    assert level.is_finite(cpu, x) and not level.is_finite(cpu, np.array([1, -np.inf], "f"))

@@ -196,3 +196,17 @@ def test_resources():
     how = dict(THREADS=1024, VECTOR=4, LOG=1)
     check_resources(softmax.ROWS, [DTYPES["f32"]], ITEMS=32, BACKWARD=0, **how)
     check_resources(softmax.ROWS_BACK, [DTYPES["f32"]], ITEMS=16, BACKWARD=1, **how)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (2, 5, 3)])
+def test_cross_entropy_does_not_feel_the_offset_of_its_logits(shape):
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, shape[1], shape[:1] + shape[2:])
+    for offset in (1e4, 1e8, -3e38):
+        x = (rng.normal(size=shape) * 3 + offset).astype("f")
+        wide = [x.astype("d"), target]
+        got, _ = run("cross_entropy", [x, target], {})
+        close(got[0], reference("cross_entropy", wide, {})[0], 1e-6)
+        g = np.ones((), "f")
+        got, _ = run("cross_entropy_backward", [g, x, target, None, None, None], {})
+        close(got[0], reference("cross_entropy_backward", [g.astype("d"), *wide, None, None, None], {})[0], 1e-6)

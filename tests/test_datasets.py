@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import minitorch
 from minitorch import datasets, transforms
 from minitorch.datasets import utils, vision
-from minitorch.datasets.cifar import load_plain_pickle
 from minitorch.datasets.mnist import read_idx
+from minitorch.datasets.plain_pickle import load_plain_pickle
 from minitorch.utils.data import DataLoader
 
 # Digits

@@ -232,7 +232,9 @@ T, F = True, False
 @pytest.mark.parametrize("index, shape", [
     (True, (1, 2, 3, 4)), (False, (0, 2, 3, 4)), (torch.tensor(True), (1, 2, 3, 4)), ((True, 0), (1, 3, 4)),
     ((0, True), (1, 3, 4)), (torch.tensor(1), (3, 4)), (np.int64(1), (3, 4)), (np.array(1), (3, 4)),
-    (np.array([0, 1]), (2, 3, 4)), ([], (0, 3, 4)), ((), (2, 3, 4)), ([T, F], (1, 3, 4)), ([[0, 1]], (1, 2, 3, 4)),
+    (np.array([0, 1]), (2, 3, 4)), ([], (0, 3, 4)), ((), (2, 3, 4)), ([T, F], (1, 3, 4)), ([[0, 1]], (2, 3, 4)),
+    ([[0, 1], [1, 0]], (2, 4)), ([[[0, 1]], [[1, 0]]], (1, 2, 4)), ([torch.tensor([0, 1]), 0], (2, 4)),
+    ((..., ...), (2, 3, 4)), ((..., 0, ...), (2, 3)), ((0, ..., None, ...), (3, 4, 1)),
     ([slice(None), 0], (2, 4)), ([..., 0], (2, 3)), (range(2), (2, 3, 4)), (((0, 1),), (2, 3, 4)),
     (torch.tensor([0, 1], dtype=torch.uint8), (1, 3, 4)), (torch.tensor([0, 1], dtype=torch.int32), (2, 3, 4)),
     (slice(torch.tensor(0), torch.tensor(1)), (1, 3, 4)), (slice(5, None), (0, 3, 4)),
@@ -263,7 +265,8 @@ def test_numbers_as_tensors():
     ("a", IndexError, r"\(got str\)"), ([0.5], IndexError, "must be long, int, byte or bool tensors"),
     (torch.tensor([0.5]), IndexError, "must be long, int, byte or bool tensors, not torch.float32"),
     (torch.tensor([0, 1], dtype=torch.int8), IndexError, "must be long, int, byte or bool"),
-    (slice(None, None, -1), ValueError, "step must be greater than zero"), ((..., ...), IndexError, "single ellipsis"),
+    (slice(None, None, -1), ValueError, "step must be greater than zero"),
+    ((..., ..., 0), IndexError, "single ellipsis"),
     (torch.ones(3, dtype=torch.bool), IndexError, "shape of the mask does not match the shape of the indexed tensor")],
     ids=repr)
 def test_errors_of_reading(index, error, words):

@@ -88,7 +88,8 @@ def kernel_of(backend, name, lean=False):
     found = backend.kernels[name]
     function = (found.lean if lean else found).__get__(backend)
     row = OPS[name]
-    return function if found.takes_halves or not row.promotion or row.native else widened(backend, function)
+    keeps = not lean and row.keeps
+    return function if found.takes_halves or not row.promotion or row.native else widened(backend, function, keeps)
 
 
 def call(function, inputs, attrs):

@@ -8,6 +8,7 @@ import minitorch as torch
 from minitorch import nn
 from minitorch.amp import GradScaler, custom_bwd, custom_fwd
 from minitorch.nn import functional as F
+from minitorch.utils.checkpoint import checkpoint
 
 
 @pytest.fixture
@@ -136,3 +137,237 @@ def test_functions_under_mixed_precision():
         y = Double.apply(x)
     y.sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+# ---- what is cast ------------------------------------------------------------------------------------------
+# x (4, 4), v (4,), b (4, 4, 4), q (1, 4, 4, 4); those ending in 32 are float32, the others of the type that is tried.
+PRODUCTS = """
+F.conv1d(b,b)
+F.conv2d(q,q)
+F.conv3d(q[None],q[None])
+F.conv_transpose1d(b,b)
+F.conv_transpose2d(q,q.transpose(0,1))
+F.conv_transpose3d(q[None],q[None])
+F.prelu(b,v)
+F.linear(x,x,v)
+F.scaled_dot_product_attention(b,b,b)
+x @ x
+b @ v
+torch.matmul(b,x)
+torch.mm(x,x)
+torch.bmm(b,b)
+torch.addmm(x,x,x)
+torch.addbmm(x,b,b)
+torch.baddbmm(b,b,b)
+torch.einsum('ij,jk->ik',x,x)
+torch.einsum('ij,ij->i',x,x)
+torch.chain_matmul(x,x,x)
+torch.linalg.multi_dot([x,x,x])
+torch.linalg.vecdot(x,x)
+x.mm(x)
+""".split("\n")[1:-1]
+PRODUCTS_OF_VECTORS = ["torch.mv(x,v)", "torch.addmv(v,x,v)", "torch.addr(x,v,v)", "torch.einsum('i,j->ij',v,v)"]
+LOSSES = """
+F.mse_loss(x,x)
+F.l1_loss(x,x)
+F.smooth_l1_loss(x,x)
+F.huber_loss(x,x)
+F.kl_div(x,x)
+F.nll_loss(x,i)
+F.cross_entropy(x,i)
+F.cross_entropy(x,x.softmax(1))
+F.poisson_nll_loss(x,x)
+F.cosine_embedding_loss(x,x,v.sign())
+F.hinge_embedding_loss(x,x.sign())
+F.margin_ranking_loss(v,v,v.sign())
+F.multilabel_margin_loss(x,i.repeat(4,1))
+F.soft_margin_loss(x,x.sign())
+F.triplet_margin_loss(x,x,x)
+F.multi_margin_loss(x,i)
+F.binary_cross_entropy_with_logits(x,x)
+torch.cdist(x,x)
+torch.prod(x)
+""".split("\n")[1:-1]
+ON_CUDA = """
+torch.acos(x)
+torch.asin(x)
+torch.cosh(x)
+torch.erfinv(x)
+torch.exp(x)
+torch.expm1(x)
+torch.log(x)
+torch.log10(x)
+torch.log2(x)
+torch.log1p(x)
+torch.reciprocal(x)
+torch.rsqrt(x)
+torch.sinh(x)
+torch.tan(x)
+torch.pow(x,2)
+torch.pow(x,x)
+F.softplus(x)
+F.layer_norm(x,(4,),v,v)
+F.layer_norm(x,(4,),v32,v32)
+F.rms_norm(x,(4,),v)
+F.rms_norm(x,(4,),v32)
+F.group_norm(x,2,v,v)
+F.group_norm(x,2,v32,v32)
+F.cosine_similarity(x,x)
+F.pdist(x)
+F.interpolate(b,scale_factor=2)
+F.interpolate(b,scale_factor=2,mode='linear')
+F.interpolate(q,scale_factor=2,mode='bicubic')
+F.softmax(x,0)
+F.log_softmax(x,0)
+torch.dist(x,x)
+torch.renorm(x,2,0,1.0)
+torch.logsumexp(x,0)
+torch.cumprod(x,0)
+torch.cumsum(x,0)
+torch.sum(x)
+torch.norm(x)
+torch.linalg.vector_norm(x)
+torch.linalg.matrix_norm(x)
+torch.linalg.matrix_norm(x,'nuc')
+""".split("\n")[1:-1]
+ON_CPU = """
+F.avg_pool3d(q,2)
+F.max_pool3d(q,2)
+F.adaptive_avg_pool3d(q,2)
+F.adaptive_max_pool3d(q,2)
+F.fractional_max_pool2d(q,2,output_size=2)
+F.max_unpool2d(*F.max_pool2d(q,2,return_indices=True),2)
+F.grid_sample(q,torch.zeros(1,2,2,2))
+F.pad(b,(1,1),'reflect')
+F.pad(q[0],(1,1,1,1),'replicate')
+torch.quantile(x,0.5)
+torch.trace(x)
+torch.linalg.inv(s)
+torch.linalg.cholesky(s)
+torch.linalg.solve(s,x)
+torch.linalg.svd(x)[1]
+torch.fft.irfft(x)
+""".split("\n")[1:-1]
+WIDEST = ["F.bilinear(x,x32,b32)", "torch.dot(v,v32)", "torch.tensordot(x,x32,1)", "torch.atan2(x,x32)",
+          "torch.addcmul(x,x32,x)", "torch.addcdiv(x,x,x32)", "torch.linalg.cross(x[:3],x32[:3],dim=0)",
+          "torch.scatter_add(x32,0,i[None],x)", "F.grid_sample(q,torch.zeros(1,2,2,2))"]
+UNTOUCHED = ["x + x", "torch.relu(x)", "x.mean()", "F.gelu(x)", "F.max_pool2d(q,2)", "F.dropout(x)", "torch.var(x)",
+             "F.pad(b,(1,1))", "torch.cat([x,x])", "F.embedding(i,x)"]
+
+
+def type_in(expression, kind, given, monkeypatch):
+    """The type of an expression under mixed precision in bfloat16, its devices taken for those of `kind`."""
+    monkeypatch.setattr("minitorch.amp.autocast_mode.kind_of", lambda device_type: kind)
+    torch.manual_seed(0)
+    wide = {"x32": torch.rand(4, 4) * 0.9 + 0.05, "v32": torch.rand(4) + 0.1, "b32": torch.rand(4, 4, 4),
+            "q32": torch.rand(1, 4, 4, 4)}
+    names = wide | {name[0]: t.to(given) for name, t in wide.items()}
+    names |= {"s": (wide["x32"] @ wide["x32"].T + torch.eye(4)).to(given), "i": torch.tensor([0, 1, 2, 3])}
+    with torch.autocast(kind, dtype=torch.bfloat16):
+        return eval(expression, {"torch": torch, "F": F, **names}).dtype
+
+
+BOTH = ("cpu", "cuda")
+
+
+@pytest.mark.parametrize("expression, kinds", [
+    *[(e, BOTH) for e in PRODUCTS], *[(e, ("cuda",)) for e in PRODUCTS_OF_VECTORS]], ids=str)
+def test_products_are_cast_down(expression, kinds, monkeypatch):
+    for kind in BOTH:
+        assert type_in(expression, kind, torch.bfloat16, monkeypatch) is torch.bfloat16
+        wanted = torch.bfloat16 if kind in kinds else torch.float32
+        assert type_in(expression, kind, torch.float32, monkeypatch) is wanted, kind
+
+
+@pytest.mark.parametrize("expression, kinds", [
+    *[(e, BOTH) for e in LOSSES], *[(e, ("cuda",)) for e in ON_CUDA], *[(e, ("cpu",)) for e in ON_CPU]], ids=str)
+def test_what_needs_range_or_precision_is_cast_up(expression, kinds, monkeypatch):
+    for kind in kinds:
+        assert type_in(expression, kind, torch.float32, monkeypatch) is torch.float32
+        assert type_in(expression, kind, torch.bfloat16, monkeypatch) is torch.float32, kind
+    if kinds == ("cuda",) and "nuc" not in expression and "32" not in expression:
+        assert type_in(expression, "cpu", torch.bfloat16, monkeypatch) is torch.bfloat16
+
+
+@pytest.mark.parametrize("expression", WIDEST)
+def test_the_widest_type_is_taken_on_cuda(expression, monkeypatch):
+    assert type_in(expression, "cuda", torch.bfloat16, monkeypatch) is torch.float32
+    assert type_in(expression, "cuda", torch.float32, monkeypatch) is torch.float32
+
+
+@pytest.mark.parametrize("expression", UNTOUCHED)
+def test_all_else_runs_in_the_type_of_its_inputs(expression, monkeypatch):
+    for kind in BOTH:
+        for given in (torch.bfloat16, torch.float32):
+            assert type_in(expression, kind, given, monkeypatch) is given
+
+
+def test_a_product_of_mixed_types(layer):
+    x = torch.randn(4, 3).bfloat16()
+    with torch.autocast("cpu"):
+        assert (x @ x.float().T).dtype is torch.bfloat16
+        assert F.conv2d(torch.ones(1, 1, 3, 3).bfloat16(), torch.ones(1, 1, 2, 2)).dtype is torch.bfloat16
+        assert torch.index_copy(torch.zeros(4, 3), 0, torch.arange(4), x).dtype is torch.float32
+    with pytest.raises(RuntimeError, match="same dtype"):
+        x @ x.float().T
+
+
+def test_calls_with_out_and_in_place_are_not_cast():
+    x = torch.full((2, 2), 1 + 2.0**-12)
+    exact, out, y = x @ x, torch.empty(2, 2), x.clone()
+    with torch.autocast("cpu"):
+        assert torch.mm(x, x, out=out) is out
+        y.addmm_(x, x, beta=0)
+    assert out.equal(exact) and y.equal(exact)
+
+
+@pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers(make):
+    torch.manual_seed(0)
+    layer, x = make(4, 3), torch.rand(5, 2, 4)
+    exact = layer(x)[0]
+    with torch.autocast("cpu"):
+        for given in (x, x.bfloat16()):
+            found = layer(given)[0]
+            wide = make is nn.GRU and given is x           # as PyTorch: its state is in float32
+            assert found.dtype is (torch.float32 if wide else torch.bfloat16)
+            torch.testing.assert_close(found.float(), exact, rtol=0.05, atol=0.02)
+    found.float().sum().backward()
+    assert all(p.grad.dtype is torch.float32 for p in layer.parameters())
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm2d(3), nn.GroupNorm(3, 3), nn.InstanceNorm2d(3, affine=True)])
+def test_norms_after_convolutions(norm):
+    model, x = nn.Sequential(nn.Conv2d(2, 3, 1), norm), torch.rand(2, 2, 3, 3)
+    with torch.autocast("cpu"):
+        out = model(x)
+        loss = F.mse_loss(out, torch.zeros_like(out))
+    loss.backward()
+    assert out.dtype is torch.bfloat16 and loss.dtype is torch.float32
+    assert all(p.grad.dtype is torch.float32 for p in model.parameters())
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_step_with_scaler_checkpoint_views_and_writes(layer, reentrant, compiled):
+    """All at once give the step of float32, up to rounding."""
+    def model(x):
+        return F.relu(layer(x) * 1, inplace=True)
+
+    def loss_of(run, x):
+        y = run(x).view(-1, 4)[:, ::2].clone()
+        y[0] = 1.0
+        return y.unbind(0)[1].float().square().sum() + y.expand(3, *y.shape).float().mean()
+    x = torch.randn(8, 3)
+    loss_of(model, x).backward()
+    exact = layer.weight.grad.clone()
+    layer.zero_grad()
+    run = torch.compile(model) if compiled else model
+    scaler, optimizer = GradScaler("cpu", init_scale=64.0), torch.optim.SGD(layer.parameters(), lr=1.0)
+    before = layer.weight.detach().clone()
+    with torch.autocast("cpu"):
+        loss = loss_of(lambda x: checkpoint(run, x, use_reentrant=reentrant), x.clone().requires_grad_())
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    assert layer.weight.grad.dtype is torch.float32
+    torch.testing.assert_close(before - layer.weight.detach(), exact, rtol=0.05, atol=0.02)

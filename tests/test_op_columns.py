@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import minitorch as torch
+from minitorch.backends.cuda.arrays.functors import functor_call
 from minitorch.core.op import Op
-from minitorch.core.registry import OPS
+from minitorch.core.registry import FUNCTIONS, OPS
 from minitorch.ops.define import OPTIONS
 
 PACKAGE = Path(torch.__file__).parent
@@ -112,7 +113,14 @@ def test_no_input_has_the_name_of_a_column():
 
 
 def test_autocast_is_one_of_its_words():
-    assert {row.autocast for row in OPS.values()} == {None, "lower", "float32", "float32 on cuda"}
+    """Of definitions and of composites, by type of device perhaps; on no type twice."""
+    calls = [public.call for public in FUNCTIONS.values()]
+    columns = {row.autocast for row in OPS.values()} | {getattr(call, "autocast", None) for call in calls}
+    for column in columns - {None}:
+        parts = [part.partition(" on ") for part in column.split(", ")]
+        assert {word for word, _, _ in parts} <= {"lower", "float32", "promote", "off"}
+        places = [place for _, _, place in parts]
+        assert len(set(places)) == len(places) and set(places) <= {"cpu", "cuda"} or places == [""]
 
 
 def test_a_functor_takes_attributes_of_its_op():
@@ -121,7 +129,7 @@ def test_a_functor_takes_attributes_of_its_op():
     rows = [row for row in OPS.values() if row.functor]
     assert rows
     for row in rows:
-        name, numbers = row.functor_call()
+        name, numbers = functor_call(row)
         assert len(numbers) <= 2 and set(numbers) <= {k for k, _ in row.attrs}, row.name
         assert re.search(rf"\b{name}\b", functors), f"{row.name}: no functor {name}"
 

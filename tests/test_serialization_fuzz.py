@@ -206,7 +206,7 @@ ODD += [b"c" + name + b"\n" for name in (
 SINGLE = [code.code.encode("latin1") for code in pickletools.opcodes if code.arg is None]
 
 
-def forged(rng, parts, others):
+def forged(rng, parts, others, odd=ODD):
     """The operations of a pickle after one to four changes that leave each operation whole."""
     parts = list(parts)
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -220,9 +220,9 @@ def forged(rng, parts, others):
             other = rng.randrange(1, len(parts))
             parts[at], parts[other] = parts[other], parts[at]
         elif kind == 3:
-            parts[at] = rng.choice(ODD)
+            parts[at] = rng.choice(odd)
         elif kind == 4:
-            parts.insert(at, rng.choice(ODD))
+            parts.insert(at, rng.choice(odd))
         elif kind == 5:
             parts[at] = rng.choice(SINGLE)
         elif kind == 6:

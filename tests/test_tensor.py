@@ -497,11 +497,12 @@ def test_in_place_twins_agree_with_their_originals(name, x):
     assert getattr(x, name)() is x and torch.allclose(x, expected, equal_nan=True)
 
 
-def test_overlapping_writes_read_first():
-    """PyTorch refuses these; here they do what the assignment says."""
+def test_sources_that_overlap_what_is_written_are_refused():
     x = torch.arange(5)
-    x[1:] = x[:-1]
-    assert x.tolist() == [0, 0, 1, 2, 3]
+    for write in (lambda: x.__setitem__(slice(1, None), x[:-1]), lambda: x[1:].add_(x[:-1])):
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            write()
+    assert x.tolist() == [0, 1, 2, 3, 4]
     y = torch.arange(5)
     y[1:].add_(y[:-1].clone())
     assert y.tolist() == [0, 1, 3, 5, 7]

@@ -1,5 +1,6 @@
 """Work shared among threads: the same numbers, errors that come through, and a number of threads that can be set."""
 
+import sys
 import threading
 
 import numpy as np
@@ -71,3 +72,20 @@ def test_numpy_is_left_as_it_was(two_threads):
     before = np.getbufsize()
     FUNCTIONS["softmax"](minitorch.ones(1030, 520))
     assert np.getbufsize() == before
+
+
+def test_threads_that_share_a_batch_norm_count_every_batch():
+    norm = minitorch.nn.BatchNorm1d(2)
+    x = minitorch.from_numpy(np.random.default_rng(0).random((4, 2), np.float32))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=lambda: [norm(x) for _ in range(200)]) for _ in range(4)]
+        for w in workers:
+            w.start()
+        for w in workers:
+            w.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert norm.num_batches_tracked.item() == 800
+    assert norm.num_batches_tracked._version >= 1

@@ -3,12 +3,13 @@
     with minitorch.autocast("cpu", dtype=minitorch.bfloat16):
         loss = criterion(model(x), y)
 
-Inside, products (definitions with ``autocast="lower"``) cast float32 inputs to 16 bits, ops that need range or
-precision (``autocast="float32"``) cast 16-bit inputs to float32, and all others run in the type of their inputs. The
-casts are recorded, so gradients come back in each tensor's own type. On the CPU this gives the numbers of mixed
-precision, not its speed. The list is PyTorch's: https://pytorch.org/docs/stable/amp.html#autocast-op-reference.
+Inside, products (``autocast="lower"``) cast float32 inputs to 16 bits, functions that need range or precision
+(``autocast="float32"``) cast 16-bit inputs to float32, and all others run in the type of their inputs. Definitions say
+so by the column `autocast`, composites by the keyword, both perhaps for one type of device ("lower on cuda"). The casts
+are recorded, so gradients come back in each tensor's own type. On the CPU this gives the numbers of mixed precision,
+not its speed. The list is PyTorch's: https://pytorch.org/docs/stable/amp.html#autocast-op-reference.
 
-Only calls of ops with that column look at the switch: others pay nothing for it.
+Only calls of these functions look at the switch, and those with ``out=`` are not cast, as in PyTorch.
 """
 
 import functools
@@ -35,25 +36,64 @@ class State(threading.local):
 state = State()
 
 
-def call(op, inputs, attrs):
-    """Call `op` with its inputs cast as its column `autocast` says."""
-    first = next(x for x in inputs if isinstance(x, Tensor))
-    kind = "cpu" if first.device.type == "cpu" else "cuda"
+def call(op, inputs, attrs, out):
+    """Call the definition `op` with its inputs cast as its column `autocast` says; as they are to write into `out`."""
+    if out is not None:
+        return cast_call(op.call, "off", inputs, {**attrs, "out": out})
+    return cast_call(op.call, op.autocast, inputs, attrs)
+
+
+def cast_call(function, how, args, kwargs):
+    """Call `function` with its float tensors cast as the words `how` say for the device of the first.
+
+    "lower" to 16 bits, "float32", "promote" to the widest of them; "off" casts nothing, nor does the function inside.
+    """
+    tensors = list(tensors_in((*args, *kwargs.values())))
+    kind = kind_of(tensors[0].device.type) if tensors else None
     low = state.devices.get(kind)
-    state.enabled = False                                  # the cast call must not come here again
+    word = None if low is None else word_for(how, kind)
+    if word is None and not hasattr(function, "op"):       # a definition must not come here again
+        return function(*args, **kwargs)
+    state.enabled = False
     try:
-        if low is not None:
-            if op.autocast == "lower":
-                inputs = [cast(x, low) for x in inputs]
-            elif op.autocast == "float32" or op.autocast == "float32 on cuda" and kind == "cuda":
-                inputs = [cast(x, dtypes.float32, only=(dtypes.float16, dtypes.bfloat16)) for x in inputs]
-        return op.call(*inputs, **attrs)
+        if word not in (None, "off"):
+            wide = word == "float32" or word == "promote" and any(t.dtype is dtypes.float32 for t in tensors)
+            dtype = dtypes.float32 if wide else low
+            args, kwargs = [cast(x, dtype) for x in args], {k: cast(x, dtype) for k, x in kwargs.items()}
+        return function(*args, **kwargs)
     finally:
         state.enabled = True
 
 
-def cast(x, dtype, only=(dtypes.float32, dtypes.float16, dtypes.bfloat16)):
-    return x.to(dtype) if isinstance(x, Tensor) and x.dtype in only and x.dtype is not dtype else x
+@functools.cache
+def word_for(how, kind):
+    """What a column says for one type of device: "float32" of "float32 on cpu, promote on cuda" for "cpu"."""
+    parts = [part.partition(" on ") for part in how.split(", ")]
+    return next((word for word, _, where in parts if where in ("", kind)), None)
+
+
+def tensors_in(values):
+    """The tensors among arguments, in lists too."""
+    for x in values:
+        if isinstance(x, Tensor):
+            yield x
+        elif isinstance(x, (tuple, list)):
+            yield from tensors_in(x)
+
+
+def cast(x, dtype):
+    """Tensors of 16-bit floats and float32, in lists too, as `dtype`; anything else as it is."""
+    if isinstance(x, Tensor):
+        return x.to(dtype) if x.dtype in CAST and x.dtype is not dtype else x
+    return type(x)([cast(y, dtype) for y in x]) if x.__class__ in (tuple, list) else x
+
+
+CAST = (dtypes.float32, dtypes.float16, dtypes.bfloat16)
+
+
+def kind_of(device_type):
+    """The type of device that switches are kept for: the simulator's is "cuda"."""
+    return "cpu" if device_type == "cpu" else "cuda"
 
 
 class autocast:
@@ -68,7 +108,7 @@ class autocast:
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         if device_type not in ("cpu", "cuda", "sim"):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
-        self.device_type = "cpu" if device_type == "cpu" else "cuda"
+        self.device_type = kind_of(device_type)
         self.dtype = dtype or state.defaults[self.device_type]
         if self.dtype not in (dtypes.float16, dtypes.bfloat16):
             warnings.warn(f"In {device_type} autocast, but the target dtype is not supported. Disabling autocast.\n"
@@ -95,23 +135,25 @@ class autocast:
 
 def is_autocast_enabled(device_type="cuda"):
     """Whether mixed precision is on for that type of device, in this thread."""
-    return state.devices.get("cpu" if device_type == "cpu" else "cuda") is not None
+    return state.devices.get(kind_of(device_type)) is not None
 
 
 def set_autocast_enabled(device_type, enabled):
     """Turn mixed precision on or off without a block."""
-    state.devices[device_type] = state.defaults[device_type] if enabled else None
+    kind = kind_of(device_type)
+    state.devices[kind] = state.defaults[kind] if enabled else None
     state.enabled = any(d is not None for d in state.devices.values())
 
 
 def get_autocast_dtype(device_type):
     """The type that products run in under mixed precision."""
-    return state.devices.get(device_type) or state.defaults[device_type]
+    kind = kind_of(device_type)
+    return state.devices.get(kind) or state.defaults[kind]
 
 
 def set_autocast_dtype(device_type, dtype):
     """Set the type that products run in under mixed precision where a block does not say."""
-    state.defaults[device_type] = dtype
+    state.defaults[kind_of(device_type)] = dtype
 
 
 def is_autocast_available(device_type):
@@ -119,4 +161,4 @@ def is_autocast_available(device_type):
     return device_type in ("cpu", "cuda")
 
 
-NAMES.update(autocast=state, autocast_call=call)
+NAMES.update(autocast=state, autocast_call=call, autocast_function=cast_call)

@@ -4,7 +4,7 @@ import importlib
 
 from ..core.registry import late
 from ..core.tensor import Tensor
-from . import anomaly, functional, graph
+from . import anomaly, functional, graph, subclasses, typed  # noqa: F401  (the last two: for Tensor and generated calls)
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .api import backward, grad
 from .function import Function
@@ -15,13 +15,14 @@ from .grad_mode import (
     is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 
 Variable = Tensor                                          # its name when variables and tensors were two things
 
 __all__ = ["Function", "Variable", "anomaly", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-           "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+           "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]
 
 
 def __getattr__(name):

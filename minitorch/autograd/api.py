@@ -3,6 +3,9 @@
 from ..core import engine
 from ..core.grad_mode import recording
 from ..core.tensor import Tensor, wrap
+from ..ops.shapes.join import stack
+from .graph import GradientEdge, place_of
+from .recording import Tied, run_noting
 
 __all__ = ["backward", "grad"]
 
@@ -23,12 +26,14 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         found = grad(tensors, inputs, seeds, retain_graph, create_graph, allow_unused=True)
         for x, g in zip(inputs, found):
-            if g is not None:
+            x = leaf_of(x) if isinstance(x, GradientEdge) else x
+            if g is not None and not x.retains_grad:       # which has been added to already
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
     with recording(create_graph):
-        engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -38,35 +43,67 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     Nothing is added to any ``.grad``. An input that does not influence the outputs raises RuntimeError, unless
     `allow_unused` (its gradient is None) or `materialize_grads` (zeros).
     """
-    if is_grads_batched:
-        raise RuntimeError("is_grads_batched=True is not supported: call grad() once for each row of grad_outputs")
     if allow_unused is False and materialize_grads:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, inputs = as_tuple(outputs), as_tuple(inputs)
     for x in inputs:
-        if not x.needs_grad:
+        if not isinstance(x, (Tensor, GradientEdge)):
+            raise TypeError(f"grad(): expected tensors or gradient edges as inputs, got {type(x).__name__}")
+        if not isinstance(x, GradientEdge) and not x.needs_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if is_grads_batched:
+        return _row_by_row(outputs, inputs, as_tuple(grad_outputs), retain_graph, create_graph, allow_unused,
+                           materialize_grads)
     roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
-    capture = {x.node or x: None for x in inputs}
+    places = [place_of(x, roots) for x in inputs]
+    capture = dict.fromkeys(places)
     with recording(create_graph):
-        engine.run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    return tuple(_captured(x, capture[x.node or x], create_graph, allow_unused, materialize_grads) for x in inputs)
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
+    return tuple([_captured(x, place, capture[place], create_graph, allow_unused, materialize_grads)
+                  for x, place in zip(inputs, places)])
 
 
-def _captured(x, g, create_graph, allow_unused, materialize):
+def _row_by_row(outputs, inputs, seeds, retain_graph, create_graph, allow_unused, materialize):
+    """One pass for each element of the first dimension of the `seeds`; their results stacked."""
+    n = {len(s) for s in seeds if s is not None}
+    if len(n) != 1:
+        raise RuntimeError("is_grads_batched=True needs grad_outputs, all with a first dimension of the same size")
+    n = n.pop()
+    rows = [grad(outputs, inputs, [s if s is None else s[i] for s in seeds],
+                 i < n - 1 or (create_graph if retain_graph is None else retain_graph), create_graph,
+                 allow_unused=allow_unused, materialize_grads=materialize) for i in range(n)]
+    return tuple([None if gs[0] is None else stack(gs) for gs in zip(*rows)])
+
+
+def leaf_of(edge):
+    """The leaf whose `grad` an edge stands for."""
+    leaf = place_of(edge)
+    if not isinstance(leaf, Tensor):
+        raise RuntimeError("backward(inputs=...) takes the gradient edges of leaves only: there is no tensor whose "
+                           ".grad could hold the gradient; autograd.grad() returns it")
+    return leaf
+
+
+def _captured(x, place, g, create_graph, allow_unused, materialize):
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
                                "allow_unused=True if this is the desired behavior.")
         if not materialize:
             return None
+        if isinstance(x, GradientEdge):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
-    return g if create_graph else wrap(x.backend.xp.array(g), x.backend)
+    backend = place.backend.backend                        # a node's may be one that computes in float32
+    return g if create_graph else wrap(backend.xp.array(g), backend)
 
 
 def as_tuple(x):
+    if isinstance(x, GradientEdge):                        # a tuple, too
+        return (x,)
     return () if x is None else tuple(x) if isinstance(x, (list, tuple)) or hasattr(x, "__next__") else (x,)
 
 
@@ -77,10 +114,19 @@ def prepare(outputs, seeds, caller):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(seeds)} gradients")
     roots, ready = [], []
     for t, seed in zip(outputs, seeds):
+        if isinstance(t, GradientEdge):
+            if not isinstance(seed, Tensor):
+                raise RuntimeError("grad can be implicitly created only for scalar outputs: a GradientEdge has no "
+                                   "tensor, pass its gradient")
+            roots.append(place_of(t))
+            ready.append(seed)
+            continue
         if not isinstance(t, Tensor):
             raise TypeError(f"{caller}() expected tensors, got {type(t).__name__}")
         if not t.needs_grad:
-            raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn: "
+                               f"nothing that it was computed from requires gradients, or the graph was cut on the way "
+                               f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >")
         if seed is None:
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "

@@ -20,13 +20,14 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import owner
+from ..core.arrays import is_floating, owner
 from ..core.grad_mode import grad_mode
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
+from .typed import fitted
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -129,9 +130,10 @@ class Function:
 
 
 class FunctionNode(MultiOutputNode):
-    """The node of one `apply`: `op` is the Function class, `saved` its context, `dtypes` those of the outputs."""
+    """The node of one `apply`: `op` is the Function class, `saved` its context, `dtypes` those of the outputs, `taken`
+    those of the inputs."""
 
-    __slots__ = ("dtypes",)
+    __slots__ = ("dtypes", "taken")
 
     def name(self):
         return self.op.__name__ + "Backward"
@@ -174,7 +176,7 @@ class FunctionNode(MultiOutputNode):
         if got != want and not sums_to(got, want):
             raise RuntimeError(f"Function {self.name()} returned an invalid gradient at index {i} - got {list(got)} "
                                f"but expected shape compatible with {list(want)}")
-        return g if create_graph else g.array
+        return fitted(g if create_graph else g.array, self.taken[i])
 
     def release(self):
         if self.saved._saved:
@@ -198,9 +200,10 @@ def attach(cls, ctx, args, places, result):
     node.op, node.parents, node.saved = cls, places, ctx
     node.shape = tuple(o.array.shape if isinstance(o, Tensor) else () for o in outputs)
     node.dtypes = [o.array.dtype if isinstance(o, Tensor) else None for o in outputs]
+    node.taken = [a.array.dtype if isinstance(a, Tensor) else None for a in args]
     node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
-        if isinstance(out, Tensor) and out.array.dtype.kind in "fV" and not has(ctx._non_differentiable, out):
+        if isinstance(out, Tensor) and is_floating(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
     ctx._saved = tuple(t if t is None else Saved(t, index_of(outputs, t)) for t in ctx._saved)
     if graph.node_hooks is not None:

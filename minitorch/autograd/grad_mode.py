@@ -10,7 +10,7 @@ from typing import Any
 from ..core.grad_mode import grad_mode
 
 __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled"]
+           "is_inference_mode_enabled", "set_multithreading_enabled"]
 
 
 def is_grad_enabled():
@@ -131,8 +131,9 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """`no_grad`, and a promise: tensors made inside, by `ones`, `tensor` and their kind, are never recorded later.
 
-    Such tensors answer True to ``is_inference()``; outside, they can neither require grad nor be written to. Unlike
-    PyTorch, results of other calls inside are ordinary tensors without grad: marking them would cost every call.
+    Such tensors answer True to ``is_inference()``; outside, they can neither require grad, nor be written to, nor be
+    saved for a backward pass. Unlike PyTorch, results of other calls inside are ordinary tensors without grad: marking
+    them would cost every call.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -148,3 +149,13 @@ class inference_mode(_Mode):
 
     def clone(self):
         return inference_mode(self.mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for PyTorch's sake, as a function or for a block: backward passes here run in the thread that asks."""
+
+    def __init__(self, mode):
+        self.mode = bool(mode)
+
+    def clone(self):
+        return set_multithreading_enabled(self.mode)

@@ -3,37 +3,16 @@
 import weakref
 from functools import partial
 
-from ..core import graph
-from ..core.tensor import wrap
+from ..core import dtypes, graph
+from ..core.tensor import Tensor, wrap
 
-__all__ = ["AccumulateGrad", "Hooks", "NodeHook", "RemovableHandle", "add_node_hook", "remove_node_hook"]
-
-
-class AccumulateGrad:
-    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
-
-    next_functions = ()
-
-    def __init__(self, variable):
-        self.variable = variable
-
-    def name(self):
-        return "torch::autograd::AccumulateGrad"
-
-    def __repr__(self):
-        return "<AccumulateGrad>"
-
-    def __eq__(self, other):
-        return isinstance(other, AccumulateGrad) and self.variable is other.variable
-
-    def __hash__(self):
-        return id(self.variable)
+__all__ = ["Hooks", "NodeHook", "RemovableHandle", "add_node_hook", "remove_node_hook"]
 
 
 class RemovableHandle:
     """The handle of a registered hook: ``handle.remove()`` takes the hook away; also a context manager."""
 
-    next_id = 0
+    next_id = removed = 0                                  # how many there were, and how many were taken away
 
     def __init__(self, hooks):
         RemovableHandle.next_id += 1
@@ -42,6 +21,7 @@ class RemovableHandle:
     def remove(self):
         hooks = self._hooks()
         if hooks is not None:
+            RemovableHandle.removed += 1
             hooks.pop(self.id, None)
 
     def __enter__(self):
@@ -58,10 +38,13 @@ class HookDict(dict):
 
 
 class Hooks:
-    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept."""
+    """The hooks of one node or leaf, by when they run; `retain`: the tensors that want the gradient kept.
+
+    `pre` are hooks of tensors, `node_pre` and `post` those of nodes, `accumulated` those of leaves.
+    """
 
     def __init__(self):
-        self.pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict()
+        self.pre, self.node_pre, self.post, self.accumulated = HookDict(), HookDict(), HookDict(), HookDict()
         self.retain, self.metadata = [], {}
 
     def add(self, when, hook):
@@ -78,36 +61,125 @@ def hooks_of(node):
     return node.hooks
 
 
+# ------------------------------------------------------------------ methods of Tensor
+def retain_grad(self):
+    """Keep the gradient of this computed tensor in `grad` too."""
+    if not self.needs_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self.node is not None and not self.retains_grad:
+        hooks_of(self.node).retain.append(weakref.ref(self))
+
+
+def is_retained(self):
+    """Whether `retain_grad` was called on this computed tensor."""
+    hooks = self.node.hooks if self.node is not None else None
+    return hooks is not None and any([ref() is self for ref in hooks.retain])
+
+
+def register_hook(self, hook):
+    """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+    if not self.needs_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return hooks_of(self.node or self).add("pre", hook)
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
+    if not self.needs_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.node is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return hooks_of(self).add("accumulated", hook)
+
+
+for _name, _function in dict(retain_grad=retain_grad, register_hook=register_hook,
+                             register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+                             retains_grad=property(is_retained, doc=is_retained.__doc__)).items():
+    setattr(Tensor, _name, _function)
+
+
 # ------------------------------------------------------------------ around one step of a backward pass
 def before_node(place, g, create_graph):
-    """Run the hooks that see a gradient before it is used, then keep it for `retain_grad`."""
+    """Run the hooks that see a gradient before it is used, and add it to the `grad` of tensors that retain it."""
     hooks = place.hooks
-    if type(g) is list:
-        return g
     for hook in list(hooks.pre.values()):
-        result = hook(g if create_graph else wrap(g, place.backend.backend))
+        result = hook(shown(place, g, create_graph))
         if result is not None:
-            g = result if create_graph else result.array
+            g = taken(hook, result, g, create_graph)
     for ref in hooks.retain:
         tensor = ref()
         if tensor is not None:
-            tensor._grad = g if create_graph else wrap(g.copy(), place.backend.backend)
+            retain(tensor, shown(place, g, create_graph), create_graph)
+    for hook in list(hooks.node_pre.values()):
+        several = type(g) is list
+        gs = g if several else [g]
+        result = hook(tuple([shown(place, x, create_graph) for x in gs]))
+        if result is not None:
+            gs = replaced(hook, result, gs, create_graph)
+            g = gs if several else gs[0]
     return g
 
 
 def after_node(place, pulled, g, create_graph):
     """Run the hooks that see a node's input and output gradients together."""
-
-    def show(x):
-        return x if x is None or create_graph else wrap(x, place.backend.backend)
-
     for hook in list(place.hooks.post.values()):
-        shown = tuple(map(show, g)) if type(g) is list else (show(g),)
-        result = hook(tuple(map(show, pulled)), shown)
+        result = hook(tuple([shown(place, x, create_graph) for x in pulled]),
+                      tuple([shown(place, x, create_graph) for x in (g if type(g) is list else (g,))]))
         if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            pulled = tuple(r if r is None or create_graph else r.array for r in result)
+            pulled = tuple(replaced(hook, result, pulled, create_graph))
     return pulled
+
+
+def after_leaf(leaf, g, create_graph):
+    """Run the hooks of a leaf whose `grad` has grown by `g`: its own, and those of its `AccumulateGrad`."""
+    for hook in list(leaf.hooks.accumulated.values()):
+        hook(leaf)
+    for hook in list(leaf.hooks.post.values()):
+        hook((), (shown(leaf, g, create_graph),))
+
+
+def shown(place, g, create_graph):
+    """A gradient as hooks see it."""
+    return g if g is None or create_graph else wrap(g, place.backend.backend)
+
+
+def retain(tensor, g, create_graph):
+    """Add a gradient to the `grad` of a computed tensor."""
+    if tensor._grad is None:
+        tensor._grad = g if create_graph else wrap(g.array.copy(), g.backend)
+    else:
+        tensor._grad = tensor._grad + g
+
+
+def taken(hook, result, g, create_graph):
+    """What a hook returned in the place of the gradient `g`; an error unless it is of the same kind."""
+    if not isinstance(result, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}': hook '{name_of(hook)}' must "
+                        f"return a Tensor, or None to leave the gradient as it is")
+    dtype = g.array.dtype if create_graph else g.dtype
+    if result.array.dtype != dtype:
+        raise RuntimeError(f"hook '{name_of(hook)}' has changed the type of value (was {dtypes.from_np(dtype)} got "
+                           f"{result.dtype})")
+    if result.array.shape != g.shape:
+        raise RuntimeError(f"hook '{name_of(hook)}' has changed the size of value (was {list(g.shape)} got "
+                           f"{list(result.shape)})")
+    return result if create_graph else result.array
+
+
+def replaced(hook, results, gs, create_graph):
+    """What the hook of a node returned, a tuple, in the place of the gradients `gs`; None leaves all as they are."""
+    if not isinstance(results, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
+    if len(results) != len(gs):
+        raise RuntimeError(f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(results)}, "
+                           f"but expected {len(gs)})")
+    if any(r is not None and g is None for r, g in zip(results, gs)):
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    return [None if r is None else taken(hook, r, g, create_graph) for r, g in zip(results, gs)]
+
+
+def name_of(hook):
+    return getattr(hook, "__name__", None) or type(hook).__name__
 
 
 # ------------------------------------------------------------------ hooks on all nodes

@@ -4,7 +4,7 @@ import functools
 
 from ..core.registry import OPS
 
-__all__ = ["Kernels", "parameter_names"]
+__all__ = ["Kernels", "definition_names", "parameter_names"]
 
 
 class Kernels:
@@ -46,9 +46,15 @@ class Kernels:
             raise TypeError(f"a {self.kind} kernel for {name!r}: there is no op definition of this name")
         if name in self.found:
             raise TypeError(f"a {self.kind} kernel for {name!r}: there is one already")
-        wanted, given = OPS[name].parameter_names(), parameter_names(function)
+        wanted, given = definition_names(OPS[name]), parameter_names(function)
         if given is not None and given != wanted:
             raise TypeError(f"a {self.kind} kernel for {name!r} takes {given}, its definition {wanted}")
+
+
+def definition_names(op):
+    """The names of a definition's inputs and attributes, as kernels take them: a list of tensors comes last."""
+    inputs, attrs = [x.name for x in op.inputs], [k for k, _ in op.attrs]
+    return attrs + inputs if op.inputs[0].kind == "variadic" else inputs + attrs
 
 
 def parameter_names(function):

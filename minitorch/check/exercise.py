@@ -30,6 +30,7 @@ import traceback
 import numpy as np
 
 from .. import from_numpy
+from ..core.arrays import is_floating
 from ..core.tensor import Tensor
 from ..testing.strategies import Draw
 from . import card
@@ -354,7 +355,7 @@ def equal(a, b, rtol, atol):
 def finite(value):
     if isinstance(value, (list, tuple)):
         return all(map(finite, value))
-    if isinstance(value, (float, np.ndarray)) and np.asarray(value).dtype.kind == "f":
+    if isinstance(value, (float, np.ndarray)) and is_floating(np.asarray(value).dtype):
         return bool(np.isfinite(value).all())
     return True
 
@@ -376,7 +377,7 @@ def rounded(value, digits):
     """The same with floats rounded, except those that would become zero."""
     if isinstance(value, (list, tuple)):
         return type(value)(rounded(v, digits) for v in value)
-    if isinstance(value, float) or isinstance(value, np.ndarray) and value.dtype.kind == "f":
+    if isinstance(value, float) or isinstance(value, np.ndarray) and is_floating(value.dtype):
         short = np.round(value, digits)
         short = np.where(short == 0, value, short)
         return float(short) if isinstance(value, float) else short

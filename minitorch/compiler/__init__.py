@@ -12,9 +12,12 @@ The first call is an ordinary one, written down (`trace`). What it did is shorte
 of one function (`emit`): no tensors, no graph, no engine, results in buffers that are used again, elementwise chains
 in blocks that stay in the cache. ``print(step.source)`` shows it, backward pass included.
 
-A new shape, dtype, Python argument, or a model changed between `train` and `eval`, is traced again. What Python does
-besides tensors (printing, counting) happens in the traced call only; a function whose Python reads values of tensors
-(``if loss > 3``, ``.item()``) cannot be kept and runs eagerly, with the reason in ``step.notes``.
+A program gives what the function would. It serves while everything that it relies on is as it was: shapes, dtypes,
+layouts, modes, Python's arguments, and the globals, closures and attributes that the function reads (`surroundings`).
+After a change the function is traced again. What a program cannot say runs eagerly, with the reason in ``step.notes``:
+functions whose Python reads values of tensors (``if loss > 3``, ``.item()``), results whose shape depends on values,
+variables that are counted up, hooks on a graph that the function goes through itself. Printing alone is not seen: it
+happens in the traced call only.
 """
 
 import functools

@@ -3,14 +3,13 @@
 import functools
 import inspect
 
-from ..amp import autocast_mode as mixed_precision
+from ..autograd import dispatch, saved
 from ..core import layers
-from ..core.device import get
-from ..core.grad_mode import grad_mode
+from . import trace
 from .graphed import Graph, why_not
-from .guards import signature, watched_modules
+from .guards import circumstances, signature, watched_modules
 from .plan import Plan
-from .trace import Tracer
+from .surroundings import Surroundings
 
 __all__ = ["Compiled"]
 
@@ -24,7 +23,7 @@ class Compiled:
     def __init__(self, function, fullgraph=False, modules=None, graphs=False):
         functools.update_wrapper(self, function)
         self.function, self.fullgraph, self.graphs = function, fullgraph, graphs
-        self.modules = watched_modules(function) if modules is None else modules
+        self.modules = modules
         self.plans, self.notes, self._last = {}, [], None
         try:
             self.names = [p.name for p in inspect.signature(function).parameters.values()]
@@ -32,30 +31,44 @@ class Compiled:
             self.names = []
 
     def __call__(self, *args, **kwargs):
-        tensors, key = signature(args, kwargs)
-        key = key, grad_mode.enabled, mixed_precision.state.enabled, tuple([m.training for m in self.modules])
+        tensors, others, key = signature(args, kwargs)
+        if saved.stack.pairs or dispatch.would_ask(tensors):
+            return self.function(*args, **kwargs)          # a program saves nothing, and makes plain tensors
+        key = key, circumstances()
         plans = self.plans.get(key)
         if plans is None:
-            plans = self.plans[key] = []
-        for plan in plans:
-            if plan is None:                               # known to need Python
+            plans = []
+            if len(self.plans) < 256:
+                self.plans[key] = plans
+            else:                                          # as its arguments do
                 return self.function(*args, **kwargs)
-            if plan.fits():
+        for plan in plans:
+            if plan.__class__ is not Plan:                 # known to need Python
+                return self.function(*args, **kwargs)
+            if plan.fits(tensors):
                 self._last = plan
-                return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
-        if len(plans) >= 8:                                # its surroundings change all the time
+                if plan is not plans[0]:                   # most calls are of the kind of the last one
+                    plans.remove(plan)
+                    plans.insert(0, plan)
+                try:
+                    return plan.run(tensors) if not layers.stack else self.layered(plan)(tensors)
+                except Exception:
+                    if not plan.repeatable:
+                        raise
+                    return self.function(*args, **kwargs)  # which knows how to explain the error
+        if len(plans) >= 8 or trace.active:                # its surroundings change all the time; or part of a trace
             return self.function(*args, **kwargs)
-        return self.trace(args, kwargs, tensors, plans)
+        return self.trace(args, kwargs, tensors, others, plans)
 
     def layered(self, plan):
         """A run of the program as one call, with the layers that are on the backends around it."""
         return layers.around(f"compiled {getattr(self, '__name__', 'function')}", plan.run, plan.base)
 
-    def trace(self, args, kwargs, tensors, plans):
+    def trace(self, args, kwargs, tensors, others, plans):
         """Run eagerly once, and keep the program."""
-        if any(isinstance(t.backend, Tracer) for t in tensors) or isinstance(get(), Tracer):
-            return self.function(*args, **kwargs)          # called by a function that is being traced: part of it
-        plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, self.modules)
+        modules = watched_modules(self.function) if self.modules is None else self.modules
+        plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, modules,
+                                  Surroundings(self.function, others))
         if plan.reason is None:
             plans.append(plan)
             self._last = plan
@@ -63,7 +76,7 @@ class Compiled:
             if self.graphs:
                 self.make_graph(plan)
         else:
-            plans.append(None)
+            plans.append(others)                           # kept, so that their ids stay their own
             note = f"{getattr(self.function, '__name__', 'function')} runs eagerly: {plan.reason}"
             self.notes.append(note)
             if self.fullgraph:

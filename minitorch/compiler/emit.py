@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from ..core.arrays import is_floating
 from ..core.tensor import wrap
 from . import buffers, fused
 from .program import Instruction, Value
@@ -19,8 +20,9 @@ from .program import Instruction, Value
 __all__ = ["Source"]
 
 INFIX = {"np.add": "+", "np.subtract": "-", "np.multiply": "*", "np.divide": "/", "np.true_divide": "/",
-         "np.matmul": "@", "np.power": "**", "np.greater": ">", "np.less": "<", "np.greater_equal": ">=",
+         "np.matmul": "@", "np.greater": ">", "np.less": "<", "np.greater_equal": ">=",
          "np.less_equal": "<=", "np.equal": "==", "np.not_equal": "!="}
+NUMPYS = "fiub"            # kinds of dtypes that have a name in NumPy, as bfloat16 has not
 LARGE = 1 << 16            # elements from which a run of elementwise calls is done block by block
 BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into the second-level cache
 
@@ -63,8 +65,7 @@ class Source:
     # -- names ---------------------------------------------------------------------------------------------
     def fresh(self, wanted):
         """A name that is not taken yet, as near as possible to the wanted one."""
-        stem = re.sub(r"\W", "_", wanted)
-        stem = "_" + stem if not stem or stem[0].isdigit() or keyword.iskeyword(stem) else stem
+        stem = identifier(wanted)
         name, n = stem, 1
         while name in self.taken:
             n += 1
@@ -87,7 +88,8 @@ class Source:
 
     def constant(self, value):
         """The name of an object that the source cannot spell."""
-        if isinstance(value, np.ndarray) and value.size <= 8 and value.dtype.kind in "fiub":
+        if (isinstance(value, np.ndarray) and 0 < value.size <= 8 and value.dtype.kind in NUMPYS
+                and value.flags.c_contiguous and value.dtype.isnative):
             text = f"np.array({value.tolist()!r}, np.{value.dtype.name})"
             name = self.fresh(f"c{value.item():g}" if value.size == 1 else f"c{len(self.taken)}")
             self.setup.append(f"{name} = " + text.replace("nan", "np.nan").replace("inf", "np.inf"))
@@ -102,21 +104,21 @@ class Source:
         if isinstance(value, np.ndarray):
             return self.numbered("k"), f"a constant, {value.dtype} {list(value.shape)}"
         if hasattr(value, "param_groups"):
-            return self.fresh("optimizer"), f"the {type(value).__name__} optimiser"
+            return self.fresh("optimizer"), f"the {comment(type(value).__name__)} optimiser"
         if hasattr(value, "get_last_lr"):
-            return self.fresh("schedule"), f"a {type(value).__name__}"
+            return self.fresh("schedule"), f"a {comment(type(value).__name__)}"
         if hasattr(value, "needs_grad"):
             return self.fresh(self.tensor_names.get(id(value), "leaf") + "_tensor"), f"the tensor, {list(value.shape)}"
-        return self.numbered("k"), repr(value)[:60].replace("\n", " ")
+        return self.numbered("k"), comment(repr(value))
 
     # -- expressions ---------------------------------------------------------------------------------------
     def spell(self, x):
         """An operand as source."""
         if isinstance(x, Value):
             return self.name_of(x)
-        if isinstance(x, float) and not math.isfinite(x):
+        if type(x) is float and not math.isfinite(x):
             return {"nan": "np.nan", "inf": "np.inf", "-inf": "-np.inf"}[repr(x)]
-        if x is None or x is Ellipsis or isinstance(x, (bool, int, float, str)):
+        if x is None or x is Ellipsis or type(x) in (bool, int, float, str):
             return "..." if x is Ellipsis else repr(x)
         if isinstance(x, tuple) and not hasattr(x, "_fields"):
             return "(" + ", ".join(map(self.spell, x)) + ("," if len(x) == 1 else "") + ")"
@@ -124,7 +126,7 @@ class Source:
             return "[" + ", ".join(map(self.spell, x)) + "]"
         if isinstance(x, slice):
             return f"slice({self.spell(x.start)}, {self.spell(x.stop)}, {self.spell(x.step)})"
-        if isinstance(x, np.dtype) and x.kind in "fiub" and x.isnative:
+        if isinstance(x, np.dtype) and x.kind in NUMPYS and x.isnative:
             return f"np.{'bool_' if x.kind == 'b' else x.name}"
         if isinstance(x, type) and issubclass(x, np.generic):
             return f"np.{x.__name__}"
@@ -155,7 +157,7 @@ class Source:
             return i.args
         arrays = [a for a in i.args if isinstance(a, Value)]
         kind = arrays[0].dtype if arrays else None
-        if kind is None or kind.kind != "f" or any(a.dtype != kind for a in arrays):
+        if kind is None or not is_floating(kind) or any(a.dtype != kind for a in arrays):
             return i.args
         return tuple(self.number(a, kind) if isinstance(a, (int, float)) and not isinstance(a, bool) else a
                      for a in i.args)
@@ -321,6 +323,19 @@ class Source:
         return name if group.shape[0] % group.height == 0 else f"{name}[:min({group.height}, {group.shape[0]} - i)]"
 
 
+def identifier(text, otherwise="_"):
+    """A name for generated source, as near as possible to `text`: Python takes some letters for others, so ASCII."""
+    name = re.sub(r"[^0-9A-Za-z_]", "_", text)
+    if otherwise != "_":
+        return name if name == text and name.isidentifier() and not keyword.iskeyword(name) else otherwise
+    return "_" + name if not name or name[0].isdigit() or keyword.iskeyword(name) else name
+
+
+def comment(text):
+    """A text of the caller's as part of a comment: one line, whatever is in it."""
+    return "".join([c if c.isprintable() else " " for c in text])[:60]
+
+
 def set_gradients(pairs):
     """Put arrays where an optimiser looks for gradients."""
     for p, g in pairs:
@@ -386,6 +401,8 @@ def is_blockable(i):
     if fusible and any(o.shape != v.shape for o in i.operands()):
         return False
     if math.prod(v.shape) < LARGE or math.prod(v.shape[1:]) > BLOCK or v.root is not v:
+        return False
+    if not v.example.flags.c_contiguous or v.dtype.kind not in "fiub":     # the loop's arrays are, and have a name
         return False
     return all(o.shape == v.shape or len(o.shape) < len(v.shape) or
                (len(o.shape) == len(v.shape) and o.shape[0] in (1, v.shape[0])) for o in i.operands())

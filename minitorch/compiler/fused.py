@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from ..backends.cuda.arrays.functors import FUNCTORS, SAME_AS
+from ..backends.cuda.arrays.functors import FUNCTORS, SAME_AS, functor_call
 from ..backends.cuda.runtime.compile import with_includes
 from ..backends.cuda.runtime.kernel import Kernel
 from .buffers import is_elementwise
@@ -24,7 +24,7 @@ TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 def functor_of(i):
     """The functor of an instruction and its numbers; None if it has none."""
     if i.op is not None and i.op.functor:
-        functor, attributes = i.op.functor_call()
+        functor, attributes = functor_call(i.op)
         if set(i.kwargs) <= set(attributes):
             return functor, [i.kwargs.get(a, attributes[a]) for a in attributes]
     elif is_elementwise(i):

@@ -1,27 +1,45 @@
 """The guards of a program: the kinds of its arguments, and the modules whose mode changes what a function does."""
 
+import enum
 import inspect
 
-from ..core.tensor import Tensor
-from ..nn.modules.module import Module
-from ..utils._pytree import tree_map
+import numpy as np
 
-__all__ = ["signature", "watched_modules", "flatten", "rebuild"]
+from ..amp import autocast_mode as mixed_precision
+from ..core import device, dtypes
+from ..core.arrays import owner, pointer
+from ..core.grad_mode import grad_mode
+from ..core.tensor import Size, Tensor
+from ..nn.modules.module import Module
+
+__all__ = ["Sharing", "circumstances", "signature", "watched_modules"]
+
+BY_VALUE = (type(None), bool, int, str, bytes, complex, Size, dtypes.dtype, device.device, enum.Enum, type)
+
+
+def circumstances():
+    """The modes that a program depends on, all of this thread."""
+    mixed = mixed_precision.state
+    return (grad_mode.enabled, grad_mode.inference, dtypes.get_default_dtype(), device.default.get(),
+            tuple(mixed.devices.items()) if mixed.enabled else None)
 
 
 def signature(args, kwargs):
-    """The tensors among the arguments, and a key that is equal for calls that can share a program."""
-    tensors, key = [], []
+    """The tensors among the arguments, other objects among them, and a key, equal for calls that can share a program.
+
+    Objects are told apart by identity: a program keeps those of its trace, and watches their attributes.
+    """
+    tensors, others, key = [], [], []
     for x in args:
-        describe(x, tensors, key)
+        describe(x, tensors, others, key)
     if kwargs:
         for name, x in kwargs.items():
             key.append(name)
-            describe(x, tensors, key)
-    return tensors, tuple(key)
+            describe(x, tensors, others, key)
+    return tensors, others, tuple(key)
 
 
-def describe(x, tensors, key):
+def describe(x, tensors, others, key):
     if isinstance(x, Tensor):
         for i, t in enumerate(tensors):
             if t is x:                                     # the same tensor twice
@@ -33,17 +51,22 @@ def describe(x, tensors, key):
     elif isinstance(x, (tuple, list)):
         key.append((type(x), len(x)))
         for item in x:
-            describe(item, tensors, key)
+            describe(item, tensors, others, key)
     elif isinstance(x, dict):
-        key.append((dict, tuple(x)))
+        key.append((type(x), tuple(x)))
         for item in x.values():
-            describe(item, tensors, key)
+            describe(item, tensors, others, key)
+    elif isinstance(x, float):
+        key.append((type(x), x or repr(x)))                # 0.0 is not -0.0
+    elif isinstance(x, slice):
+        key.append((slice, x.start, x.stop, x.step))
+    elif isinstance(x, np.generic):
+        key.append((type(x), x.tobytes()))
+    elif isinstance(x, BY_VALUE):
+        key.append((type(x), x))
     else:
-        try:
-            hash(x)
-            key.append((type(x), x))
-        except TypeError:
-            key.append((type(x), id(x)))
+        others.append(x)
+        key.append((type(x), id(x)))
 
 
 def watched_modules(function):
@@ -63,23 +86,28 @@ def watched_modules(function):
     return list(dict.fromkeys(found))
 
 
-def flatten(x, leaves):
-    """A pytree as a template, with its tensors put into `leaves`."""
-    def place(v):
-        if not isinstance(v, Tensor):
-            return v
-        leaves.append(v)
-        return Leaf(len(leaves) - 1)
-    return tree_map(place, x)
+class Sharing:
+    """Which arrays share memory with those that a program writes to. Sharing that is only read does not matter."""
 
+    def __init__(self, arrays, written):
+        first = self.first(arrays)
+        self.written = written
+        self.groups = {first[n] for n in written}
+        self.expected = [n if n in self.groups else -1 for n in first]
+        self.offsets = self.places(arrays)
 
-class Leaf:
-    """The place of a tensor in a template."""
+    @staticmethod
+    def first(arrays):
+        """For each array the number of the first one in the same memory."""
+        seen: dict = {}
+        return [seen.setdefault(id(a if a.base is None else owner(a)), n) for n, a in enumerate(arrays)]
 
-    def __init__(self, index):
-        self.index = index
+    def places(self, arrays):
+        """Where the arrays of a group lie, relative to its first."""
+        return [pointer(arrays[n]) - pointer(arrays[k]) for n, k in enumerate(self.expected) if k not in (-1, n)]
 
-
-def rebuild(template, leaves):
-    """The pytree that `flatten` took apart, with other tensors."""
-    return tree_map(lambda v: leaves[v.index] if isinstance(v, Leaf) else v, template)
+    def same(self, arrays):
+        """True if these arrays share memory as the ones in the trace did."""
+        groups = self.groups
+        return ([n if n in groups else -1 for n in self.first(arrays)] == self.expected
+                and self.places(arrays) == self.offsets)

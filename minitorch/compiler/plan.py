@@ -7,21 +7,25 @@ program for it, which a node of the graph runs when a gradient arrives.
 
 from __future__ import annotations
 
-import keyword
 import linecache
+from contextlib import contextmanager
 from typing import Any
 
-from ..autograd import api
+from ..autograd.function import FunctionNode
 from ..core import engine, graph
+from ..core.arrays import owner, pointer
 from ..core.device import get
-from ..core.graph import MultiOutputNode, OutputNode
-from ..core.tensor import Tensor, wrap
+from ..core.grad_mode import grad_mode, recording
+from ..core.graph import MultiOutputNode, Node, OutputNode
+from ..core.tensor import wrap
 from ..explain.graphs import raise_freed
-from ..utils._pytree import tree_map
-from .emit import Source, set_gradients
-from .guards import Leaf, flatten, rebuild
+from . import trace
+from .emit import Source, identifier, set_gradients
+from .guards import Sharing
 from .program import Program, Value
-from .trace import Recorder, Traced, Tracing
+from .results import Results, bump
+from .trace import Recorder, Tracing, has_hooks
+from .traced import Traced
 
 __all__ = ["Plan"]
 
@@ -34,43 +38,59 @@ class Plan:
     reason: str | None = None
     backward: Any = None
     graph: Any = None                                      # a captured graph in place of the function
+    freed: tuple = ()                                      # new results whose graph the function itself went through
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
-    def trace(function, args, kwargs, tensors, names, modules):
+    def trace(function, args, kwargs, tensors, names, modules, surroundings):
         """Run `function` once while recording; returns the plan and the function's result.
 
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
         base = tensors[0].backend if tensors else get()
-        plan.base, plan.name = base, getattr(function, "__name__", "run").strip("<>") or "run"
-        if any(t.backend is not base for t in tensors):
-            plan.reason = "its arguments are on several devices"
+        plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
+        plan.reason = reason_at_once(tensors, base, surroundings)
+        if plan.reason is not None:
             return plan, function(*args, **kwargs)
         tracing = Tracing(base)
         grads = {id(t): (t, t._grad) for t in tracing.tensors}
+        outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:
             inputs = plan.name_inputs(recorder, tensors, names)
-            inner = Inner(tensors)
-            result = function(*rebuild_arguments(args, inner), **rebuild_arguments(kwargs, inner))
-            leaves: list[Tensor] = []
-            plan.template = flatten(result, leaves)
-            recorder.program.outputs = [recorder.value_of(t.array) for t in leaves]
+            ends = GraphEnds(tensors, base)
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                ends.leave(recorder)
+            results = Results(result, recorder, tensors, outside, lambda t: getter(t, grads))
+            recorder.program.outputs = [recorder.value_of(t.array) for t in results.new]
             recorder.program.gradients = changed_gradients(recorder, grads)
-            inner.pass_on(recorder)
-            live = [] if recorder.ran_backward else [i for i, t in enumerate(leaves) if t.needs_grad]
-            if recorder.broken is None and live:
-                plan.trace_backward(recorder, leaves, live, tensors, inner)
+            tracing.check()
+            live = [i for i, t in enumerate(results.new) if t.needs_grad]
+            if recorder.ran_backward:
+                plan.freed = tuple(live)
+                if not all(is_freed(results.new[i]) for i in live):
+                    recorder.give_up("it returns a result that can still be differentiated, after a backward pass")
+            elif recorder.broken is None and live:
+                plan.trace_backward(recorder, results, live, tensors, ends)
+            if recorder.broken is None:
+                changed = surroundings.changed()
+                if changed:
+                    recorder.give_up(changed)
         if recorder.broken is not None:
             plan.reason = recorder.broken
             return plan, result
-        plan.finish(recorder, inputs, grads, modules, leaves)
-        outputs = [v.example for v in recorder.program.outputs[:len(leaves)]]
+        plan.results, arrays = results, [t.array for t in results.new]
+        results.note_versions(recorder)
+        plan.finish(recorder, inputs, grads, modules)
+        results.forget()
         if plan.backward is not None:
-            return plan, plan.wrapped(outputs, tensors, [v.example for v in plan.backward.saved])
-        for t in leaves:
-            t.node, t.needs_grad = (None, False) if recorder.ran_backward else (t.node, t.needs_grad)
+            made = [wrap(a, base) for a in arrays]
+            for i in results.inference:
+                made[i].is_inference_tensor = True
+            plan.backward.attach(plan, made, tensors, [v.example for v in plan.backward.saved])
+            return plan, results.build(made, tensors)
         return plan, result
 
     @staticmethod
@@ -82,48 +102,65 @@ class Plan:
             values.append(value)
         return values
 
-    def trace_backward(self, recorder, leaves, live, tensors, inner):
+    def trace_backward(self, recorder, results, live, tensors, ends):
         """Go on with the trace through the backward pass of the results."""
-        outputs = [leaves[i] for i in live]
-        roots = [t.node or t for t in outputs]
-        order = [*dict.fromkeys([*roots, *engine.count_uses(roots)[0]])]
-        wanted = [p for p in order if isinstance(p, Tensor)]
-        if any(not isinstance(p, Tensor) and p.backend.backend is self.base for p in order):
-            recorder.give_up("it uses a tensor of a graph that was recorded outside")
-            return
-        program = recorder.program
-        seeds = []
-        for t in outputs:
-            seed = Traced(self.base.xp.ones(t.array.shape, t.array.dtype), recorder)
-            seed.value = recorder.known(seed.array, "input", None)
-            seed.value.name = "g"
-            seeds.append(wrap(seed, t.backend))
-        forward = len(program.instructions)
-        try:                                               # retained: the result may yet have to do without a program
-            found = api.grad(outputs, wanted, seeds, retain_graph=True, allow_unused=True)
-        except Exception as error:
-            recorder.give_up(f"its backward pass cannot be traced ({type(error).__name__}: {error})")
-            return
+        outputs = [results.new[i] for i in live]
+        roots = [t.node for t in outputs]
+        with ends.cut():
+            order = [*dict.fromkeys([*roots, *engine.count_uses(roots)[0]])]
+            wanted = [p for p in order if not p.parents or isinstance(p, GraphEnd)]
+            within = [p for p in order if p.parents and not isinstance(p, GraphEnd)]
+            if any(p.backend.backend is self.base for p in within):
+                recorder.give_up("it uses a tensor of a graph that was recorded outside")
+                return
+            if any(has_hooks(p) for p in within):
+                recorder.give_up("hooks are registered on its graph")
+                return
+            program, seeds = recorder.program, []
+            for t in outputs:
+                seed = Traced(self.base.xp.ones(t.array.shape, t.array.dtype), recorder)
+                seed.value = recorder.known(seed.array, "input", None)
+                seed.value.name = "g"
+                seeds.append(wrap(seed, t.backend))
+            forward = len(program.instructions)
+            capture = dict.fromkeys(wanted)
+            hooks = [(p, p.hooks) for p in wanted]
+            for p in wanted:                               # these run when a gradient arrives
+                p.hooks = None
+            try:                                           # retained: the result may yet have to do without a program
+                with recording(False):
+                    engine.run(roots, seeds, False, True, capture)
+            except Exception as error:
+                recorder.give_up(f"its backward pass cannot be traced ({type(error).__name__}: {error})")
+                return
+            finally:
+                for p, found in hooks:
+                    p.hooks = found
         for i in program.instructions[forward:]:
             i.part = 1
-        self.backward = Backward([t.array.value for t in seeds], live, [inner.outer(t) for t in wanted])
-        self.backward.outputs = [None if g is None else recorder.value_of(g.array) for g in found]
+        made = {r.root for i in program.instructions[:forward] for r in i.results}
+        if any(v.root in made or v.root.kind != "made" for i in program.instructions[forward:] for v in i.writes):
+            recorder.give_up("its backward pass writes to what the forward pass made or was given")
+        self.backward = Backward([t.array.value for t in seeds], live, [ends.number(p, tensors) for p in wanted])
+        self.backward.outputs = [None if g is None else recorder.value_of(g) for g in capture.values()]
         self.backward.first = len(program.outputs)
         program.outputs += [v for v in self.backward.outputs if v is not None]
 
-    def finish(self, recorder, inputs, grads, modules, leaves):
+    def finish(self, recorder, inputs, grads, modules):
         """Simplify the program, write its source, note what it relies on."""
         program = self.program = recorder.program
+        program.separate()
         program.simplify()
         program.gradients = [(t, v) for t, v in program.gradients if not left_by_step(program, t, v)]
         self.captured = [v for v in dict.fromkeys(Program.all_values(program.instructions)) if v.kind == "captured"]
         self.captured += [v for v in dict.fromkeys(program.kept()) if v.kind == "captured" and v not in self.captured]
         names = name_captured(self.captured, modules, grads)
         self.inputs, self.tensors = inputs, [getter(v.source, grads) for v in self.captured]
-        self.relied = [(t, v.shape, v.dtype, v.example.strides) for t, v in zip(self.tensors, self.captured)]
-        self.leaves_without = [(t, before is None) for t, before in grads.values() if concerns(program, t)]
-        self.written = [t for t, v in zip(self.tensors, self.captured)
-                        if any(w.root is v.root for i in program.instructions for w in i.writes)]
+        self.relied = [(t, v.shape, v.dtype, v.example.strides, t.needs_grad)
+                       for t, v in zip(self.tensors, self.captured)]
+        self.leaves = [(t, before is None, t.needs_grad) for t, before in grads.values() if concerns(program, t)]
+        self.hookless = [t for t in self.tensors if t.needs_grad] if recorder.ran_backward else []
+        self.watch_memory(recorder)
         if self.backward is not None:
             self.backward.split(self, program)
         self.targets = [t for t, _ in program.gradients]
@@ -132,44 +169,100 @@ class Plan:
             text, self.backward.function = build(self.name + "_backward", self.backward.program,
                                                  self.backward.seeds, self.backward.saved, names, self.base)
             self.source += "\n\n" + text
-        self.count, self.made = len(leaves), [v is not None for _, v in program.gradients]
+        self.count, self.made = len(self.results.new), [v is not None for _, v in program.gradients]
+        shown = self.results
+        self.simple = shown.single and not (self.written or self.targets or self.freed or self.backward or shown.links
+                                            or shown.versions or shown.inference)
+
+    def watch_memory(self, recorder):
+        """Note which arrays from outside are written to, which of them share memory, and whose place was asked for."""
+        program, outside = self.program, [*self.inputs, *self.captured]
+        written = {v.root for i in program.instructions for v in i.writes}
+        self.written = []                                  # (number of an array from outside, how often)
+        for root in dict.fromkeys(v.root for v in outside if v.root in written):
+            times = recorder.writes_to(owner(root.example))
+            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), max(times, 1)))
+        groups = {v.root for v in outside if v.root in written}
+        self.sharing = Sharing([v.example for v in outside],
+                               [n for n, v in enumerate(outside) if v.root in groups]) if groups else None
+        self.placed = [(n, pointer(v.example) - pointer(owner(v.example)), owner(v.example).nbytes)
+                       for n, v in enumerate(outside) if id(owner(v.example)) in recorder.addressed]
+        impure = any(not i.pure for i in program.instructions)
+        self.repeatable = not self.written and not impure and not self.leaves
 
     # -- running -------------------------------------------------------------------------------------------
-    def fits(self):
+    def fits(self, tensors):
         """True if what the function uses from outside is still of the same kind."""
-        for t, shape, dtype, strides in self.relied:
+        for t, shape, dtype, strides, needs_grad in self.relied:
             a = t.array
-            if a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides:
+            if (a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides
+                    or t.needs_grad is not needs_grad):
                 return False
-        for t, none in self.leaves_without:
-            if (t._grad is None) is not none:
+        for t, none, needs_grad in self.leaves:
+            if (t._grad is None) is not none or t.needs_grad is not needs_grad or has_hooks(t):
                 return False
-        return True
+        if self.hookless and any([has_hooks(t) for t in self.hookless]):
+            return False
+        if (self.sharing is not None or self.placed) and not self.fits_memory(tensors):
+            return False
+        return not trace.active and (self.surroundings.none or self.surroundings.same())
+
+    def fits_memory(self, tensors):
+        """True if what is written to shares memory as in the trace, and lies where it matters as it did."""
+        tensors = [*tensors, *self.tensors]
+        for n, offset, nbytes in self.placed:
+            memory = owner(tensors[n].array)
+            if memory.nbytes != nbytes or pointer(tensors[n].array) - pointer(memory) != offset:
+                return False
+        if self.sharing is None:
+            return True
+        for n, _ in self.written:                          # then eager runs raise errors, or change the base's graph
+            t = tensors[n]
+            base = getattr(t, "_base", None)
+            if base is not None and base.needs_grad and grad_mode.enabled:
+                return False
+            if getattr(t, "is_inference_tensor", False) and not grad_mode.inference:
+                return False
+        return self.sharing.same([t.array for t in tensors])
 
     def run(self, tensors):
         """Run the program on the arrays of `tensors` and on those that it uses from outside."""
         arrays = [t.array for t in tensors]
-        arrays += [t.array for t in self.tensors]
-        results = self.function(*arrays) if self.graph is None else self.graph.run(arrays)
+        if self.tensors:
+            arrays += [t.array for t in self.tensors]
+        if self.simple:
+            return wrap(self.function(*arrays)[0] if self.graph is None else self.graph.run(arrays)[0], self.base)
+        try:                                               # `arrays` holds gradients that may go in the meantime
+            results = self.function(*arrays) if self.graph is None else self.graph.run(arrays)
+        finally:
+            if self.written:
+                bump([(arrays[n], times) for n, times in self.written], self.name)
         if self.targets:
             rest = iter(results[len(results) - sum(self.made):])
             for t, made in zip(self.targets, self.made):
                 t._grad = wrap(next(rest), self.base) if made else None
-        for t in self.written:
-            if t.array is not None:                        # a gradient may have gone in the meantime
-                graph.bump_version(t, self.name)
+        made = [wrap(a, self.base) for a in results[:self.count]]
+        shown = self.results
+        if shown.versions or shown.inference:
+            shown.mark(made, self.name)
         if self.backward is not None:
             n = len(self.program.outputs)
-            return self.wrapped(results[:self.count], tensors, self.backward.gather(arrays, results[self.count:n]))
-        if self.template.__class__ is Leaf:
-            return wrap(results[0], self.base)
-        return rebuild(self.template, [wrap(a, self.base) for a in results[:self.count]])
+            self.backward.attach(self, made, tensors, self.backward.gather(arrays, results[self.count:n]))
+        elif self.freed:
+            for i in self.freed:
+                FreedNode(self, made[i])
+        return shown.build(made, tensors)
 
-    def wrapped(self, outputs, tensors, saved):
-        """The function's result, behind a node that runs the backward program."""
-        leaves = [wrap(a, self.base) for a in outputs]
-        self.backward.attach(self, leaves, tensors, saved)
-        return rebuild(self.template, leaves)
+
+def reason_at_once(tensors, base, surroundings):
+    """Why a function cannot be traced at all; None if it can."""
+    if any(t.backend is not base for t in tensors):
+        return "its arguments are on several devices"
+    if surroundings.arrays:
+        return "it reads an array of NumPy's, whose values may change"
+    if surroundings.strange:
+        return f"an argument is a {surroundings.strange}"
+    return None
 
 
 class Backward:
@@ -238,41 +331,83 @@ class CompiledNode(MultiOutputNode):
             self.check_unwritten()
         backward = self.plan.backward
         zeros = self.plan.base.xp.zeros
-        seeds = [zeros(v.shape, v.dtype) if x is None else x for x, v in zip(g, backward.seeds)]
+        seeds = [zeros(v.shape, v.dtype) if x is None else x if x.strides == v.example.strides
+                 else self.plan.base.xp.array(x, order="C") for x, v in zip(g, backward.seeds)]
         results = backward.function(*seeds, *self.saved)
         return tuple(None if k is None or p is None else results[k] for k, p in zip(backward.which, self.parents))
 
 
+class FreedNode(MultiOutputNode):
+    """The graph of a result that the function has already gone through itself: a second backward pass is refused."""
+
+    __slots__ = ()
+
+    def __init__(self, plan, result):
+        self.op, self.saved, self.hooks, self.parents = Description, None, None, (None,)
+        self.shape, self.backend, self.time = (result.array.shape,), plan.base, graph.version_counter
+        result.node, result.needs_grad = OutputNode(self, 0), True
+
+    def pull(self, g, create_graph):
+        raise_freed(self)
+
+
 # ------------------------------------------------------------------ arguments that belong to another graph
-class Inner:
-    """Stand-ins for arguments that are not leaves, so that the trace ends at them."""
+class GraphEnd(Node):
+    """Stands in front of the node of an argument while the function is traced, so that the trace can end there."""
 
-    def __init__(self, tensors):
-        self.tensors, self.twins = tensors, {}
-        for i, t in enumerate(tensors):
-            if t.node is not None:
-                twin = wrap(t.array, t.backend)
-                twin.needs_grad = True
-                self.twins[id(t)] = i, twin
+    __slots__ = ()
 
-    def outer(self, leaf):
-        """For a leaf of the trace: the number of an argument, or the tensor itself."""
-        for i, twin in self.twins.values():
-            if twin is leaf:
+    def __init__(self, t, base):
+        self.op, self.parents, self.saved, self.shape = Description, (t.node,), (), t.array.shape
+        self.backend, self.time, self.hooks = base, graph.version_counter, None
+
+    def pull(self, g, create_graph):
+        return (g,)
+
+    def release(self):
+        pass
+
+
+class GraphEnds:
+    """The `GraphEnd`s of the arguments that are no leaves."""
+
+    def __init__(self, tensors, base):
+        self.ends = [(i, t, t.node, GraphEnd(t, base)) for i, t in enumerate(tensors) if t.node is not None]
+        for _, t, _, end in self.ends:
+            t.node = end
+
+    def leave(self, recorder):
+        """Give the arguments their nodes back, unless the function gave them others or put hooks there."""
+        for _, t, node, end in self.ends:
+            if end.hooks is not None:
+                recorder.give_up("it registers a hook on an argument, or retains its gradient")
+            elif t.node is end:
+                t.node = node
+
+    @contextmanager
+    def cut(self):
+        """Within the block the graph ends here."""
+        for *_, end in self.ends:
+            end.parents = (None,)
+        try:
+            yield
+        finally:
+            for _, _, node, end in self.ends:
+                end.parents = (node,)
+
+    def number(self, p, tensors):
+        """For an end of the trace's graph: the number of an argument, or the leaf itself."""
+        for i, _, _, end in self.ends:
+            if end is p:
                 return i
-        return next((i for i, t in enumerate(self.tensors) if t is leaf), leaf)
-
-    def pass_on(self, recorder):
-        """If the function itself ran a backward pass to a stand-in, let it go on through the outer graph."""
-        for i, twin in self.twins.values():
-            if twin._grad is not None:
-                recorder.give_up("it runs a backward pass beyond its arguments")
-                self.tensors[i].backward(twin._grad)
+        return next((i for i, t in enumerate(tensors) if t is p), p)
 
 
-def rebuild_arguments(x, inner):
-    """Arguments with stand-ins in their places."""
-    return tree_map(lambda v: inner.twins.get(id(v), (None, v))[1], x) if inner.twins else x
+def is_freed(t):
+    """Whether a backward pass from a tensor meets a node whose values were freed, so that it raises."""
+    _, order = engine.count_uses([t.node])
+    return any(node.saved._saved is None if isinstance(node, FunctionNode) else
+               node.saved is None and getattr(node.op, "saves_arrays", False) for node in order if node.parents)
 
 
 # ------------------------------------------------------------------ what comes from outside
@@ -306,7 +441,9 @@ class Grad:
     def __init__(self, leaf):
         self.leaf = leaf
 
+    hooks = None
     array = property(lambda self: None if self.leaf._grad is None else self.leaf._grad.array)
+    needs_grad = property(lambda self: self.leaf._grad is not None and self.leaf._grad.needs_grad)
 
 
 def name_captured(captured, modules, grads):
@@ -320,7 +457,7 @@ def name_captured(captured, modules, grads):
             names[id(grad)] = "grad_of_" + names[id(t)]
     for v in captured:
         v.name = names.get(id(v.source), "captured").replace(".", "_")
-        v.name = "p" + v.name if v.name[0].isdigit() else v.name
+        v.name = "p" + v.name if v.name[:1].isdigit() else v.name
     return {id(v.source): v.name for v in captured}
 
 
@@ -334,12 +471,11 @@ def build(name, program, inputs, captured, names, base):
     """The source of a program and the function that it defines."""
     global count
     count += 1
+    name = identifier(name, "run")
     summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
-    if not name.isidentifier() or keyword.iskeyword(name):
-        name = "run"
     source = Source(program, inputs, captured, base, name, summary, names)
     filename = f"<compiled {name} {count}>"
-    scope = {"__name__": "minitorch.generated", **source.scope}    # whose warnings are filtered as the package's
+    scope = {**source.scope, "__name__": "minitorch.generated"}    # whose warnings are filtered as the package's
     scope.setdefault("set_gradients", set_gradients)
     exec(compile(source.text, filename, "exec"), scope)
     linecache.cache[filename] = (len(source.text), None, [line + "\n" for line in source.text.splitlines()], filename)

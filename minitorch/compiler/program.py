@@ -28,6 +28,7 @@ class Value:
         self.kind, self.example, self.source, self.name = kind, example, source, name
         self.root: Value = root or self
         self.scalar = False                                # whether NumPy makes a scalar here, not an array
+        self.fixed = kind == "constant"                    # of a root: whether it is the same in every run
 
     shape = property(lambda self: self.example.shape)
     dtype = property(lambda self: self.example.dtype)
@@ -49,6 +50,7 @@ class Instruction:
         self.kind, self.name, self.args, self.kwargs = kind, name, args, kwargs or {}
         self.results, self.writes, self.pure, self.phase = list(results), list(writes), pure, phase
         self.template: Any = None                          # the nest of results, if it is not one array
+        self.fixed = False                                 # whether what it computes is the same in every run
         self.part = 0                                      # 1: of a backward pass that is to be a program of its own
 
     @property
@@ -68,6 +70,7 @@ class Instruction:
         """Read other values in place of some."""
         self.args = substitute(self.args, mapping)
         self.kwargs = substitute(self.kwargs, mapping)
+        self.writes = [mapping.get(v, v) for v in self.writes]
 
     def __repr__(self):
         return f"{self.results} = {self.name}{self.args}"
@@ -109,6 +112,21 @@ class Program:
         self.remove_dead()
         self.remove_copies()
         self.notes.append(f"{before} instructions traced, {len(self.instructions)} left")
+
+    def separate(self):
+        """Take values from outside that share memory for separate ones if nothing is written to it.
+
+        Then the program does not rely on their sharing it, as parameters that lie in one array may cease to.
+        """
+        written = {v.root for i in self.instructions for v in i.writes}
+        values = dict.fromkeys((*self.all_values(self.instructions), *self.kept()))
+        origin = {v: v for v in values if v.kind in ("input", "captured") and v.root not in written}
+        for i in self.instructions:
+            for r in i.results:
+                if r.root is not r and r.root not in written and r not in origin:
+                    origin[r] = next((origin[v] for v in i.operands() if v.root is r.root and v in origin), r.root)
+        for v, root in origin.items():
+            v.root = root
 
     def share_common(self):
         """Compute the same pure call of the same operands once, as long as nothing is written in between.
@@ -153,7 +171,7 @@ class Program:
         needed = {v.root for v in self.kept()}
         left = []
         for i in reversed(self.instructions):
-            lives = (not i.pure and not i.writes) or any(r.root in needed for r in i.results)
+            lives = not i.pure or any(r.root in needed for r in i.results)     # (random numbers: a draw moves a stream)
             lives = lives or any(v.root in needed or v.root.kind in ("captured", "input") for v in i.writes)
             if lives:
                 left.append(i)
@@ -168,9 +186,11 @@ class Program:
         for i in self.instructions:
             same = i.pure and not i.writes and not i.name.startswith("F.") and i.name != "np.empty"
             same = same and all(v.kind == "constant" for v in i.operands()) and not isinstance(i.template, tuple)
-            if same and all(r.nbytes <= 256 and r.root not in written and r.root not in kept for r in i.results):
+            copied = i.name == "np.array" and not i.kwargs and len(i.args) == 1      # of a constant: no more memory
+            if same and all((copied or r.nbytes <= 256) and r.root not in written and r.root not in kept
+                            for r in i.results):
                 for r in i.results:
-                    r.kind, r.example = "constant", r.example.copy()
+                    r.kind, r.example = "constant", r.example.copy("K")
             else:
                 left.append(i)
         self.instructions = left
@@ -221,12 +241,15 @@ class Program:
         self.instructions = [i for i in self.instructions if i.name]
         self.outputs = [mapping.get(v, v) for v in self.outputs]
         self.gradients = [(t, mapping.get(v, v)) for t, v in self.gradients]
+        for v in {*self.all_values(self.instructions), *self.kept()}:
+            while v.root in mapping:                       # a view of the copy is one of the original now
+                v.root = mapping[v.root].root
 
 
 def look(v):
     """How a value looks at its memory."""
     a = v.example
-    return v.root, pointer(a), a.shape, a.strides, a.dtype
+    return v.root, pointer(a), a.shape, a.strides, a.dtype, a.flags.writeable
 
 
 def frozen(x):

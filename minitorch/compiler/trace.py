@@ -13,33 +13,46 @@ from __future__ import annotations
 
 import functools
 import gc
-import operator
+import random
+import threading
+import weakref
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..autograd.function import Saved
 from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
+from ..core import graph
 from ..core.arrays import owner
-from ..core.backend import Backend
+from ..core.backend import Float32Compute
 from ..core.device import replace
-from ..core.graph import calling_line
-from ..core.registry import OPS
+from ..core.graph import Node, calling_line
 from ..core.tensor import Tensor
 from ..optim import stepping
-from ..utils._pytree import tree_leaves, tree_map
-from .program import Instruction, Program, Value
+from ..random.generator import Generator
+from ..utils._pytree import tree_map
+from .program import Instruction, Program, Value, values_in
+from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
 
-__all__ = ["Recorder", "Traced", "Tracing"]
+__all__ = ["Recorder", "Tracing", "has_hooks"]
+
+# NumPy's functions whose results have another shape for other values
+BY_VALUES = frozenset(f"np.{name}" for name in (
+    "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d",
+    "delete")) | {"nonzero", "compress"}
+
 
 class Recorder:
     """Writes down one run: the program so far, and the names of the arrays in it."""
 
-    def __init__(self, ndarray=np.ndarray):
+    def __init__(self, ndarray=np.ndarray, generators=()):
         self.ndarray = ndarray
         self.program, self.broken, self.phase, self.ran_backward = Program(), None, "forward", False
         self.roots = {}                                    # id of an array that owns memory -> (it, its root Value)
         self.owners = {}                                   # the same -> the Traced array that owns it
-        self.closed = False
+        self.addressed = set()                             # the same, where the place in memory was asked for
+        self.writes = {}                                   # the same -> how often it had been written to before
+        self.closed, self.thread, self.streams = False, threading.get_ident(), Streams(generators)
 
     def give_up(self, reason):
         """Stop recording: from here on the run is an ordinary one."""
@@ -59,6 +72,8 @@ class Recorder:
 
     def value_of(self, x):
         """The Value of an operand."""
+        if isinstance(x, Traced) and x.recorder is not self:
+            x = x.array                                    # kept by somebody since an earlier trace
         if isinstance(x, Traced):
             if x.value is None:
                 x.value = self.known(x.array, "constant" if x.tensor is None else "captured", x.tensor)
@@ -66,7 +81,9 @@ class Recorder:
         if id(owner(x)) in self.roots:
             if self.roots[id(owner(x))][1].kind != "constant":
                 self.give_up("an array of the program was read past the trace")
-        return self.known(x, "constant")
+        value = self.known(x, "constant")
+        value.root.fixed = True
+        return value
 
     def lift(self, x):
         """A pytree of operands with Values in place of arrays. Named tuples stay: they are the same in every run."""
@@ -81,17 +98,22 @@ class Recorder:
     # -- instructions --------------------------------------------------------------------------------------
     def call(self, kind, name, function, args, kwargs, writes=(), pure=True):
         """Carry out a call on the real arrays; record it; return its results as traced arrays."""
+        if not pure:
+            self.streams.check(self)
         result = function(*bare(args), **bare(kwargs))
         if self.closed:
             return result
+        if not pure:
+            self.streams.note()
         if result is None and not writes:                  # np.copyto, np.put_along_axis: what else could it have done
             writes = args[:1]
+        if threading.get_ident() != self.thread:
+            self.give_up("another thread computes meanwhile")
         if self.broken is not None:
             return self.wrap(result, None)
         instruction = Instruction(kind, name, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
                                   pure=pure, writes=[self.value_of(w) for w in writes])
-        if any(v.root.kind == "constant" for v in instruction.writes):
-            self.give_up("a tensor whose values Python brought along is written in place")
+        self.check(instruction)
         same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
         if same:                                           # a write, or a call that returned what it was given
             if writes:
@@ -102,13 +124,28 @@ class Recorder:
             self.program.instructions.append(instruction)
         return wrapped
 
+    def check(self, i):
+        """Give up for what a program cannot say; note whether a result can differ between runs."""
+        if any(v.root.kind == "constant" for v in i.writes):
+            self.give_up("a tensor whose values Python brought along is written in place")
+        operands = i.operands()
+        fixed = i.pure and all(v.root.fixed for v in operands)
+        for v in i.writes:
+            v.root.fixed = v.root.fixed and fixed
+        i.fixed = fixed
+        if not fixed and by_values(i):
+            self.give_up(f"the shape of a result depends on values ({i.name})")
+
     def wrap(self, result, instruction):
         """Arrays of a result as traced ones; with an instruction they become its results."""
         if isinstance(result, (self.ndarray, np.generic)):
-            traced = Traced(np.asarray(result) if isinstance(result, np.generic) else result, self)
+            scalar = isinstance(result, np.generic)
+            traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
             if instruction is not None:
                 traced.value = self.known(traced.array, "made")
-                traced.value.scalar = isinstance(result, np.generic)
+                traced.value.scalar = scalar
+                if traced.value.root is traced.value:
+                    traced.value.fixed = instruction.fixed
                 instruction.results.append(traced.value)
                 instruction.template = traced.value
             return traced
@@ -134,222 +171,53 @@ class Recorder:
         """Record something that happens outside arrays: an optimiser's step."""
         if self.broken is None:
             self.program.instructions.append(Instruction("effect", name, tuple(objects), pure=False, phase="update"))
-        return function()
+        before = {key: graph.version(memory.array) for key, memory in self.owners.items()}
+        self.streams.check(self)
+        try:
+            return function()
+        finally:
+            self.streams.note()
+            for key, count in before.items():              # the step counts its writes itself, in each run
+                self.writes[key] = self.writes.get(key, 0) + graph.version(self.owners[key].array) - count
+
+    def writes_to(self, memory):
+        """How often the program itself has written to an array that owns its memory; known after the trace."""
+        return graph.version(memory) - self.writes.get(id(memory), 0)
 
 
-def bare(x):
-    """A pytree with the real arrays in place of traced ones."""
-    return tree_map(lambda v: v.array if isinstance(v, Traced) else v, x)
+def by_values(i):
+    """Whether the shape of what an instruction returns depends on the values that it reads."""
+    if i.kind == "index":
+        return any(v.dtype == bool for v in values_in(i.args[1]))
+    if i.op is not None:
+        return i.op.by_values or i.name == "F.index" and any(v.dtype == bool for v in values_in(i.kwargs))
+    if i.name in ("np.repeat", "repeat"):
+        return any(isinstance(v, Value) for v in (*i.args[1:2], i.kwargs.get("repeats")))
+    return i.name in BY_VALUES or i.name == "np.where" and len(i.args) == 1
 
 
-def arrays_in(x):
-    """The traced arrays in a pytree."""
-    return [v for v in tree_leaves(x) if isinstance(v, Traced)]
+class Streams:
+    """The states of the sources of random numbers, to notice draws and seeds that are not recorded."""
+
+    def __init__(self, generators):
+        self.generators = generators
+        self.note()
+
+    def states(self):
+        names, key, *rest = np.random.get_state()
+        return [*[(x.state_bytes().tobytes(), x.spare) for x in self.generators], random.getstate(),
+                (names, key.tobytes(), *rest)]
+
+    def note(self):
+        self.last = self.states()
+
+    def check(self, recorder):
+        """Give up if one has moved since `note`."""
+        if recorder.broken is None and self.states() != self.last:
+            recorder.give_up("random numbers are drawn, or seeded, past the trace")
 
 
-def is_named_tuple(x):
-    return isinstance(x, tuple) and hasattr(x, "_fields")
-
-
-# ------------------------------------------------------------------ arrays that write down what is done to them
-class Traced(NDArrayOperatorsMixin):
-    """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
-
-    __array_priority__ = 2000
-    __hash__ = object.__hash__
-
-    def __init__(self, array, recorder, tensor=None):
-        self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
-        if array.base is None:
-            recorder.owners[id(array)] = self
-
-    # what is the same in every run with the same shapes
-    shape = property(lambda self: self.array.shape)
-    dtype = property(lambda self: self.array.dtype)
-    ndim = property(lambda self: self.array.ndim)
-    size = property(lambda self: self.array.size)
-    strides = property(lambda self: self.array.strides)
-    itemsize = property(lambda self: self.array.itemsize)
-    nbytes = property(lambda self: self.array.nbytes)
-    flags = property(lambda self: self.array.flags)
-
-    @property
-    def base(self):
-        """None for an array that owns its memory, else the traced array that does."""
-        memory = owner(self.array)
-        if memory is self.array:
-            return None
-        found = self.recorder.owners.get(id(memory))
-        return Traced(memory, self.recorder) if found is None else found
-
-    def __len__(self):
-        return len(self.array)
-
-    def __iter__(self):
-        return (self[i] for i in range(len(self.array)))
-
-    # what depends on the data
-    def read(self, how):
-        self.recorder.give_up(f"Python reads a value ({how})")
-        return self.array
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.read("as a NumPy array"), dtype)
-
-    def __bool__(self):
-        return bool(self.read("bool"))
-
-    def __int__(self):
-        return int(self.read("int"))
-
-    def __float__(self):
-        return float(self.read("float"))
-
-    def __index__(self):
-        return operator.index(self.read("index"))
-
-    def item(self, *args):
-        return self.read("item").item(*args)
-
-    def tolist(self):
-        return self.read("tolist").tolist()
-
-    @property
-    def ctypes(self):
-        return self.read("address").ctypes
-
-    # operations
-    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
-        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-        writes = tuple(x for x in out if x is not None) + ((inputs[0],) if method == "at" else ())
-        if out:
-            kwargs["out"] = out if len(out) > 1 else out[0]
-        return self.recorder.call("call", name, getattr(ufunc, method), inputs, kwargs, writes)
-
-    def __array_function__(self, function, types, args, kwargs):
-        name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
-        return self.recorder.call("call", name, function, args, kwargs, out_of(kwargs))
-
-    def __getitem__(self, index):
-        return self.recorder.call("index", "getitem", operator.getitem, (self, index), {})
-
-    def __setitem__(self, index, value):
-        self.recorder.write("setitem", self, operator.setitem, (self, index, value))
-
-    def __getattr__(self, name):
-        if name.startswith("__") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"a traced array has no attribute {name!r}")
-        if name in ("T", "real", "imag", "mT"):
-            return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
-        writes = name in ("fill", "sort", "partition", "put", "resize", "itemset")
-        return lambda *args, **kwargs: self.recorder.call(
-            "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs,
-            (self,) if writes else out_of(kwargs))
-
-
-def out_of(kwargs):
-    out = kwargs.get("out")
-    return () if out is None else out if isinstance(out, tuple) else (out,)
-
-
-# ------------------------------------------------------------------ a backend that writes down what it is asked for
-class TracedModule:
-    """The array module: its functions record themselves, its types and constants are what they are."""
-
-    def __init__(self, module, recorder, name="np"):
-        self._module, self._recorder, self._name = module, recorder, name
-
-    ndarray = Traced
-
-    def __getattr__(self, name):
-        found = getattr(self._module, name)
-        if isinstance(getattr(np, name, None), np.ufunc) and self._name == "np":
-            return TracedUfunc(found, name, self._recorder)
-        if hasattr(found, "__path__") or (hasattr(found, "__name__") and found.__class__.__name__ == "module"):
-            return TracedModule(found, self._recorder, f"{self._name}.{name}")
-        if isinstance(found, type) or not callable(found):
-            return found
-        path, recorder = f"{self._name}.{name}", self._recorder
-        if name in ("shape", "ndim", "size", "result_type", "promote_types", "can_cast", "iinfo", "finfo",
-                    "broadcast_shapes"):
-            return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
-        if name == "asarray":                              # of what is one already: itself
-            return lambda x, *args, **kwargs: (
-                x if isinstance(x, Traced) and not args and not kwargs else
-                recorder.call("call", path, found, (x, *args), kwargs))
-        return lambda *args, **kwargs: recorder.call("call", path, found, args, kwargs, out_of(kwargs))
-
-
-class TracedUfunc:
-    """One ufunc of the array module, and its methods (`reduce`, `at`, ...)."""
-
-    def __init__(self, ufunc, name, recorder):
-        self._ufunc, self._recorder = ufunc, recorder
-        self._name, self._nin = getattr(np, name).__name__, getattr(np, name).nin
-
-    def __call__(self, *inputs, **kwargs):
-        inputs, out = inputs[:self._nin], inputs[self._nin:]
-        if out:
-            kwargs["out"] = out[0] if len(out) == 1 else out
-        return self._recorder.call("call", f"np.{self._name}", self._ufunc, inputs, kwargs, out_of(kwargs))
-
-    def __getattr__(self, name):
-        found = getattr(self._ufunc, name)
-        if not callable(found):
-            return found
-        path = f"np.{self._name}.{name}"
-
-        def call(*args, **kwargs):
-            writes = (args[0],) if name == "at" else out_of(kwargs)
-            if name == "reduce" and len(args) > 3 and args[3] is not None:
-                writes = (args[3],)
-            return self._recorder.call("call", path, found, args, kwargs, writes)
-        return call
-
-
-class Tracer(Backend):
-    """A backend of traced arrays in front of a real one."""
-
-    def __init__(self, base, recorder):
-        inline = {name: kernel for name, kernel in base.kernels.items() if base.on_host and OPS[name].inline}
-        super().__init__(base.device, TracedModule(base.xp, recorder), inline)
-        self.base, self.recorder, self.block = base, recorder, None
-        self.ndarray = Traced
-
-    def __getattr__(self, name):
-        plain = name.removeprefix("full_")
-        row = OPS.get(plain)
-        if row is None:
-            return super().__getattr__(name)
-        inline = row.inline and (self.base.on_host or plain not in self.base.kernels)
-        found = self.find(name) if row.xp_name or row.view or inline else self.opaque(name, getattr(self.base, name))
-        setattr(self, name, found)
-        return found
-
-    def opaque(self, name, function):
-        """An op as one instruction."""
-        return lambda *args, **kwargs: self.recorder.call("call", f"F.{name}", function, args, kwargs)
-
-    def strided(self, array, shape, strides):
-        return self.recorder.call("call", "F.strided", self.base.strided, (array, shape, strides), {})
-
-    def of_memory(self, array, size, stride, offset):
-        return self.recorder.call("call", "F.of_memory", self.base.of_memory, (array, size, stride, offset), {})
-
-    def fill_random(self, array, sampler, generator, args):
-        self.recorder.call("call", "F.fill_random", self.base.fill_random, (array, sampler, generator, args), {},
-                           writes=(array,), pure=False)
-
-    def from_host(self, array):
-        """Values that Python brings along: the same in every later run."""
-        if isinstance(array, Traced):
-            return array
-        return Traced(self.base.from_host(array), self.recorder)
-
-    def to_host(self, array):
-        return self.base.to_host(array.read("on the host") if isinstance(array, Traced) else array)
-
-
+# ------------------------------------------------------------------ one run with traced arrays
 class Tracing(NodeHook):
     """``with Tracing(base) as recorder``: all tensors of the backend `base` record what is done to them.
 
@@ -362,21 +230,48 @@ class Tracing(NodeHook):
     """
 
     def __init__(self, base):
-        self.base, self.recorder = base, Recorder(base.ndarray)
+        living = living_objects()
+        self.base = base
+        self.recorder = Recorder(base.ndarray, [x for x in living if issubclass(type(x), Generator)])
         self.tracer = Tracer(base, self.recorder)
-        self.tensors, self.steppers = tensors_of(base), {id(x): x for x in stepping.living}
+        self.tensors, self.steppers = tensors_of(base, living), {id(x): x for x in stepping.living}
+        self.time = graph.version_counter
 
     def __enter__(self):
         self.outer = stepping.observe(self.step)
         add_node_hook(self)
         self.start(self.tensors)
+        self.before = [as_it_is(t) for t in self.tensors]
+        active.append(self)
         return self.recorder
 
     def __exit__(self, *exc):
+        active.remove(self)
         self.recorder.closed = True
-        self.stop()
+        living = living_objects()
+        self.stop(living)
         remove_node_hook(self)
         stepping.observe(self.outer)
+        self.restore_nodes(living)
+        self.restore_versions()
+
+    def check(self):
+        """Give up if the function has done something that a program does not do again; called at its end."""
+        recorder = self.recorder
+        recorder.streams.check(recorder)
+        self.check_writes()
+        for t, before in zip(self.tensors, self.before):
+            if as_it_is(t) != before:
+                recorder.give_up("a tensor from outside is written to with its gradient, or is given another array, "
+                                 "hook or flag")
+                return
+
+    def check_writes(self):
+        """Give up if memory was written to that the recorder does not know."""
+        traced = {id(x) for x in self.recorder.owners.values()}
+        shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
+        if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
+            self.recorder.give_up("it writes to a tensor on another device, or past the trace")
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
@@ -387,16 +282,52 @@ class Tracing(NodeHook):
             same = traced is not None and traced.array is t.array
             t.backend, t.array = self.tracer, traced if same else Traced(t.array, self.recorder, t)
 
-    def stop(self):
+    def stop(self, living=None):
         """Put the backend back; returns the traced arrays that tensors had."""
         held = {}
         replace(self.tracer, self.base)
-        for t in tensors_of(self.tracer):
+        for t in tensors_of(self.tracer, living):
             if isinstance(t.array, Traced):
                 held[id(t)] = t.array
                 t.array = t.array.array
             t.backend = self.base
         return held
+
+    def restore_nodes(self, living):
+        """Give graph nodes the real arrays and the backend: a run whose recording was given up is an ordinary one."""
+        for x in living:
+            kind = type(x)
+            if issubclass(kind, Node):
+                backend = getattr(x, "backend", None)
+                if backend is self.tracer or backend.__class__ is Float32Compute and backend.backend is self.tracer:
+                    x.backend = self.base if backend is self.tracer else self.base.fp32
+                    if isinstance(x.saved, tuple):
+                        x.saved = bare(x.saved)
+            elif kind is Saved and x.backend is self.tracer:
+                x.backend, x.value = self.base, bare(x.value)
+
+    def restore_versions(self):
+        """Count what was written in the trace on the real arrays."""
+        for traced in self.recorder.owners.values():
+            found = graph.versions.pop(id(traced), None)
+            if found is None:
+                continue
+            known = graph.versions.get(id(traced.array))
+            if known is None:
+                entry(traced.array, found)
+            elif known is not found:
+                known.count += found.count
+                if found.time > known.time:
+                    known.time, known.writer, known.line = found.time, found.writer, found.line
+
+    # -- what node hooks and observers of steps are told -----------------------------------------------------
+    def run(self, node, pull):
+        """A step of a backward pass."""
+        if node.backend.backend is self.base:
+            self.recorder.give_up("a backward pass goes on through a graph that was recorded outside")
+        if has_hooks(node) or any(has_hooks(p) for p in node.parents if p is not None):
+            self.recorder.give_up("a backward pass runs hooks")
+        return pull()
 
     def backward(self, run):
         """A backward pass is a phase of its own."""
@@ -418,14 +349,58 @@ class Tracing(NodeHook):
         params = [p for group in getattr(x, "param_groups", ()) for p in group["params"]]
         grads = [(p, self.recorder.value_of(p._grad.array)) for p in params
                  if p._grad is not None and isinstance(p._grad.array, Traced)]
+        self.check_writes()
+        arrays = [t.array.array for t in self.tensors]
         held = self.stop()
         try:
             return self.recorder.effect("step", run, (x, grads))
         finally:
             self.start(tensors_of(self.base), held)
+            self.time = graph.version_counter
+            for i, t in enumerate(self.tensors):           # a step may lay parameters out anew
+                if t.array.array is not arrays[i]:
+                    self.before[i] = as_it_is(t)
 
 
-def tensors_of(backend):
+active: list = []                                          # the traces that are under way
+
+
+def as_it_is(t):
+    """What a program does not change about a tensor from outside."""
+    hooks = t.hooks
+    return (id(t.array.array if isinstance(t.array, Traced) else t.array), id(t.node), t.needs_grad, id(t._base),
+            hooks and (len(hooks.pre), len(hooks.post), len(hooks.accumulated)), t.is_inference_tensor)
+
+
+def has_hooks(x):
+    """Whether something is to be called when a gradient arrives at a node or leaf."""
+    hooks = x.hooks
+    return hooks is not None and bool(hooks.pre or hooks.post or hooks.accumulated or hooks.retain)
+
+
+def entry(memory, found):
+    """Enter a version for memory that had none."""
+    key = id(memory)
+    graph.versions[key] = found
+    found.ref = weakref.ref(memory, lambda _, key=key: graph.versions.pop(key, None))
+
+
+def living_objects():
+    """All tensors, graph nodes and generators there are, and what custom functions have saved."""
+    kinds, found = {Tensor, Node, Generator, Saved}, [Tensor, Node, Generator]
+    for kind in found:                                     # grows while it is read
+        found += kind.__subclasses__()
+    kinds.update(found)
+    if not gc.get_freeze_count():
+        return [x for x in gc.get_objects() if type(x) in kinds]
+    gc.unfreeze()                                          # the collector does not list what is frozen
+    try:
+        return [x for x in gc.get_objects() if type(x) in kinds]
+    finally:
+        gc.freeze()
+
+
+def tensors_of(backend, living=None):
     """All living tensors of a backend that have memory; uninitialized parameters have none."""
-    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)
+    return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
             and x.__dict__.get("backend") is backend and "array" in x.__dict__]

@@ -5,7 +5,17 @@ import numpy as np
 
 def is_half(dtype):
     """Whether a NumPy dtype is float16 or bfloat16."""
-    return dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16")
+    return dtype.itemsize == 2 and dtype.kind in "fV"
+
+
+def is_floating(dtype):
+    """Whether a NumPy dtype is a floating-point type, which `kind` does not say: bfloat16's is "V"."""
+    return dtype.kind in "fV"
+
+
+def is_inexact(dtype):
+    """Whether a NumPy dtype is a floating-point or complex type."""
+    return dtype.kind in "fVc"
 
 
 def owner(array):
@@ -14,18 +24,6 @@ def owner(array):
     while isinstance(base, type(array)):
         array, base = base, base.base
     return array
-
-
-def check_of_memory(nbytes, step, size, stride, offset):
-    """RuntimeError if a view of memory of `nbytes` would reach outside it; the rest in elements of `step` bytes."""
-    if any(n < 0 for n in (*size, *stride, offset)):
-        raise RuntimeError(f"as_strided: sizes, strides and storage_offset must not be negative, got "
-                           f"{tuple(size)}, {tuple(stride)} and {offset}")
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride))
-    if 0 not in size and (last + 1) * step > nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and "
-                           f"itemsize {step} requiring a storage size of {(last + 1) * step} are out of bounds for "
-                           f"storage of size {nbytes}")
 
 
 def pointer(array):
@@ -54,10 +52,3 @@ def overlaps(array):
             return True
         reach += stride * (n - 1)
     return False
-
-
-def require_no_overlap(array):
-    """RuntimeError if elements that are to be written share memory."""
-    if overlaps(array):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
-                           "memory location. Please clone() the tensor before performing the operation.")

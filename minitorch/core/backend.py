@@ -29,7 +29,7 @@ class Reference:
             raise AttributeError(f"there is no op definition {name!r}")
         found = OPS[name].bind(self.backend)
         if OPS[name].promotion and not OPS[name].native:
-            found = widened(self.backend, found)
+            found = widened(self.backend, found, OPS[name].keeps)
         setattr(self, name, found)
         return found
 
@@ -189,7 +189,7 @@ class Float32Compute:
         found = getattr(self.backend, name)
         is_op = name.removeprefix("full_") in OPS
         if is_op and not getattr(found, "takes_halves", False):
-            found = widened(self.backend, found)
+            found = widened(self.backend, found, name not in OPS)
         setattr(self, name, found)
         if is_op:
             self.ops.add(name)
@@ -205,8 +205,11 @@ def forget(namespace):
         vars(namespace).pop(name, None)
 
 
-def widened(backend, function):
-    """`function` on raw arrays, given 16-bit floats as float32; results in float32 are rounded to their type."""
+def widened(backend, function, keeps):
+    """`function` on raw arrays, given 16-bit floats as float32; results in float32 are rounded to their type.
+
+    What it `keeps` for the backward pass, if anything, is not rounded.
+    """
     ndarray, float32 = backend.ndarray, backend.xp.dtype("float32")
 
     def widen(x):
@@ -224,5 +227,5 @@ def widened(backend, function):
             if isinstance(y, (tuple, list)):           # several results; a named tuple stays one
                 return getattr(y, "_make", type(y))(map(narrow, y))
             return y.astype(halves[0]) if getattr(y, "dtype", None) == float32 else y
-        return narrow(out)
+        return (narrow(out[0]), *out[1:]) if keeps else narrow(out)
     return call

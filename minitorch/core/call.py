@@ -75,26 +75,24 @@ def on_one_device(op, inputs, kinds):
         if len(others) == 1:
             device = next(iter(others)).device
             return [x.to(device) if n else x for x, n in zip(inputs, numbers)]
-        first, second = list(found)[:2]
-        where = ", ".join(f"{kind.name} is on {x.device}" for x, kind in zip(inputs, kinds) if isinstance(x, Tensor))
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
-                           f"{first.device} and {second.device}! In {op.name}(): {where}; move one of them, as in "
-                           f"`x.to('{first.device}')`.")
+        raise late.on_two_devices(op, inputs, kinds)
     return inputs
 
 
-def explain(op, error, inputs, attrs):
-    """The error to raise instead of `error`, which `op` raised on these arguments."""
-    return late.explain_failure(op, error, inputs, attrs)
+def failed(op, error, inputs, attrs):
+    """Raise what explains `error`, which `op` raised on these arguments; or return what one of them answers."""
+    return late.answer_failure(op, error, inputs, attrs)
 
 
 def unsupported(op, error, inputs, attrs):
     """Return NotImplemented for operands that are neither tensors nor numbers, so that Python tries their reflected
     method or says that the types do not go together; raise any other error of an operator."""
-    if all(isinstance(x, (Tensor, np.ndarray, np.generic, *NUMBERS)) for x in inputs):
-        raise explain(op, error, inputs, attrs) from None
+    ours = Tensor, np.ndarray, np.generic, *NUMBERS
+    if all(isinstance(x, ours) or hasattr(x, "__torch_function__") for x in inputs):
+        return failed(op, error, inputs, attrs)
     return NotImplemented
 
 
-finish(Tensor=Tensor, general=general, cast_first=cast_first, explain=explain, mark_view=mark_view,
+finish(Tensor=Tensor, general=general, cast_first=cast_first, failed=failed, mark_view=mark_view,
+       SCALARS=frozenset({*np.sctypeDict.values(), Tensor}),
        unsupported=unsupported, as_np=dtypes.as_np)

@@ -6,7 +6,6 @@ a `Node` or a leaf tensor.
 """
 
 import sys
-from contextlib import contextmanager
 from functools import partial
 
 from . import graph, registry
@@ -22,24 +21,29 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
     """
     if graph.node_hooks is not None and not told:
         return late.tell_backward(partial(run, roots, seeds, create_graph, retain_graph, capture, True))
-    uses, order = count_uses(roots)
+    places, order = count_uses(roots)
+    ready = []
     wanted = None if capture is None else upstream(order, capture)
-    grads, owned = {}, set()           # what has arrived at a node; the nodes whose array was made here
     for root, seed in zip(roots, seeds):
-        g = seed if create_graph else seed.array
-        grads[root] = grads[root] + g if root in grads else g
-    ready = [root for root in dict.fromkeys(roots) if not uses[root]]
+        place, g = places[root], seed if create_graph else seed.array
+        if place[GRADIENT] is not None:                    # a root given twice
+            place[GRADIENT] = place[GRADIENT] + g
+            continue
+        place[GRADIENT] = g
+        if not place[LEFT]:
+            ready.append(place)
     while ready:
-        node = ready.pop()
-        g = grads.pop(node, None)
-        if node.hooks is not None and g is not None:
+        place = ready.pop()
+        node, _, g, is_owned = place
+        place[GRADIENT] = None
+        if node.hooks is not None and g is not None and (wanted is None or node in wanted or node in capture):
             g = late.before_node(node, g, create_graph)
         if capture is not None and node in capture:
             capture[node] = g
         parents = node.parents
         if not parents:                                    # a leaf tensor
-            if capture is None and g is not None:
-                accumulate(node, g, create_graph, node in owned and node.hooks is None)
+            if capture is None and g is not None and node.needs_grad:
+                accumulate(node, g, create_graph, is_owned and node.hooks is None)
             continue
         pulled = None
         if g is not None and (wanted is None or node in wanted):
@@ -49,50 +53,51 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
                 pulled = late.run_with_hooks(node, g, create_graph)
             if node.hooks is not None and node.hooks.post:
                 pulled = late.after_node(node, pulled, g, create_graph)
-            send(node, parents, pulled, g, grads, owned, uses, create_graph)
+        for i, parent in enumerate(parents):
+            if parent is not None:
+                place = places[parent]
+                if pulled is not None and pulled[i] is not None:
+                    send(node, i, place, pulled, create_graph)
+                left = place[LEFT] = place[LEFT] - 1
+                if not left:
+                    ready.append(place)
         if not retain_graph:
             node.release()
-        for parent in parents:
-            if parent is not None:
-                left = uses[parent] = uses[parent] - 1
-                if not left:
-                    ready.append(parent)
 
 
-def send(node, parents, pulled, g, grads, owned, uses, create_graph):
-    """Add the gradients `pulled`, which `node` made of `g`, to what has arrived at its `parents`."""
+def send(node, i, place, pulled, create_graph):
+    """Add the `i`-th of the gradients `pulled` from `node` to what has arrived at its parent, at `place`."""
+    parent, left, held, is_owned = place
+    gp = pulled[i]
     if node.__class__ is OutputNode:                        # one output of an op with several
-        parent, k, gp = parents[0], node.op, pulled[0]
-        slots = grads.setdefault(parent, [None] * len(parent.shape))
-        slots[k] = gp if slots[k] is None else slots[k] + gp
+        if held is None:
+            held = place[GRADIENT] = [None] * len(parent.shape)
+        held[node.op] = gp if held[node.op] is None else held[node.op] + gp
         return
     backend = node.backend
-    for i, parent in enumerate(parents):
-        if parent is None:
-            continue
-        gp = pulled[i]
-        if gp is None:
-            continue
-        if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray and not create_graph:
-            gp = backend.asarray(gp)                       # a NumPy scalar, from arithmetic on 0-d arrays
-        is_leaf = not parent.parents
-        shape = parent.array.shape if is_leaf else parent.shape
-        alone = references(pulled[i]) == ALONE
-        if gp.shape != shape:                              # undo broadcasting
+    if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray and not create_graph:
+        gp = backend.asarray(gp)                           # a NumPy scalar, from arithmetic on 0-d arrays
+    is_leaf = not parent.parents
+    shape = parent.array.shape if is_leaf else parent.shape
+    alone = references(pulled[i]) == ALONE
+    if gp.shape != shape:                                  # undo broadcasting
+        try:
             gp = (node.op.recorded if create_graph else backend).sum_to(gp, shape=tuple(shape))
-            alone = True
-        held = grads.get(parent)
-        if held is None:
-            grads[parent] = gp
-            if alone and (is_leaf or uses[parent] > 1) and not create_graph and getattr(gp, "base", gp) is None:
-                owned.add(parent)                          # it will be kept, or added to
-        elif create_graph:
-            grads[parent] = held + gp
-        elif parent in owned and held.dtype == gp.dtype:
-            held += gp
-        else:
-            grads[parent] = backend.asarray(held + gp)
-            owned.add(parent)
+        except ValueError:                                 # ``x.data = ...`` of another size, between the passes
+            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index {i} - got "
+                               f"{list(gp.shape)} but expected shape compatible with {list(shape)}") from None
+        alone = True
+    if held is None:
+        place[GRADIENT] = gp
+        if alone and (is_leaf or left > 1) and not create_graph and getattr(gp, "base", gp) is None:
+            place[OWNED] = True                            # it will be kept, or added to
+    elif create_graph:
+        place[GRADIENT] = held + gp
+    elif is_owned and held.dtype == gp.dtype:
+        held += gp
+    else:
+        place[GRADIENT] = backend.asarray(held + gp)
+        place[OWNED] = True
 
 
 # An array that a formula has just made, that is no view, and that nobody else refers to (not the graph, not another
@@ -111,31 +116,28 @@ def count_alone():
 ALONE = count_alone()
 
 
-@contextmanager
-def adding_out_of_place():
-    """Within the block each sum of gradients is a new array: for tests that compare it with adding in place."""
-    global ALONE
-    before, ALONE = ALONE, -1
-    try:
-        yield
-    finally:
-        ALONE = before
+# A place is what a pass knows of a node: the node, how many gradients are still to come, what has arrived, and whether
+# the engine made that array.
+LEFT, GRADIENT, OWNED = 1, 2, 3
 
 
 def count_uses(roots):
-    """How many gradients each node below the roots, and the roots themselves, will be sent; and all the nodes."""
-    order = list(dict.fromkeys(roots))
-    uses = dict.fromkeys(order, 0)
+    """The places of the roots and of all nodes below them; and a list of the nodes."""
+    order, places = [], {}
+    for root in roots:
+        if root not in places:
+            places[root] = [root, 0, None, False]
+            order.append(root)
     for node in order:                                    # grows while it is read
         for parent in node.parents:
             if parent is not None:
-                if parent in uses:
-                    uses[parent] += 1
+                if parent in places:
+                    places[parent][LEFT] += 1
                 else:
-                    uses[parent] = 1
+                    places[parent] = [parent, 1, None, False]
                     if parent.parents:
                         order.append(parent)
-    return uses, order
+    return places, order
 
 
 def upstream(order, capture):
@@ -156,17 +158,17 @@ def upstream(order, capture):
 
 
 def accumulate(leaf, g, create_graph, is_owned):
-    """Add a gradient to ``leaf.grad``; the array becomes the leaf's own, never one that something else holds."""
+    """Add a gradient to ``leaf.grad``: an array that nothing else holds, which lies in memory as the leaf does."""
     if leaf._grad is None:
         if create_graph:
             leaf._grad = g
         else:
-            leaf._grad = registry.wrap(g if is_owned else leaf.backend.xp.array(g), leaf.backend)
+            own = is_owned and g.strides == leaf.array.strides
+            leaf._grad = registry.wrap(g if own else late.own_grad(g, leaf.array, is_owned), leaf.backend)
     elif create_graph:
         leaf._grad = leaf._grad + g
     else:
         leaf._grad.array += g
         graph.bump_version(leaf._grad, "backward()")
     if leaf.hooks is not None:
-        for hook in list(leaf.hooks.accumulated.values()):
-            hook(leaf)
+        late.after_leaf(leaf, g, create_graph)

@@ -44,17 +44,16 @@ def out_of_range(dim, n):
 def not_a_tensor(op, kind, position, x):
     """TypeError for an argument that should have been a tensor."""
     wanted = {"number": "Tensor or a number", "variadic": "tuple of Tensors"}.get(kind.kind, "Tensor")
-    error = TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
-                      f"not {type(x).__name__}")
-    error.explained = True
-    return error
+    return worded(TypeError(f"{op.name}(): argument '{kind.name}' (position {position + 1}) must be {wanted}, "
+                            f"not {type(x).__name__}"))
 
 
 TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
-              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+              "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+              "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
 def not_implemented(name, dtype):
     """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
     return NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES.get(dtype.name, dtype.name)}\': convert '
-                               f"the {dtype.name} tensor first, as in x.{'long' if dtype.kind == 'f' else 'float'}()")
+                               f"the {dtype.name} tensor first, as in x.{'long' if dtype.kind in 'fV' else 'float'}()")

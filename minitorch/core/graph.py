@@ -17,6 +17,7 @@ from .registry import late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
 versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
+inference: dict = {}         # id of an array that owns memory -> weak reference, for arrays made in inference mode
 node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 
@@ -31,7 +32,8 @@ class Node:
 
     def name(self):
         """The name PyTorch gives this kind of node, such as ``MulBackward0``."""
-        return self.op.node_name
+        name = self.op.node_name
+        return name if name.__class__ is str else name(self)
 
     def __repr__(self):
         return f"<{self.name()}>"
@@ -42,7 +44,7 @@ class Node:
         return tuple((None, 0) if p is None else p.edge() for p in self.parents)
 
     def edge(self):
-        return self, 0
+        return late.shown(self), 0
 
     def pull(self, g, create_graph):
         """Gradients for `parents`: Tensors if the pass is itself recorded, raw arrays otherwise."""
@@ -81,15 +83,11 @@ class Node:
 
     def register_prehook(self, hook):
         """Run ``hook(grad_outputs)`` before this node; what it returns replaces `grad_outputs`."""
-        return late.hooks_of(self).add("pre", lambda g: _only(hook((g,))))
+        return late.hooks_of(self).add("node_pre", hook)
 
     @property
     def metadata(self):
         return late.hooks_of(self).metadata
-
-
-def _only(result):
-    return result[0] if isinstance(result, tuple) else result
 
 
 def rewrap(value, node, backend):
@@ -102,11 +100,17 @@ def rewrap(value, node, backend):
         return value                                       # a number, an attribute, or not saved
     if isinstance(node, Tensor) and node.array is value:
         return node                                       # a leaf is its own node
-    t = wrap(value, backend.backend)
-    if node is not None:
-        t.needs_grad = True
-        t.node = node
-    return t
+    return placed(wrap(value, backend.backend), node)
+
+
+def placed(tensor, node):
+    """`tensor`, which the graph knows nothing of, at the place of `node` or of a leaf; None: it stands nowhere."""
+    if isinstance(node, registry.Tensor):                 # another array than the leaf's: a node passes gradients on
+        leaf, node = node, Node()
+        node.op, node.parents, node.saved, node.shape = registry.OPS["clone"], (leaf,), (), leaf.array.shape
+        node.backend, node.time, node.hooks = leaf.backend, version_counter, None
+    tensor.node, tensor.needs_grad = node, node is not None
+    return tensor
 
 
 def set_node_hooks(hooks):
@@ -136,7 +140,7 @@ def wrap_outputs(arrays, backend, Tensor):
     """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
     made = []
     for y in arrays:
-        t = Tensor.__new__(Tensor)
+        t = object.__new__(Tensor)
         t.array = y if y.__class__ is backend.ndarray else backend.asarray(y)
         t.backend = backend
         made.append(t)
@@ -163,7 +167,7 @@ class OutputNode(Node):
         return self.parents[0].name()
 
     def edge(self):
-        return self.parents[0], self.op
+        return late.shown(self.parents[0]), self.op
 
     next_functions = property(lambda self: self.parents[0].next_functions)
 

@@ -8,7 +8,7 @@ old base with this part replaced" (`as_strided_scatter`), and all views of the b
 import numpy as np
 
 from . import dtypes, graph
-from .arrays import fits_into, is_dense, owner, pointer, require_no_overlap
+from .arrays import fits_into, is_dense, owner, pointer
 from .grad_mode import grad_mode
 from .graph import Node, bump_version
 from .registry import OPS, late
@@ -17,8 +17,11 @@ from .tensor import wrap
 __all__ = ["inplace", "overwrite"]
 
 
-def inplace(name, call, op=None):
-    """The in-place twin, ``x.name_(...)``, of the function `call` (of the definition `op`, if any)."""
+def inplace(name, call, op=None, repeated=False):
+    """The in-place twin, ``x.name_(...)``, of the function `call` (of the definition `op`, if any).
+
+    `repeated`: it may write to expanded tensors, since elements that share their memory get the same value.
+    """
     ufunc = getattr(np, op.xp_name, None) if op is not None and op.forward is None and op.differentiable else None
     writer = name + "_"
 
@@ -27,7 +30,8 @@ def inplace(name, call, op=None):
             getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
             bump_version(self, writer)
             return self
-        return overwrite(self, call(before(self, op, args), *args, **kwargs), writer)
+        late.require_apart(self.array, *args, *kwargs.values())
+        return overwrite(self, call(before(self, op, args), *args, **kwargs), writer, repeated)
 
     method.__name__ = writer
     method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."
@@ -49,7 +53,8 @@ def before(target, op, others):
 def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
-    if d.kind != "f" or d.itemsize == 2 or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array):
+    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array)
+            or graph.inference):
         return False
     for x in args:
         array = getattr(x, "array", None)
@@ -60,17 +65,20 @@ def is_plain(target, args):
             return False
         elif array.shape != target.array.shape and not fits_into(array.shape, target.array.shape):
             return False
+        elif array.base is not None or target.array.base is not None:
+            late.require_apart(target.array, x)
     return target._base is None or not (grad_mode.enabled and target._base.needs_grad)
 
 
-def overwrite(target, result, writer):
-    """Make `target` hold what `result`, a tensor computed from it, holds."""
+def overwrite(target, result, writer, repeated=False):
+    """Make `target` hold what `result`, a tensor computed from it, holds; `repeated`: even if it is expanded."""
     check_is_no_leaf(target, writer)
     check_can_hold(target, result, writer)
     if result.array.shape != target.array.shape:
         raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
                            f"{list(result.array.shape)}: {writer}() cannot change the shape of its tensor")
-    require_no_overlap(target.array)
+    if not target.array.flags.forc:
+        result = late.consistent(target.array, result, repeated)
     if result.array.dtype != target.array.dtype and result.needs_grad:
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
@@ -81,7 +89,7 @@ def overwrite(target, result, writer):
 
 
 def check_is_no_leaf(target, writer):
-    if target.is_inference_tensor and not grad_mode.inference:
+    if graph.inference and target.is_inference() and not grad_mode.inference:
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
                            "a clone to get a normal tensor before doing inplace update.")
     if not grad_mode.enabled:

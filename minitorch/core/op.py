@@ -12,7 +12,8 @@ parity tests, reference pages. `minitorch/ops/define.py` has the decorators by w
 - ``joint=formula(F, g, needs, ...)`` returns the gradients of all inputs as a tuple, where they share work; `needs`
   says which of them are asked for.
 - The first input is cast to an attribute `dtype`, where it is given, before the forward pass.
-- An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one.
+- An op whose forward pass returns a tuple has several outputs; then `g` is a tuple with None for an unused one, and a
+  formula may ask for one of them (`out1`) instead of all, so that the others may be written to afterwards.
 - ``keeps=("mean", "rstd")``: the forward pass returns ``(result, mean, rstd)``. Callers get the result; formulas read
   the saved intermediates by these names. They are constants to a recorded backward pass: a formula hands them to a
   backward op, whose own formulas know how they depend on the inputs.
@@ -20,7 +21,6 @@ parity tests, reference pages. `minitorch/ops/define.py` has the decorators by w
 
 import inspect
 import linecache
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
@@ -31,7 +31,7 @@ import numpy as np
 from . import graph
 from .grad_mode import grad_mode
 from .graph import MultiOutputNode, Node, OutputNode
-from .registry import NAMES, OPS
+from .registry import NAMES, OPS, late
 from .template import takes_out, write_call, write_pull
 
 __all__ = ["Number", "Op", "Other", "recorded"]
@@ -73,22 +73,20 @@ class Op:
     - `forward`: the reference, ``forward(F, *arrays, **attributes)`` on raw arrays; None if `xp_name` is all there is
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
+    - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one element will do
     - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
     Dtypes:
 
-    - `promotion`: how inputs are brought together: "common" (PyTorch's promotion), "compared" (numbers stay as they
-      are), "factor" (16-bit floats do not round numbers), "float" (integers become the default float), "quotient"
-      (both), "fitting" (numbers must fit), "same" (they must agree), "numbers" (and numbers are cast to them), "first"
-      (to the first), "floating" (they agree and are floats), "any" (16-bit floats are computed in float32), None
+    - `promotion`: how inputs are brought to one dtype, a word of `minitorch/ops/promotion.py`; None: they are not
     - `refuses`: kinds of dtypes, as NumPy's letters, that are not supported ("b" bools, "iub" all but floats)
     - `check`: a function of the raw inputs that raises an error before their dtypes are brought together
     - `of_numbers`: all inputs may be Python numbers
     - `native`: 16-bit floats are not computed in float32
     - `casts`: an attribute `dtype` casts the first input before the call (False: the forward pass reads it)
-    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower") or to float32 ("float32", and
-      "float32 on cuda", which leaves the CPU out); None: they are not cast
+    - `autocast`: in mixed precision inputs are cast to 16 bits ("lower"), to float32 ("float32") or to the widest of
+      them ("promote"), perhaps by type of device ("float32 on cpu, promote on cuda"); None: they are not cast
 
     The forward pass:
 
@@ -96,29 +94,33 @@ class Op:
     - `view`: the result shares memory with the first input
     - `outputs`: 1; or a bool for each output, whether it has a gradient; or "list", any number that all have one
     - `keeps`: names of intermediates that it returns after its result, for derivative formulas only
+    - `restores`: an input that formulas find in one of these, if it has the input's shape: the input is None to them
+      then. Its name, the intermediate's, and a function of F and all `keeps` that makes it for a recorded backward pass
     - `overlap`: ``out=`` may be an input; False where elements are written elsewhere than they are read
+    - `layout`: of its results in memory, a rule of `minitorch/ops/layouts.py`; None: as the forward pass leaves them
 
     The backward pass:
 
+    - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
+    - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `node_name`: PyTorch's name of the graph node (default: from `name`)
+    - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:
 
     - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's text, or None
     - `flops`: a function of the result and the inputs (raw arrays): the FLOPs of its products and sums
     - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
+    - `by_values`: the shape of its result depends on values; `compile` leaves functions with such ops to Python
     - `fusible`: `compile` may compute it in chunks, in one loop with elementwise neighbours, on the CPU
-    - `functor`: the CUDA functor that computes an element, ``"softplus(beta, threshold)"`` with the attributes that
-      are its numbers
+    - `functor`: the CUDA functor of an element, ``"softplus(beta, threshold)"`` with the attributes that it takes
 
     Tests:
 
     - `shapes`: of the inputs, as "* n k, * k m -> * n m"
     - `domain`: input name -> range, where not all of [-2, 2] will do
     - `kinks`: where it is not differentiable: "zero", "ties" or "steps"
-    - `sample`: a function of a `minitorch.testing.strategies.Draw` that returns inputs and attributes, for ops that the
-      other three cannot describe
+    - `sample`: a function of a `Draw` (`testing/strategies.py`) that returns inputs and attributes, where these do not do
     """
 
     recorded = recorded
@@ -130,6 +132,7 @@ class Op:
     vjps: dict
     doc: str
 
+    scalars: tuple = ()
     promotion: str | None = None
     refuses: str = ""
     check: Callable | None = None
@@ -142,14 +145,19 @@ class Op:
     view: bool = False
     outputs: int | tuple | str = 1
     keeps: tuple = ()
+    restores: tuple = ()
     overlap: bool = True
+    layout: str | None = None
 
     joint: Callable | None = None
+    together: Callable | None = None
+    flat: tuple = ()
     node_name: str | None = None
 
     mismatch: Callable | None = None
     flops: Callable | None = None
     inline: bool = False
+    by_values: bool = False
     fusible: bool = False
     functor: str | None = None
 
@@ -175,11 +183,14 @@ class Op:
         """Note the values that derivative formulas read (`reads`), and their places in the graph (`saved_places`)."""
         names = [x.name for x in self.inputs]
         skip = 3 if self.joint else 2
-        vjps = {None: self.joint} if self.joint else self.vjps
+        vjps = {None: self.joint} if self.joint else self.vjps | {"together": self.together}
         self.reads = {x: parameters_of(r)[skip:] for x, r in vjps.items() if r}
-        self.saved_fields = list(dict.fromkeys(f for fields in self.reads.values() for f in fields))
+        self.saved_fields = list(dict.fromkeys(           # the shape of an input that has a gradient is its parent's
+            f for x, fields in self.reads.items() for f in fields if f != f"{x}_shape"))
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
-        unknown = set(self.saved_fields) - known
+        if isinstance(self.outputs, tuple):
+            known |= {f"out{i}" for i in range(len(self.outputs))}
+        unknown = {f for fields in self.reads.values() for f in fields} - known
         if unknown:
             raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
@@ -194,16 +205,6 @@ class Op:
             return getattr(backend.xp, self.xp_name)
         return MethodType(self.forward, backend)
 
-    def functor_call(self):
-        """The name of its functor, and the attributes that are the functor's numbers with their defaults."""
-        functor, *attributes = re.findall(r"\w+", self.functor)
-        return functor, {k: dict(self.attrs)[k] for k in attributes}
-
-    def parameter_names(self):
-        """The names of its inputs and attributes, as kernels take them: attributes by name, a list of tensors last."""
-        inputs, attrs = [x.name for x in self.inputs], [k for k, _ in self.attrs]
-        return attrs + inputs if self.inputs[0].kind == "variadic" else inputs + attrs
-
     def __repr__(self):
         return f"<op {self.name}>"
 
@@ -212,20 +213,6 @@ def parameters_of(function):
     """The names of a function's parameters (`inspect.signature` would take most of the package's import time)."""
     code = function.__code__
     return list(code.co_varnames[:code.co_argcount])
-
-
-def inputs_and_attributes(forward):
-    """The inputs and the attributes, with their defaults, of ``def name(F, *inputs, *, attributes)``."""
-    code, defaults, kinds = forward.__code__, forward.__defaults__ or (), forward.__annotations__
-    n, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
-    names = code.co_varnames
-    optional = {x for x, default in zip(names[n - len(defaults):n], defaults) if default is None}
-    inputs = [Input(x, {Number: "number", Other: "other"}.get(kinds.get(x), "tensor"), x in optional)
-              for x in names[1:n]]
-    if code.co_flags & inspect.CO_VARARGS:
-        inputs.append(Input(names[end], "variadic"))
-    given = forward.__kwdefaults__ or {}
-    return inputs, [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
 
 
 def camel_case(name):
@@ -242,7 +229,7 @@ def compile_call(op):
     """
     vjps = {f"vjp_{x}": r for x, r in op.vjps.items()}
     op.pull = deferred("pull", f"<minitorch gradient of {op.name}>", lambda: write_pull(op),
-                        vjps | {"joint": op.joint})
+                        vjps | {"op": op, "joint": op.joint, "together": op.together})
     op.bare = deferred(op.name, f"<minitorch op {op.name}, any dtype>", lambda: write_call(op, bare=True),
                         {"op": op})
     call = op.call = deferred(op.name, f"<minitorch op {op.name}>", lambda: write_call(op, bare=False), {"op": op})
@@ -282,9 +269,10 @@ def deferred(name, filename, write, scope):
         exec(compile(source, filename, "exec"), namespace)
         made = namespace.pop(name)
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
-        function.__defaults__, function.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-        function.__code__ = made.__code__
-        return function
+        target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
+        target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        target.__code__ = made.__code__
+        return target
 
     namespace["load"] = load
     return function
@@ -292,7 +280,7 @@ def deferred(name, filename, write, scope):
 
 # The names that generated code may use. `graph` is the module, because its version counter moves.
 NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
-             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, asarray=np.asarray,
+             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, recorded=recorded, late=late, asarray=np.asarray,
              required=inspect.Parameter.empty)
 
 

@@ -7,8 +7,9 @@ wrap the result, and leave a node if a gradient may be asked for.
 
 from inspect import Parameter
 
+WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
 
-def write_call(op, bare, failed="raise explain({}) from None"):
+def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
 
     `failed` is what it does about an error.
@@ -18,7 +19,7 @@ def write_call(op, bare, failed="raise explain({}) from None"):
     body = ["try:", *indent(unpack(op, bare)), *indent(run_forward(op)),
             "except Exception as error:",
             f"    {failed}".format(f"op, error, ({arguments(op)}), {attributes(op)}"),
-            *wrap_result(op, op.inputs[0].name, bare), *record(op), "return result"]
+            *wrap_result(op, op.inputs[0].name, bare), *record(op, bare), "return result"]
     return "\n".join([f"def {op.name}({signature(op)}):", *indent(body)])
 
 
@@ -68,26 +69,23 @@ def unpack(op, bare):
         if dict(op.attrs)[ours] is Parameter.empty:
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
+    lines += [f"if {x}.__class__ in SCALARS: {x} = {x}.item()" for x in op.scalars if not bare]
     if op.autocast and not bare:
-        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)})"]
+        lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)}, "
+                  f"{'out' if takes_out(op) else 'None'})"]
     if len(numbers) == len(op.inputs) == 2:
         lines += unpack_pair(op, bare)
     else:
         for i, x in enumerate(op.inputs):
             lines += unpack_one(op, i, x, bare)
-    checks = []
-    if op.promotion and not bare:
-        checks += ["not plain"] if len(op.inputs) > 1 else []
-        checks += ["(d is not f32 and d is not f64)"]
-    elif len(op.inputs) > 1 and not bare:
-        checks += ["not plain"]
-    if takes_out(op):
-        checks += ["out is not None"]
+    checks = ["not plain"] if len(op.inputs) > 1 else []
+    checks += ["(d is not f32 and d is not f64)"] if op.promotion else []
+    checks += ["out is not None"] if takes_out(op) else []
     if checks and not bare:
         out = "out" if takes_out(op) else "None"
         lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
     if bare and op.promotion and not op.native:
-        lines += ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]
+        lines += WIDEN
     if "dtype" in dict(op.attrs):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
@@ -158,16 +156,32 @@ def kept(op):
 def wrap_result(op, source, bare):
     backend = "F.backend" if bare else "F"                 # F may be a Float32Compute one
     if op.outputs != 1:
-        lines = [f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
+        lines = [*lay_out(op, "if"), f"result = graph.wrap_outputs(y, {backend}, Tensor)"]
         return lines + ([f"for t in result: mark_view(t, {source})"] if op.view else [])
-    lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)",
+    lines = ["if y.__class__ is not F.ndarray:", "    y = F.asarray(y)", *lay_out(op, "elif"),
              "result = new(Tensor)", "result.array = y", f"result.backend = {backend}"]
     if op.view:
         lines += [f"mark_view(result, {source})"]
     return lines
 
 
-def record(op):
+def lay_out(op, branch):
+    """Lines that bring the result into the memory layout of the column: a look at one array's flags in most calls."""
+    if not op.layout:
+        return []
+    arrays = "*x" if op.inputs[0].kind == "variadic" else ", ".join([f"x{i}" for i in range(len(op.inputs))])
+    results = ["y"] if op.outputs == 1 else [f"y[{i}]" for i in range(len(op.outputs))]
+    look = " and ".join([f"{y}.flags.c_contiguous" for y in results])
+    if op.outputs == 1 and "keepdim" in dict(op.attrs):
+        look = f"y.ndim < 2 or {look}"
+    if op.layout not in ("contiguous", "joined"):          # results are as the first input, or contiguous if it is
+        looks = [f"x{i}.flags.c_contiguous" for i, x in enumerate(op.inputs) if x.kind != "number"]
+        looks = looks or ["(x0 if x0.__class__ is F.ndarray else x1).flags.c_contiguous"]
+        look = " and ".join(looks[:2]) if op.layout.endswith("two") else looks[0]
+    return [f"{branch} not ({look}):", f"    y = laid_out[{op.layout!r}](F, y, {arrays})"]
+
+
+def record(op, bare):
     """Lines that leave a node behind if an input needs a gradient and recording is on."""
     if not op.differentiable:
         return []
@@ -175,7 +189,8 @@ def record(op):
     parents = "".join(f"{parent(i, x.name)}, " if i in live else "None, " for i, x in enumerate(op.inputs))
     saved = "".join(f"{saved_value(op, field, live)}, " for field in op.saved_fields)
     return [f"if {needs_grad(op)} and grad_mode.enabled:",
-            *indent(make_node(op, f"({parents})", f"({saved})"))]
+            *indent(make_node(op, f"({parents})", f"({saved})", "".join(
+                f"getattr(x{i}, 'dtype', None), " for i in range(len(op.inputs))) if bare else None))]
 
 
 def live_inputs(op):
@@ -193,11 +208,12 @@ def parent(i, name):
     return f"({name}.node or {name}) if g{i} else None"
 
 
-def make_node(op, parents, saved):
-    lines = [f"node = new({'Node' if op.outputs == 1 else 'MultiOutputNode'})",
+def make_node(op, parents, saved, dtypes):
+    lines = [f"node = new({'Typed' if dtypes else ''}{'Node' if op.outputs == 1 else 'MultiOutputNode'})",
              "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
              "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]
+    lines += [f"node.dtypes = ({dtypes})"] if dtypes else []
     if op.outputs == 1:
         lines += ["result.node = node", "result.needs_grad = True"]
     else:
@@ -211,9 +227,12 @@ def saved_value(op, field, live):
     value = None
     for i, x in enumerate(op.inputs):
         value = {x.name: f"x{i}", x.name + "_shape": f"x{i}.shape", x.name + "_dtype": f"x{i}.dtype"}.get(field, value)
-    value = value or {"out": "y", **dict(zip(op.keeps, kept(op)))}.get(field, field)
+    outputs = {f"out{i}": f"y[{i}]" for i in range(len(op.outputs) if isinstance(op.outputs, tuple) else 0)}
+    value = value or {"out": "y", **outputs, **dict(zip(op.keeps, kept(op)))}.get(field, field)
     if op.joint:
         return value
+    if field in op.restores[:1]:
+        return f"{value} if kept_{op.restores[1]}.shape != {value}.shape else None"
     readers = [i for i in live if field in op.reads.get(op.inputs[i].name, ())]
     if len(readers) == len(live):
         return value
@@ -229,9 +248,7 @@ def write_variadic(op, bare):
         "    if t.array.dtype is not d or t.backend is not F:", "        break", "else:", "    t = None",
         f"if t is not None or out is not None{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
-    wide = []
-    if bare and op.promotion:
-        wide = ["d = x[0].dtype", "if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]
+    wide = ["d = x[0].dtype", *WIDEN] if bare and op.promotion else []
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)
@@ -243,12 +260,12 @@ def write_variadic(op, bare):
             *indent(fast), *indent(wide),
             f"    y = F.{op.name}(*x{attrs})",
             "except Exception as error:",
-            f"    raise explain(op, error, ({name},), {attributes(op)}) from None",
+            f"    return failed(op, error, ({name},), {attributes(op)})",
             *wrap_result(op, f"{name}[0]", bare)]
     if op.differentiable:
         body += ["if grad_mode.enabled and any([t.needs_grad for t in tensors]):",
                  *indent(make_node(op, "tuple([(t.node or t) if t.needs_grad else None for t in tensors])",
-                                   f"({saved})"))]
+                                   f"({saved})", "*[v.dtype for v in x], " if bare else None))]
     return "\n".join([f"def {op.name}({signature(op)}):", *indent(body + ["return result"])])
 
 
@@ -259,11 +276,24 @@ def write_pull(op):
     lines = [f"{''.join(f'{s}_, ' for s in fields)}= saved"] if fields else []
     if op.joint:
         args = "".join(f", {f}_" for f in op.reads.get(None, ()))
-        lines += [f"return joint(F, g, tuple([p is not None for p in parents]){args})"]
+        lines += returned(op, f"joint(F, g, tuple([p is not None for p in parents]){args})")
     else:
         names = [x.name for x in op.inputs]
         lines += [f"{''.join(f'p{i}, ' for i in range(len(names)))}= parents"]
-        pulls = [f"None if p{i} is None else vjp_{x}(F, g{''.join(f', {f}_' for f in op.reads[x])})"
+        if op.together:
+            lines += [f"if {' and '.join(f'p{i} is not None' for i in range(len(names)))}:",
+                      *indent(returned(op, f"together(F, g{''.join(f', {f}_' for f in op.reads['together'])})"))]
+        args = [[f"(p{i} if p{i}.parents else p{i}.array).shape" if f == x + "_shape" else f + "_"
+                 for f in op.reads.get(x, ())] for i, x in enumerate(names)]
+        pulls = [f"None if p{i} is None else vjp_{x}({', '.join(['F', 'g', *args[i]])})"
                  if op.vjps[x] else "None" for i, x in enumerate(names)]
-        lines += [f"return ({''.join(p + ', ' for p in pulls)})"]
+        if op.restores:
+            x, kept = op.restores[0] + "_", ", ".join(k + "_" for k in op.keeps)
+            lines += [f"if F is recorded and {x} is None:", f"    {x} = late.restored(op, p0, {kept})"]
+        lines += returned(op, f"({''.join(p + ', ' for p in pulls)})")
     return "\n".join(["def pull(F, g, saved, parents):", *indent(lines)])
+
+
+def returned(op, gradients):
+    return [f"return {gradients}" if not op.flat else
+            f"return {gradients} if F is not recorded else late.tied(op, parents, {gradients})"]

@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 from . import dtypes, graph, registry
+from .arrays import owner
 from .device import get
 from .errors import checked_dim
 from .grad_mode import grad_mode
@@ -72,12 +73,10 @@ class Tensor:
     node = hooks = _grad = _base = _views = None
     needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
-    is_inference_tensor = False
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
-    __hash__ = object.__hash__
 
-    def __init__(self, *data, device=None, requires_grad=False):
-        backend, dtype = get(device), dtypes.get_default_dtype().np
+    def __new__(cls, *data, device=None, requires_grad=False):
+        self, backend, dtype = object.__new__(cls), get(device), dtypes.get_default_dtype().np
         if len(data) == 1 and isinstance(data[0], Tensor):
             self.array, backend = data[0].array, data[0].backend
         elif len(data) == 1 and isinstance(data[0], Size):
@@ -90,8 +89,13 @@ class Tensor:
             raise TypeError(f"new(): data must be a sequence or sizes must be ints (got {type(data[0]).__name__}); "
                             f"minitorch.tensor({data[0]!r}) makes a tensor of one number")
         self.backend = backend
-        if requires_grad:
-            self.requires_grad_()
+        return self.requires_grad_() if requires_grad else self
+
+    def __init__(self, *args, **kwargs):
+        pass                                               # `__new__` has done it; a subclass may take other arguments
+
+    def __hash__(self):
+        return id(self)
 
     # -- what it is ----------------------------------------------------------------------------------------
     @property
@@ -150,8 +154,8 @@ class Tensor:
         return self.dtype.is_signed
 
     def is_inference(self):
-        """Whether it was made in `inference_mode`."""
-        return self.is_inference_tensor
+        """Whether its memory was made in `inference_mode`."""
+        return bool(graph.inference) and id(owner(self.array)) in graph.inference
 
     def __len__(self):
         if not self.array.ndim:
@@ -183,7 +187,12 @@ class Tensor:
         array = self.backend.to_host(self.array)
         return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
 
-    _version = property(lambda self: graph.version(self.array), doc="How often its memory was written to in place.")
+    @property
+    def _version(self):
+        """How often its memory was written to in place."""
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return graph.version(self.array)
 
     # -- the graph -----------------------------------------------------------------------------------------
     @property
@@ -193,10 +202,15 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value):
+        if value.__class__ is not bool:
+            raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad=True):
         """Say whether gradients are wanted; the tensor must be a leaf of floating-point type."""
+        if requires_grad.__class__ is not bool:
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                            f"{type(requires_grad).__name__}")
         if self.node is not None and not requires_grad:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
                                "computed variable in a subgraph that doesn't require differentiation use "
@@ -206,9 +220,9 @@ class Tensor:
                 raise RuntimeError("minitorch differentiates real tensors only, this one is complex: keep real and "
                                    "imaginary parts as tensors of their own")
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if requires_grad and self.is_inference_tensor and not grad_mode.inference:
+        if requires_grad and self.is_inference() and not grad_mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        self.needs_grad = bool(requires_grad)
+        self.needs_grad = requires_grad
         return self
 
     @property
@@ -246,7 +260,7 @@ class Tensor:
     @property
     def grad_fn(self):
         """The node of the call that made this tensor; None for a leaf."""
-        return self.node
+        return None if self.node is None else late.shown(self.node)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
@@ -272,34 +286,9 @@ class Tensor:
     def data(self, other):
         if not isinstance(other, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+        if self.needs_grad and other.array.dtype.kind not in "fcV":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self.array, self.backend = other.array, other.backend
-
-    def retain_grad(self):
-        """Keep the gradient of this computed tensor in `grad` too."""
-        if not self.needs_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self.node is not None and not self.retains_grad:
-            late.hooks_of(self.node).retain.append(weakref.ref(self))
-
-    @property
-    def retains_grad(self):
-        """Whether `retain_grad` was called on this computed tensor."""
-        hooks = self.node.hooks if self.node is not None else None
-        return hooks is not None and any(ref() is self for ref in hooks.retain)
-
-    def register_hook(self, hook):
-        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
-        if not self.needs_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return late.hooks_of(self.node or self).add("pre", hook)
-
-    def register_post_accumulate_grad_hook(self, hook):
-        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
-        if not self.needs_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self.node is not None:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        return late.hooks_of(self).add("accumulated", hook)
 
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""

@@ -207,8 +207,20 @@ class Tensor:
         """A view with a dimension of size 1 inserted at `dim`."""
     @overload
     def unsqueeze(self, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
+        """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
+        `memory_format` asks for another.
+        """
     def is_nonzero(self) -> _bool:
         """True if the one element of `input` is not zero."""
+    def get_device(self) -> _int:
+        """The index of the device of `input`; -1 for the CPU."""
+    def is_same_size(self, other: _Operand) -> _bool:
+        """True if both tensors have the same shape."""
+    def is_conj(self) -> _bool:
+        """False: conjugates are computed at once, not marked."""
+    def is_neg(self) -> _bool:
+        """False: negations are computed at once, not marked."""
     def flatten(self, start_dim: _Int = 0, end_dim: _Int = -1) -> Tensor:
         """`input` with the dimensions from `start_dim` to `end_dim` as one; a view where the strides allow it."""
     def unflatten(self, dim: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
@@ -264,17 +276,6 @@ class Tensor:
         Without `replacement` an index comes up once at most. The result is int64, of shape (num_samples,) or
         (rows, num_samples).
         """
-    def relu(self, *, out: Tensor | None = None) -> Tensor:
-        """``max(input, 0)``; the gradient at 0 is 0."""
-    def relu_(self) -> Tensor:
-        """In-place twin of `relu`: writes the result into this tensor and returns it."""
-    def prelu(self, weight: Tensor) -> Tensor:
-        """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
-
-        Source: K. He et al., "Delving Deep into Rectifiers", 2015.
-        """
-    def hardshrink(self, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
-        """`input` where ``|input| > lambd``, elsewhere 0."""
     def mul(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """``input * other``."""
     def mul_(self, other: _Operand) -> Tensor:
@@ -361,153 +362,6 @@ class Tensor:
         """
     def lerp_(self, end: _Operand, weight: _Operand) -> Tensor:
         """In-place twin of `lerp`: writes the result into this tensor and returns it."""
-    def eq(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input == other``, as bools."""
-    def eq_(self, other: _Operand) -> Tensor:
-        """In-place twin of `eq`: writes the result into this tensor and returns it."""
-    def ne(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input != other``, as bools."""
-    def ne_(self, other: _Operand) -> Tensor:
-        """In-place twin of `ne`: writes the result into this tensor and returns it."""
-    def not_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input != other``, as bools."""
-    def not_equal_(self, other: _Operand) -> Tensor:
-        """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
-    def lt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input < other``, as bools."""
-    def lt_(self, other: _Operand) -> Tensor:
-        """In-place twin of `lt`: writes the result into this tensor and returns it."""
-    def less(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input < other``, as bools."""
-    def less_(self, other: _Operand) -> Tensor:
-        """In-place twin of `less`: writes the result into this tensor and returns it."""
-    def le(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input <= other``, as bools."""
-    def le_(self, other: _Operand) -> Tensor:
-        """In-place twin of `le`: writes the result into this tensor and returns it."""
-    def less_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input <= other``, as bools."""
-    def less_equal_(self, other: _Operand) -> Tensor:
-        """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
-    def gt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input > other``, as bools."""
-    def gt_(self, other: _Operand) -> Tensor:
-        """In-place twin of `gt`: writes the result into this tensor and returns it."""
-    def greater(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input > other``, as bools."""
-    def greater_(self, other: _Operand) -> Tensor:
-        """In-place twin of `greater`: writes the result into this tensor and returns it."""
-    def ge(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input >= other``, as bools."""
-    def ge_(self, other: _Operand) -> Tensor:
-        """In-place twin of `ge`: writes the result into this tensor and returns it."""
-    def greater_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input >= other``, as bools."""
-    def greater_equal_(self, other: _Operand) -> Tensor:
-        """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
-    def logical_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether both are nonzero."""
-    def logical_and_(self, other: _Operand) -> Tensor:
-        """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
-    def logical_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether one or both are nonzero."""
-    def logical_or_(self, other: _Operand) -> Tensor:
-        """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
-    def logical_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether just one of them is nonzero."""
-    def logical_xor_(self, other: _Operand) -> Tensor:
-        """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
-    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is zero."""
-    def logical_not_(self) -> Tensor:
-        """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
-    def bitwise_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input & other`` for integers, bit by bit, and bools."""
-    def bitwise_and_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
-    def bitwise_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input | other`` for integers, bit by bit, and bools."""
-    def bitwise_or_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
-    def bitwise_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input ^ other`` for integers, bit by bit, and bools."""
-    def bitwise_xor_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
-    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """``~input`` for integers, bit by bit, and bools."""
-    def bitwise_not_(self) -> Tensor:
-        """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
-    def bitwise_left_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input << other``; 0 when all bits are shifted out."""
-    def bitwise_left_shift_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
-    def bitwise_right_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input >> other``; the sign stays when all bits are shifted out."""
-    def bitwise_right_shift_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
-    def isnan(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is not a number."""
-    def isinf(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is infinite."""
-    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is neither infinite nor NaN."""
-    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
-        """True if `input` is positive infinity."""
-    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
-        """True if `input` is negative infinity."""
-    def isreal(self, *, out: Tensor | None = None) -> Tensor:
-        """True if `input` has no imaginary part: True for every real dtype."""
-    def maximum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The larger of the two, NaN if either is; the gradient of equal values is shared."""
-    def minimum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The smaller of the two, NaN if either is; the gradient of equal values is shared."""
-    def fmax(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The larger of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
-    def fmin(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
-    def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
-
-        The gradient at a bound goes to `input`.
-
-        >>> import minitorch
-        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
-        tensor([-1.0000,  0.5000,  1.0000])
-        """
-    def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-        """In-place twin of `clamp`: writes the result into this tensor and returns it."""
-    def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
-
-        The gradient at a bound goes to `input`.
-
-        >>> import minitorch
-        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
-        tensor([-1.0000,  0.5000,  1.0000])
-        """
-    def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-        """In-place twin of `clip`: writes the result into this tensor and returns it."""
-    def clamp_min(self, min: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """`input`, but not below `min`, a number or a tensor."""
-    def clamp_min_(self, min: _Operand) -> Tensor:
-        """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
-    def clamp_max(self, max: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """`input`, but not above `max`, a number or a tensor."""
-    def clamp_max_(self, max: _Operand) -> Tensor:
-        """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
-    def heaviside(self, values: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """0 where `input` is negative (or NaN), `values` where it is 0, 1 where it is positive."""
-    def heaviside_(self, values: _Operand) -> Tensor:
-        """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
-    def isclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """``|input - other| <= atol + rtol |other|``, elementwise; infinities are close to themselves only.
-
-        NaN is close to nothing, or with `equal_nan` to NaN.
-        """
-    def allclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False) -> _bool:
-        """True if all elements are close (see `isclose`), as a bool."""
-    def equal(self, other: Tensor) -> _bool:
-        """True if two tensors have the same shape and equal elements, as a bool."""
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """The exponential, e to the power `input`."""
     def exp_(self) -> Tensor:
@@ -667,6 +521,206 @@ class Tensor:
         """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
     def xlogy_(self, other: _Operand) -> Tensor:
         """In-place twin of `xlogy`: writes the result into this tensor and returns it."""
+    def erf(self, *, out: Tensor | None = None) -> Tensor:
+        """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
+    def erf_(self) -> Tensor:
+        """In-place twin of `erf`: writes the result into this tensor and returns it."""
+    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+        """``1 - erf(input)``, without cancellation."""
+    def erfc_(self) -> Tensor:
+        """In-place twin of `erfc`: writes the result into this tensor and returns it."""
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
+    def erfinv_(self) -> Tensor:
+        """In-place twin of `erfinv`: writes the result into this tensor and returns it."""
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm of the absolute value of the gamma function."""
+    def lgamma_(self) -> Tensor:
+        """In-place twin of `lgamma`: writes the result into this tensor and returns it."""
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The derivative of `lgamma`."""
+    def digamma_(self) -> Tensor:
+        """In-place twin of `digamma`: writes the result into this tensor and returns it."""
+    def mvlgamma(self, p: _Number, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension `p`.
+
+        ``p (p - 1) / 4 log(pi) + sum over j < p of lgamma(input - j / 2)``.
+        """
+    def mvlgamma_(self, p: _Number) -> Tensor:
+        """In-place twin of `mvlgamma`: writes the result into this tensor and returns it."""
+    def igamma(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The regularized lower incomplete gamma function P(input, other).
+
+        ``1 / Gamma(a) * integral of t^(a-1) exp(-t) from 0 to x`` for a = `input`, x = `other`; differentiable in `other`.
+        """
+    def igamma_(self, other: _Operand) -> Tensor:
+        """In-place twin of `igamma`: writes the result into this tensor and returns it."""
+    def igammac(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
+    def igammac_(self, other: _Operand) -> Tensor:
+        """In-place twin of `igammac`: writes the result into this tensor and returns it."""
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+    def i0_(self) -> Tensor:
+        """In-place twin of `i0`: writes the result into this tensor and returns it."""
+    def relu(self, *, out: Tensor | None = None) -> Tensor:
+        """``max(input, 0)``; the gradient at 0 is 0."""
+    def relu_(self) -> Tensor:
+        """In-place twin of `relu`: writes the result into this tensor and returns it."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
+
+        Source: K. He et al., "Delving Deep into Rectifiers", 2015.
+        """
+    def hardshrink(self, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
+        """`input` where ``|input| > lambd``, elsewhere 0."""
+    def eq(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input == other``, as bools."""
+    def eq_(self, other: _Operand) -> Tensor:
+        """In-place twin of `eq`: writes the result into this tensor and returns it."""
+    def ne(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input != other``, as bools."""
+    def ne_(self, other: _Operand) -> Tensor:
+        """In-place twin of `ne`: writes the result into this tensor and returns it."""
+    def not_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input != other``, as bools."""
+    def not_equal_(self, other: _Operand) -> Tensor:
+        """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
+    def lt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input < other``, as bools."""
+    def lt_(self, other: _Operand) -> Tensor:
+        """In-place twin of `lt`: writes the result into this tensor and returns it."""
+    def less(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input < other``, as bools."""
+    def less_(self, other: _Operand) -> Tensor:
+        """In-place twin of `less`: writes the result into this tensor and returns it."""
+    def le(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input <= other``, as bools."""
+    def le_(self, other: _Operand) -> Tensor:
+        """In-place twin of `le`: writes the result into this tensor and returns it."""
+    def less_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input <= other``, as bools."""
+    def less_equal_(self, other: _Operand) -> Tensor:
+        """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
+    def gt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input > other``, as bools."""
+    def gt_(self, other: _Operand) -> Tensor:
+        """In-place twin of `gt`: writes the result into this tensor and returns it."""
+    def greater(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input > other``, as bools."""
+    def greater_(self, other: _Operand) -> Tensor:
+        """In-place twin of `greater`: writes the result into this tensor and returns it."""
+    def ge(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input >= other``, as bools."""
+    def ge_(self, other: _Operand) -> Tensor:
+        """In-place twin of `ge`: writes the result into this tensor and returns it."""
+    def greater_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input >= other``, as bools."""
+    def greater_equal_(self, other: _Operand) -> Tensor:
+        """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
+    def logical_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Whether both are nonzero."""
+    def logical_and_(self, other: _Operand) -> Tensor:
+        """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
+    def logical_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Whether one or both are nonzero."""
+    def logical_or_(self, other: _Operand) -> Tensor:
+        """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
+    def logical_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Whether just one of them is nonzero."""
+    def logical_xor_(self, other: _Operand) -> Tensor:
+        """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is zero."""
+    def logical_not_(self) -> Tensor:
+        """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
+    def bitwise_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input & other`` for integers, bit by bit, and bools."""
+    def bitwise_and_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
+    def bitwise_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input | other`` for integers, bit by bit, and bools."""
+    def bitwise_or_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
+    def bitwise_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input ^ other`` for integers, bit by bit, and bools."""
+    def bitwise_xor_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+        """``~input`` for integers, bit by bit, and bools."""
+    def bitwise_not_(self) -> Tensor:
+        """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
+    def bitwise_left_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input << other``; 0 when all bits are shifted out."""
+    def bitwise_left_shift_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
+    def bitwise_right_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input >> other``; the sign stays when all bits are shifted out."""
+    def bitwise_right_shift_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
+    def isnan(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is not a number."""
+    def isinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is infinite."""
+    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is neither infinite nor NaN."""
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """True if `input` is positive infinity."""
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """True if `input` is negative infinity."""
+    def isreal(self, *, out: Tensor | None = None) -> Tensor:
+        """True if `input` has no imaginary part: True for every real dtype."""
+    def maximum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The larger of the two, NaN if either is; the gradient of equal values is shared."""
+    def minimum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of the two, NaN if either is; the gradient of equal values is shared."""
+    def fmax(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The larger of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
+    def fmin(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
+    def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+
+        The gradient at a bound goes to `input`.
+
+        >>> import minitorch
+        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
+        tensor([-1.0000,  0.5000,  1.0000])
+        """
+    def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+        """In-place twin of `clamp`: writes the result into this tensor and returns it."""
+    def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+
+        The gradient at a bound goes to `input`.
+
+        >>> import minitorch
+        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
+        tensor([-1.0000,  0.5000,  1.0000])
+        """
+    def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+        """In-place twin of `clip`: writes the result into this tensor and returns it."""
+    def clamp_min(self, min: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """`input`, but not below `min`, a number or a tensor."""
+    def clamp_min_(self, min: _Operand) -> Tensor:
+        """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
+    def clamp_max(self, max: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """`input`, but not above `max`, a number or a tensor."""
+    def clamp_max_(self, max: _Operand) -> Tensor:
+        """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
+    def heaviside(self, values: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """0 where `input` is negative (or NaN), `values` where it is 0, 1 where it is positive."""
+    def heaviside_(self, values: _Operand) -> Tensor:
+        """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
+    def isclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """``|input - other| <= atol + rtol |other|``, elementwise; infinities are close to themselves only.
+
+        NaN is close to nothing, or with `equal_nan` to NaN.
+        """
+    def allclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False) -> _bool:
+        """True if all elements are close (see `isclose`), as a bool."""
+    def equal(self, other: Tensor) -> _bool:
+        """True if two tensors have the same shape and equal elements, as a bool."""
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value; its gradient at 0 is 0."""
     def abs_(self) -> Tensor:
@@ -737,48 +791,6 @@ class Tensor:
         """``input * 2 ** other``; for floats and integers exactly, even where the power alone would overflow."""
     def ldexp_(self, other: _Operand) -> Tensor:
         """In-place twin of `ldexp`: writes the result into this tensor and returns it."""
-    def erf(self, *, out: Tensor | None = None) -> Tensor:
-        """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
-    def erf_(self) -> Tensor:
-        """In-place twin of `erf`: writes the result into this tensor and returns it."""
-    def erfc(self, *, out: Tensor | None = None) -> Tensor:
-        """``1 - erf(input)``, without cancellation."""
-    def erfc_(self) -> Tensor:
-        """In-place twin of `erfc`: writes the result into this tensor and returns it."""
-    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
-        """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
-    def erfinv_(self) -> Tensor:
-        """In-place twin of `erfinv`: writes the result into this tensor and returns it."""
-    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the absolute value of the gamma function."""
-    def lgamma_(self) -> Tensor:
-        """In-place twin of `lgamma`: writes the result into this tensor and returns it."""
-    def digamma(self, *, out: Tensor | None = None) -> Tensor:
-        """The derivative of `lgamma`."""
-    def digamma_(self) -> Tensor:
-        """In-place twin of `digamma`: writes the result into this tensor and returns it."""
-    def mvlgamma(self, p: _Number, *, out: Tensor | None = None) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension `p`.
-
-        ``p (p - 1) / 4 log(pi) + sum over j < p of lgamma(input - j / 2)``.
-        """
-    def mvlgamma_(self, p: _Number) -> Tensor:
-        """In-place twin of `mvlgamma`: writes the result into this tensor and returns it."""
-    def igamma(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The regularized lower incomplete gamma function P(input, other).
-
-        ``1 / Gamma(a) * integral of t^(a-1) exp(-t) from 0 to x`` for a = `input`, x = `other`; differentiable in `other`.
-        """
-    def igamma_(self, other: _Operand) -> Tensor:
-        """In-place twin of `igamma`: writes the result into this tensor and returns it."""
-    def igammac(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
-    def igammac_(self, other: _Operand) -> Tensor:
-        """In-place twin of `igammac`: writes the result into this tensor and returns it."""
-    def i0(self, *, out: Tensor | None = None) -> Tensor:
-        """The modified Bessel function of the first kind of order 0."""
-    def i0_(self) -> Tensor:
-        """In-place twin of `i0`: writes the result into this tensor and returns it."""
     def combinations(self, r: _Int = 2, with_replacement: _bool = False) -> Tensor:
         """All choices of `r` elements of a vector, as rows."""
     def tile(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
@@ -971,6 +983,8 @@ class Tensor:
         """
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    def nonzero_static(self, *, size: _Int | Sequence[_Int], fill_value: _Number = -1) -> Tensor:
+        """`nonzero` with exactly `size` rows: those too many are left out, missing ones filled with `fill_value`."""
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not zero, in order: (N, D), one row for each. The same as `nonzero`."""
     def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
@@ -981,17 +995,17 @@ class Tensor:
         """
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
         """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The sum over `dim`. Integers and bools are summed in int64."""
-    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
     def count_nonzero(self, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """How many elements are not zero, over `dim`; NaN is not zero."""
-    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
     @overload
     def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
@@ -1072,7 +1086,7 @@ class Tensor:
         """
     def nanquantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The quantiles of what is not NaN; see `quantile`."""
-    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
     def dist(self, other: _Operand, p: _Number = 2) -> Tensor:
         """The `p`-norm of ``input - other``."""
@@ -1179,39 +1193,39 @@ class Tensor:
         """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
     def cross(self, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
-    def softmax(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def softmax(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
         >>> import minitorch
         >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
         tensor([0.5000, 0.5000])
         """
-    def log_softmax(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def log_softmax(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     @overload
-    def cumsum(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    def cumsum(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     @overload
-    def cumsum(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+    def cumsum(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
-    def cumsum_(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def cumsum_(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
         """In-place twin of `cumsum`: writes the result into this tensor and returns it."""
     @overload
-    def cumsum_(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def cumsum_(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
-    def cumprod(self, dim: _Int, dtype: _dtype | type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    def cumprod(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The products of the elements up to and including each one along `dim`; of integers and bools in int64.
 
         The derivative by ``x[i]`` of all products together is the product before it times ``y[i]``, where
         ``y[i] = g[i] + x[i + 1] * y[i + 1]``.
         """
     @overload
-    def cumprod(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+    def cumprod(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
     @overload
-    def cumprod_(self, dim: _Int, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def cumprod_(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
         """In-place twin of `cumprod`: writes the result into this tensor and returns it."""
     @overload
-    def cumprod_(self, dtype: _dtype | type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
+    def cumprod_(self, dtype: _dtype | builtins.type[Any] | None = None, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def cummax(self, dim: _Int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
         """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
@@ -1259,10 +1273,6 @@ class Tensor:
         """
     def corrcoef(self) -> Tensor:
         """The correlations of the rows of `input`, (N, D) to (N, N): their covariances over their standard deviations."""
-    def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
-        """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
-        `memory_format` asks for another.
-        """
     def expand(self, *args: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, implicit: _bool = False) -> Tensor:
         """A view with dimensions of size 1 repeated to the given sizes, without copying; -1 keeps a size."""
     def reshape(self, *args: _Int | Sequence[_Int], shape: _Int | Sequence[_Int] | None = None) -> Tensor:
@@ -1271,17 +1281,17 @@ class Tensor:
         """A view with the dimensions in the order `dims`."""
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
         """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
-    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.zeros` with the dtype and device of this tensor."""
-    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.ones` with the dtype and device of this tensor."""
-    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.empty` with the dtype and device of this tensor."""
-    def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """A tensor filled with a number, with the dtype and device of this one."""
-    def new_tensor(self, data: Any, *, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.tensor` with the dtype and device of this tensor."""
-    def new_empty_strided(self, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], dtype: _dtype | type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    def new_empty_strided(self, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
         """`minitorch.empty_strided` with the dtype and device of this tensor."""
     def __float__(self) -> _float: ...
     def __int__(self) -> _int: ...
@@ -1297,6 +1307,83 @@ class Tensor:
     def __dlpack_device__(self) -> Any: ...
     def __contains__(self, element: Any) -> _bool: ...
     def __format__(self, spec: _str) -> _str: ...
+    def to(self, *args: _dtype | builtins.type[Any] | _device | _str | _Int | Tensor | _bool | _memory_format | None, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, other: Tensor | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor with another dtype or on another device; itself if it is already there (unless `copy`).
+
+        Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
+        """
+    def float(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as float32: ``to(torch.float32)``."""
+    def double(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as float64: ``to(torch.float64)``."""
+    def half(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as float16: ``to(torch.float16)``."""
+    def bfloat16(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as bfloat16: ``to(torch.bfloat16)``."""
+    def int(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as int32: ``to(torch.int32)``."""
+    def long(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as int64: ``to(torch.int64)``."""
+    def short(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as int16: ``to(torch.int16)``."""
+    def bool(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as bool: ``to(torch.bool)``."""
+    def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as complex64: ``to(torch.complex64)``."""
+    def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as complex128: ``to(torch.complex128)``."""
+    def char(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as int8: ``to(torch.int8)``."""
+    def byte(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor as uint8: ``to(torch.uint8)``."""
+    def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor in the processor's memory; itself if it is there."""
+    def cuda(self, device: _device | _str | _Int | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """This tensor on a CUDA device (the current one by default)."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """This tensor in the dtype of `other`."""
+    def zero_(self) -> Tensor:
+        """In-place twin of `zero`: writes the result into this tensor and returns it."""
+    def fill_(self, value: _Operand) -> Tensor:
+        """Fill this tensor with a number or a 0-d tensor."""
+    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
+    def module_load(self, other: _Operand, assign: Any = False) -> Tensor:
+        """This tensor with the elements of `other`, or with `assign` `other` itself: how a module loads its state."""
+    @overload
+    def stride(self, dim: None = None) -> tuple[_int, ...]:
+        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
+
+        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
+        """
+    @overload
+    def stride(self, dim: _Int) -> _int: ...
+    def storage_offset(self) -> _int:
+        """The offset of the tensor in its memory, in elements."""
+    def storage_range(self) -> tuple[_int, _int]:
+        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
+    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
+        """Whether the elements lie in memory in the order of the indices, without gaps."""
+    def data_ptr(self) -> _int:
+        """The address of the first element."""
+    def untyped_storage(self) -> _UntypedStorage:
+        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
+    def storage(self) -> _TypedStorage:
+        """The memory that the tensor looks at, as elements."""
+    @overload
+    def type(self, dtype: None = None) -> _str:
+        """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
+    @overload
+    def type(self, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor: ...
+    def new(self, *data: Any, device: _device | _str | _Int | None = None) -> Tensor:
+        """A tensor of data, or an uninitialised one of a size, with the dtype and device of this one.
+
+        >>> import minitorch as torch
+        >>> torch.ones(2, dtype=torch.int64).new([1, 2])
+        tensor([1, 2])
+        """
+    def storage_type(self) -> Any:
+        """The type of the tensor's storage, such as `FloatStorage`."""
     def is_set_to(self, tensor: Tensor) -> _bool:
         """True if both tensors look at the same elements of the same memory."""
     def is_shared(self) -> _bool:
@@ -1305,11 +1392,15 @@ class Tensor:
         """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
     def is_pinned(self, device: _device | _str | _Int | None = None) -> _bool:
         """True if the memory is page-locked."""
-    def get_device(self) -> _int:
-        """The index of the device; -1 for the CPU."""
     def __getitem__(self, item: Any) -> Tensor: ...
     def __setitem__(self, item: Any, value: Any) -> None: ...
-    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | type[Any] | None = None) -> Tensor:
+    def fill_diagonal_(self, fill_value: _Number, wrap: Any = False) -> Tensor:
+        """Write `fill_value` to the elements whose indices are all equal. With `wrap`, the diagonal of a matrix that is
+        higher than wide starts again after one row is left out.
+
+        Raises RuntimeError for fewer than two dimensions, and for more than two of different lengths.
+        """
+    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
         """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
     def view_as(self, other: Tensor) -> Tensor:
         """This tensor in the shape of `other`, without copying."""
@@ -1364,84 +1455,18 @@ class Tensor:
         """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
     def float_power_(self, exponent: _Operand) -> Tensor:
         """In-place twin of `float_power`, for float64 tensors."""
-    def where(self, condition: Tensor, other: _Operand) -> Tensor:
-        """This tensor where `condition` (bools) holds, `other` elsewhere."""
     def polygamma(self, n: _Int) -> Tensor:
         """The `n`-th derivative of `digamma` at this tensor."""
     def polygamma_(self, n: _Int) -> Tensor:
         """In-place twin of `polygamma`: writes the result into this tensor and returns it."""
+    def where(self, condition: Tensor, other: _Operand) -> Tensor:
+        """This tensor where `condition` (bools) holds, `other` elsewhere."""
     def repeat(self, *args: _Int | Sequence[_Int], repeats: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor side by side with itself, `repeats` times along each dimension."""
     def flip(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """A copy of this tensor with the order along `dims` reversed."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
         """L and U in one, and the pivots. See `linalg.lu_factor_ex`."""
-    def to(self, *args: _dtype | type[Any] | _device | _str | _Int | Tensor | _bool | _memory_format | None, dtype: _dtype | type[Any] | None = None, device: _device | _str | _Int | None = None, other: Tensor | None = None, non_blocking: _bool = False, copy: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor with another dtype or on another device; itself if it is already there (unless `copy`).
-
-        Takes a dtype, a device, a device and a dtype, or another tensor whose dtype and device to take.
-        """
-    def float(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as float32: ``to(torch.float32)``."""
-    def double(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as float64: ``to(torch.float64)``."""
-    def half(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as float16: ``to(torch.float16)``."""
-    def bfloat16(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as bfloat16: ``to(torch.bfloat16)``."""
-    def int(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as int32: ``to(torch.int32)``."""
-    def long(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as int64: ``to(torch.int64)``."""
-    def short(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as int16: ``to(torch.int16)``."""
-    def bool(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as bool: ``to(torch.bool)``."""
-    def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as complex64: ``to(torch.complex64)``."""
-    def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as complex128: ``to(torch.complex128)``."""
-    def char(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as int8: ``to(torch.int8)``."""
-    def byte(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor as uint8: ``to(torch.uint8)``."""
-    def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor in the processor's memory; itself if it is there."""
-    def cuda(self, device: _device | _str | _Int | None = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """This tensor on a CUDA device (the current one by default)."""
-    def type_as(self, other: Tensor) -> Tensor:
-        """This tensor in the dtype of `other`."""
-    @overload
-    def type(self, dtype: None = None) -> _str:
-        """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
-    @overload
-    def type(self, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor: ...
-    def zero_(self) -> Tensor:
-        """In-place twin of `zero`: writes the result into this tensor and returns it."""
-    def fill_(self, value: _Operand) -> Tensor:
-        """Fill this tensor with a number or a 0-d tensor."""
-    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
-        """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
-    @overload
-    def stride(self, dim: None = None) -> tuple[_int, ...]:
-        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
-
-        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
-        """
-    @overload
-    def stride(self, dim: _Int) -> _int: ...
-    def storage_offset(self) -> _int:
-        """The offset of the tensor in its memory, in elements."""
-    def storage_range(self) -> tuple[_int, _int]:
-        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
-    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
-        """Whether the elements lie in memory in the order of the indices, without gaps."""
-    def data_ptr(self) -> _int:
-        """The address of the first element."""
-    def untyped_storage(self) -> _UntypedStorage:
-        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
-    def storage(self) -> _TypedStorage:
-        """The memory that the tensor looks at, as elements."""
     def __add__(self, other: _Operand) -> Tensor: ...
     def __radd__(self, other: _Operand) -> Tensor: ...
     def __iadd__(self, other: _Operand) -> Tensor: ...

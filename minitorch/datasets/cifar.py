@@ -1,14 +1,14 @@
 """`CIFAR10` and `CIFAR100`, from the archives for Python (pickles, read without running code) or the binary ones."""
 
 import os
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .utils import check_integrity, extract_members, fetch
+from .archives import extract_members
+from .utils import check_integrity, fetch
 from .vision import VisionDataset
 
 
@@ -94,11 +94,10 @@ class CIFAR10(VisionDataset):
         )
 
     def _read_pickle(self, folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-        entry = load_plain_pickle(folder / name)
-        try:
-            return _checked(folder / name, entry["data"], entry[self.label_key])
-        except (KeyError, TypeError) as error:
-            raise RuntimeError(f"{folder / name} is not a CIFAR batch: no {error} in it") from error
+        entry = _load(folder / name)
+        if type(entry) is not dict or not {"data", self.label_key} <= entry.keys():
+            raise RuntimeError(f"{folder / name} is not a CIFAR batch: no 'data' and {self.label_key!r} in it")
+        return _checked(folder / name, entry["data"], entry[self.label_key])
 
     def _read_binary(self, folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         path = folder / f"{name}.bin"
@@ -110,8 +109,17 @@ class CIFAR10(VisionDataset):
 
     def _class_names(self, folder: Path) -> list[str]:
         if folder.name == self.base_folder:
-            return list(load_plain_pickle(folder / self.meta["filename"])[self.meta["key"]])
-        return (folder / self.binary_names).read_text().split()
+            path = folder / self.meta["filename"]
+            entry = _load(path)
+            names = entry.get(self.meta["key"]) if type(entry) is dict else None
+            if type(names) is not list or not all(type(name) is str for name in names):
+                raise RuntimeError(f"{path} should hold a list of names as {self.meta['key']!r}")
+            return names
+        path = folder / self.binary_names
+        try:
+            return path.read_text(encoding="utf-8").split()
+        except (UnicodeDecodeError, FileNotFoundError) as error:
+            raise RuntimeError(f"{path} cannot be read: {error}") from error
 
     def __getitem__(self, index: int):
         return self._item(self.data[index], self.targets[index])
@@ -139,42 +147,16 @@ class CIFAR100(CIFAR10):
     binary_names = "fine_label_names.txt"
 
 
+def _load(path: Path) -> Any:
+    from .plain_pickle import load_plain_pickle
+
+    return load_plain_pickle(path)
+
+
 def _checked(path: Path, pixels: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    labels = np.asarray(labels)
-    right = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and labels.dtype.kind in "iu"
-    if not right or pixels.shape != (len(labels), 3072):
+    if type(labels) is list:  # which NumPy would take apart to any depth
+        labels = np.array(labels if all(type(x) is int and 0 <= x < 2**31 for x in labels) else None)
+    right = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and isinstance(labels, np.ndarray)
+    if not right or labels.dtype.kind not in "iu" or labels.ndim != 1 or pixels.shape != (len(labels), 3072):
         raise RuntimeError(f"{path} is not a CIFAR batch: it should hold N labels and uint8 pixels of shape (N, 3072)")
     return pixels, labels
-
-
-def load_plain_pickle(path: str | os.PathLike) -> Any:
-    """The object in a pickle of arrays and built-in containers. Whatever else the file asks for is refused, not run."""
-    try:
-        with open(path, "rb") as file:
-            return _PlainUnpickler(file, encoding="latin1").load()
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
-        raise RuntimeError(f"{path} cannot be read: {error}") from error
-
-
-def _encode(text: str, encoding: str) -> bytes:
-    """``_codecs.encode``, with which old pickle protocols store bytes; only the codec that they need."""
-    if encoding != "latin1":
-        raise pickle.UnpicklingError(f"an encoding of {encoding!r} is not allowed")
-    return text.encode(encoding)
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    _reconstruct = np.empty(0).__reduce__()[0]
-    _allowed = {
-        ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
-        ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-        ("_codecs", "encode"): _encode,
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            return self._allowed[module, name]
-        except KeyError:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is not data") from None

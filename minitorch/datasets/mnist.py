@@ -1,7 +1,7 @@
 """`MNIST`, the data sets in the same form, `FashionMNIST` and `KMNIST`, and IDX, the format of their files."""
 
-import math
 import os
+import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..ops.creation.create import from_numpy
+from ..utils._bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
 from .vision import VisionDataset
 
@@ -144,30 +145,34 @@ def read_idx(path: str | os.PathLike, ndim: int | None = None) -> np.ndarray:
     32-bit integers, the numbers. RuntimeError where the file is not of this form, damaged, or has not
     ``ndim`` dimensions.
     """
-    data = _bytes_of(path)
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
-        raise RuntimeError(f"{path} is not an IDX file: it begins with {data[:4]!r}")
-    dtype, dims = np.dtype(_IDX_TYPES[data[2]]), data[3]
-    if ndim is not None and dims != ndim:
-        raise RuntimeError(f"{path} should hold an array of {ndim} dimensions, but has {dims}")
-    start = 4 + 4 * dims
-    shape = np.frombuffer(data[4:start].ljust(4 * dims, b"\0"), ">u4").tolist()
-    expected = start + math.prod(shape) * dtype.itemsize
-    if len(data) != expected:
-        raise RuntimeError(
-            f"{path} is damaged: an array of shape {tuple(shape)} makes {expected} bytes, the file has {len(data)}. "
-            "Delete it and download it again."
-        )
-    return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+    packed = str(path).endswith(".gz")
+    size = os.path.getsize(path)
+    with _opened(path, packed) as file:
+        try:
+            return _idx_array(file, path, ndim, most_of(size) if packed else size, size)
+        except (EOFError, OSError, ValueError, struct.error, zlib.error) as error:
+            raise RuntimeError(f"{path} is damaged: {error}. Delete it and download it again.") from error
 
 
-def _bytes_of(path: str | os.PathLike) -> bytes:
-    if not str(path).endswith(".gz"):
-        return Path(path).read_bytes()
+def _opened(path: str | os.PathLike, packed: bool):
     import gzip
 
-    try:
-        with gzip.open(path) as file:
-            return file.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise RuntimeError(f"{path} is damaged: {error}. Delete it and download it again.") from error
+    return gzip.open(path) if packed else open(path, "rb")
+
+
+def _idx_array(file, path: str | os.PathLike, ndim: int | None, most: int, size: int) -> np.ndarray:
+    """The array in an open file, if it takes no more than `most` bytes; nothing is read before that is known."""
+    head = file.read(4)
+    if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _IDX_TYPES:
+        raise RuntimeError(f"{path} is not an IDX file: it begins with {head!r}")
+    dtype, dims = np.dtype(_IDX_TYPES[head[2]]), head[3]
+    if ndim is not None and dims != ndim:
+        raise RuntimeError(f"{path} should hold an array of {ndim} dimensions, but has {dims}")
+    shape = struct.unpack(f">{dims}I", exactly(file, 4 * dims).tobytes())
+    expected = 4 + 4 * dims + size_of(shape, dtype.itemsize)
+    if expected > most:
+        raise ValueError(f"an array of shape {shape} makes {expected} bytes, the file has {size}")
+    data = exactly(file, expected - 4 - 4 * dims)
+    if file.read(1):
+        raise ValueError(f"an array of shape {shape} makes {expected} bytes, the file has more")
+    return numbers(data, dtype, shape)

@@ -2,9 +2,11 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+
+from .archives import extract_archive
 
 _TIMEOUT = 30.0  # seconds without an answer
 _ATTEMPTS = 5  # times to take up a broken connection again, as long as something comes each time
@@ -125,68 +127,11 @@ def _progress(url: str, total: int | None, have: int):
     return tqdm(total=total, initial=have, unit="B", unit_scale=True, unit_divisor=1024, desc=name)
 
 
-def extract_members(archive: str | os.PathLike, names: Iterable[str], root: str | os.PathLike) -> None:
-    """Write the named regular files of a tar archive under ``root``, and nothing else that may be in it."""
-    import tarfile
-    import zlib
-
-    wanted = set(names)
-    try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                if member.name not in wanted or not member.isfile():
-                    continue
-                target = Path(root, member.name)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(tar.extractfile(member).read())  # type: ignore[union-attr]
-                wanted.remove(member.name)
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise RuntimeError(f"{archive} cannot be unpacked: {error}. Delete it and download it again.") from error
-    if wanted:
-        raise RuntimeError(f"{archive} lacks {', '.join(sorted(wanted))}. Delete it and download it again.")
-
-
 def download_url(
     url: str, root: str | os.PathLike, filename: str | None = None, md5: str | None = None, max_redirect_hops: int = 3
 ) -> None:
     """torchvision's name for `fetch` with one address; the file goes to ``root/filename``."""
     fetch([url], Path(root, filename or os.path.basename(url)), md5)
-
-
-def extract_archive(
-    from_path: str | os.PathLike, to_path: str | os.PathLike | None = None, remove_finished: bool = False
-) -> str:
-    """Unpack a ``.tar``, ``.tar.gz``, ``.tgz``, ``.zip`` or ``.gz`` file into a folder, by default its own."""
-    import gzip
-    import shutil
-
-    source = Path(from_path)
-    folder = source.parent if to_path is None else Path(to_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    result = folder
-    if source.suffix == ".gz" and not source.stem.endswith(".tar"):
-        result = folder / source.stem
-        with gzip.open(source) as packed, open(result, "wb") as file:
-            shutil.copyfileobj(packed, file)
-    elif source.suffix == ".zip":
-        shutil.unpack_archive(source, folder)
-    else:
-        _extract_tar(source, folder)
-    if remove_finished:
-        source.unlink()
-    return str(result)
-
-
-def _extract_tar(source: Path, folder: Path) -> None:
-    import tarfile
-
-    with tarfile.open(source) as tar:
-        names = [member.name for member in tar if member.isfile()]
-    inside = folder.resolve()
-    for name in names:
-        if not (inside / name).resolve().is_relative_to(inside):
-            raise RuntimeError(f"{source} holds {name!r}, which lies outside of {folder}; nothing was unpacked")
-    extract_members(source, names, folder)
 
 
 def download_and_extract_archive(

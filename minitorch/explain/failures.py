@@ -8,7 +8,7 @@ import numpy as np
 from ..core.errors import not_a_tensor, not_implemented, out_of_range
 from ..core.registry import FUNCTIONS
 
-__all__ = ["draw", "explain", "mismatch", "wrong_index"]
+__all__ = ["draw", "explain", "mismatch", "on_two_devices", "wrong_index"]
 
 
 def explain(op, error, inputs, attrs):
@@ -120,6 +120,16 @@ def draw(a, b):
     lines = ["  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows]
     marks = "  ".join(("^" * w if m else " " * w) for w, m in zip(widths, bad))
     return f"  a: {lines[0]}\n  b: {lines[1]}\n     {marks}".rstrip()
+
+
+def on_two_devices(op, inputs, kinds):
+    """The error of a call whose tensors are on different devices."""
+    places = [(kind.name, x.device) for x, kind in zip(inputs, kinds) if hasattr(x, "array")]
+    first, second = list(dict.fromkeys(device for _, device in places))[:2]
+    where = ", ".join(f"{name} is on {device}" for name, device in places)
+    return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {first} and "
+                        f"{second}! In {op.name}(): {where}; move one of them, as in "
+                        f"`{places[0][0]}.to('{second}')`.")
 
 
 def _wrong_dtype(op, error, inputs):

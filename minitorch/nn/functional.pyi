@@ -297,11 +297,11 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | _float, full:
     1, is raised to `eps` where it is smaller; its gradient is not affected by that. `full` adds ``log(2 pi) / 2``.
     Source: D. Nix and A. Weigend, "Estimating the mean and variance of the target probability distribution", 1994.
     """
-def softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first."""
-def log_softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
-def softmin(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | type[Any] | None = None) -> Tensor:
+def softmin(input: Tensor, dim: _Int | None = None, _stacklevel: _Int = 3, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """The softmax of ``-input`` over `dim`."""
 def gumbel_softmax(logits: Tensor, tau: _Number = 1, hard: _bool = False, eps: _Number = 1e-10, dim: _Int = -1) -> Tensor:
     """Samples of the softmax relaxed by `tau`: ``softmax((logits + gumbel noise) / tau)`` over `dim`.

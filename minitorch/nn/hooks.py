@@ -44,6 +44,15 @@ class RemovableHandle(hooks.RemovableHandle):
         self._hooks, *self._extra = (weakref.ref(OrderedDict() if d is None else d) for d in dicts)
 
 
+changes = 0                # how often an attribute of some module was set or deleted: compiled programs ask
+
+
+def note_change():
+    """Count a change to a module, after which programs look whether it concerns them."""
+    global changes
+    changes += 1
+
+
 def add_hook(hooks, hook, *flags, prepend=False):
     """Put ``hook`` into ``hooks`` (and its id into every dict of ``flags``); return the handle."""
     handle = RemovableHandle(hooks, extra_dict=list(flags))
@@ -115,6 +124,7 @@ def register_module_parameter_registration_hook(hook):
 
 def registered(kind, module, name, value):
     """``value`` after the global registration hooks of ``kind`` ("buffer", "module" or "parameter") have seen it."""
+    note_change()
     for hook in getattr(_Global, kind + "_registration").values():
         replaced = hook(module, name, value)
         value = value if replaced is None else replaced

@@ -1,5 +1,6 @@
 """``Parameter`` and ``Buffer``: tensors that a module knows as its own; and their kinds without a shape yet."""
 
+from ..autograd.dispatch import disabled_torch_function
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.device import get
@@ -21,6 +22,8 @@ class Parameter(Tensor):
     Parameter containing:
     tensor([1., 1.], requires_grad=True)
     """
+
+    __torch_function__ = disabled_torch_function           # results are plain tensors
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
@@ -50,6 +53,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     looks for it. ``persistent=False`` leaves it out of the ``state_dict``.
     """
 
+    __torch_function__ = disabled_torch_function
+
     def __new__(cls, data=None, *, persistent=True):
         data = Tensor() if data is None else data
         self = data.detach().requires_grad_(data.requires_grad)
@@ -62,6 +67,7 @@ class UninitializedTensorMixin:
     ``materialize(shape)`` turns it into an ordinary one. Everything else raises ValueError."""
 
     cls_to_become: type
+    __torch_function__ = disabled_torch_function
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
         self = object.__new__(cls)

@@ -24,7 +24,7 @@ finally:
 
 from . import operators  # noqa: E402
 from .creation import query as query  # noqa: E402  whose constants the package's root shows
-from .define import publish  # noqa: E402
+from .define import casting, publish  # noqa: E402
 from .elementwise import special  # noqa: E402
 from .methods import as_method  # noqa: E402
 
@@ -35,7 +35,10 @@ def bind_methods():
         if public.method:
             setattr(Tensor, name, as_method(public.call))
         if public.inplace:
-            twin = inplace(name, public.call, getattr(public.call, "op", None))
+            op, call = getattr(public.call, "op", None), public.call
+            lowers = (getattr(op or call, "autocast", None) or "").startswith("lower")
+            twin = inplace(name, casting(call, "off") if lowers else call, op,     # writes with all of its digits
+                           public.inplace == "repeated")
             twin.__wrapped__ = as_method(public.call)      # whose signature `inspect` shows
             setattr(Tensor, name + "_", twin)
             if not namespace:                              # torch.exp_(x) is x.exp_()

@@ -16,8 +16,8 @@ import inspect
 from dataclasses import MISSING, fields
 
 from ..core import registry
-from ..core.op import Input, Op, compile_call, inputs_and_attributes
-from ..core.registry import FUNCTIONS, METHODS, late
+from ..core.op import Input, Number, Op, Other, compile_call
+from ..core.registry import FUNCTIONS, METHODS, NAMES, late
 
 __all__ = ["composite", "method", "op", "publish", "ufunc"]
 
@@ -46,13 +46,30 @@ def op(*, name=None, **options):
     """
     def define(forward):
         op_name = name or forward.__name__
+        if not (op_name.isascii() and op_name.isidentifier()):           # it becomes source, as in `compile_call`
+            raise ValueError(f"the name of an op must be an ASCII identifier, got {op_name!r}")
         how, vjps = split_options(options)
         public = {k: how.pop(k) for k in list(how) if k in PUBLIC}
-        inputs, attrs = inputs_and_attributes(forward)
-        definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, vjps=vjps, doc=forward.__doc__,
-                 **how)
+        inputs, attrs, scalars = inputs_and_attributes(forward)
+        definition = Op(name=op_name, forward=forward, inputs=inputs, attrs=attrs, scalars=scalars, vjps=vjps,
+                        doc=forward.__doc__, **how)
         return defined(definition, public)
     return define
+
+
+def inputs_and_attributes(forward):
+    """The inputs, the attributes with their defaults, and the scalars of ``def name(F, *inputs, *, attributes)``."""
+    code, defaults, kinds = forward.__code__, forward.__defaults__ or (), forward.__annotations__
+    n, end = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames
+    optional = {x for x, default in zip(names[n - len(defaults):n], defaults) if default is None}
+    inputs = [Input(x, {Number: "number", Other: "other"}.get(kinds.get(x), "tensor"), x in optional)
+              for x in names[1:n]]
+    if code.co_flags & inspect.CO_VARARGS:
+        inputs.append(Input(names[end], "variadic"))
+    given = forward.__kwdefaults__ or {}
+    attrs = [(x, given.get(x, inspect.Parameter.empty)) for x in names[n:end]]
+    return inputs, attrs, tuple([x for x, _ in attrs if kinds.get(x) in (float, float | None)])
 
 
 def defined(definition, public):
@@ -61,14 +78,28 @@ def defined(definition, public):
     return publish(call, definition.name, **public)
 
 
-def composite(function=None, *, out=False, overlap=True, **public):
+def composite(function=None, *, out=False, overlap=True, autocast=None, **public):
     """Publish a plain function of other ops; it needs no derivative formula of its own.
 
-    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` as for an `Op`.
+    `out` lets it take ``out=`` too: True, or "exact" if that must have the result's type; `overlap` and `autocast` as
+    for an `Op`, but `autocast` may also be "off": nothing is cast inside.
     """
     if function is None:
-        return lambda f: composite(f, out=out, overlap=overlap, **public)
-    return publish(with_out(function, out == "exact", overlap) if out else function, function.__name__, **public)
+        return lambda f: composite(f, out=out, overlap=overlap, autocast=autocast, **public)
+    call = with_out(function, out == "exact", overlap) if out else function
+    return publish(casting(call, autocast) if autocast else call, function.__name__, **public)
+
+
+def casting(function, autocast):
+    """`function`, casting its inputs in mixed precision as the words `autocast` say, unless it is given ``out=``."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if NAMES["autocast"].enabled:
+            how = autocast if kwargs.get("out") is None else "off"
+            return NAMES["autocast_function"](function, how, args, kwargs)
+        return function(*args, **kwargs)
+    call.autocast = autocast
+    return call
 
 
 def with_out(function, exact=False, overlap=True):
@@ -123,7 +154,8 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     """Enter a function in the registry of public names.
 
     `namespace` is "" for the package itself, else such as "nn.functional"; None keeps an op internal. `method` and
-    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package.
+    `inplace` say whether Tensor has it as a method and as ``name_``; a method by default only in the package. With
+    `inplace` "repeated" it may write to expanded tensors.
     """
     call.source, call.formula = Source(call), Formula(call)
     call.explain = call.formula.explain

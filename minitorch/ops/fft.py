@@ -57,7 +57,7 @@ def one_dim(name, doc, real=False, halved=False):
         return wrap(getattr(input.backend.xp.fft, name)(x, n, d, norm), input.backend)
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = doc + " Along `dim`, with `n` points."
-    return composite(transform, out=True, namespace="fft")
+    return composite(transform, out=True, namespace="fft", autocast="float32 on cpu")
 
 
 fft = one_dim("fft", "The discrete Fourier transform: ``X[k] = sum_j x[j] exp(-2 pi i j k / n)``.")
@@ -119,7 +119,7 @@ def many_dims(name, doc, real=None):
     made = transform2 if two else transform
     made.__name__ = made.__qualname__ = name
     made.__doc__ = doc + (" Along the two dimensions `dim`." if two else " Along `dim`, all by default.")
-    return composite(made, out=True, namespace="fft")
+    return composite(made, out=True, namespace="fft", autocast="float32 on cpu")
 
 
 for _end in ("2", "n"):

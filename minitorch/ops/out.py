@@ -2,14 +2,12 @@
 
 import warnings
 
-import numpy as np
-
 from ..core import registry
-from ..core.arrays import require_no_overlap
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
-from ..core.inplace import check_can_hold
+from ..core.inplace import check_can_hold, check_is_no_leaf
 from ..core.tensor import Tensor
+from .shapes.memory import require_no_overlap
 
 __all__ = ["resize_to", "write", "write_out"]
 
@@ -21,14 +19,19 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
     """
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = [t for x in inputs for t in (x if isinstance(x, (tuple, list)) else (x,)) if isinstance(t, Tensor)]
-    if grad_mode.enabled and any(t.needs_grad for t in [*tensors, *outs]):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
-                           f"one of the arguments requires grad.")
+    casts = getattr(getattr(call, "op", None), "casts", False)     # sums and products are computed in the dtype of out=
+    if casts and attrs["dtype"] is None and isinstance(out, Tensor):
+        attrs = {**attrs, "dtype": out.dtype}
     result = call(inputs, **attrs) if variadic else call(*inputs, **attrs)
     results = result if isinstance(result, tuple) else (result,)
+    if grad_mode.enabled and any(getattr(t, "needs_grad", False) for t in (*outs, *results)):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           f"one of the arguments requires grad.")
+    exact = exact or casts
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        check_is_no_leaf(target, name)
         check_memory(target, tensors, overlap)
         if (len(results) > 1 or exact) and target.array.dtype != value.array.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
@@ -46,7 +49,7 @@ def check_memory(target, inputs, overlap=True):
     require_no_overlap(target.array)
     for x in inputs:
         same = overlap and x.data_ptr() == target.data_ptr() and x.array.strides == target.array.strides
-        if not same and (x is target or np.may_share_memory(x.array, target.array)):
+        if not same and (x is target or target.backend.xp.may_share_memory(x.array, target.array)):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
                                "refer to a single memory location. Please clone() the tensor before performing the "
                                "operation.")

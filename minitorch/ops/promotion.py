@@ -4,11 +4,12 @@ import functools
 import math
 
 from ..core import dtypes, errors
+from ..core.arrays import is_half
 from ..core.op import recorded
 from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
 
-__all__ = ["require_floating"]
+__all__ = ["MixedPrecision", "require_floating"]
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
@@ -40,11 +41,11 @@ def cast_number(x, dtype):
 
 @functools.lru_cache(maxsize=256, typed=True)
 def round_number(x, dtype):
-    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite stays."""
+    """A Python number, not 0 or -0, as a 16-bit float has it; one that would become infinite in float16 stays."""
     rounded = dtype.np.type(x)
-    if not math.isfinite(rounded):
-        return x
-    return rounded if dtype is dtypes.bfloat16 else float(rounded)
+    if dtype is dtypes.bfloat16:                           # always of that type: NumPy has no weak numbers for it
+        return rounded
+    return float(rounded) if math.isfinite(rounded) else x
 
 
 def promote_common(op, inputs, kinds, attrs):
@@ -98,8 +99,9 @@ def promote_same(op, inputs, kinds, attrs):
         first, second = list(found)[:2]
         which = ", ".join(f"{kind.name} is {dtypes.from_np(x.array.dtype).name}" for x, kind in zip(inputs, kinds)
                           if isinstance(x, Tensor) and kind.kind != "other")
+        names = [kind.name for x, kind in zip(inputs, kinds) if isinstance(x, Tensor) and kind.kind != "other"]
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {first.name} != {second.name} in "
-                           f"{op.name}(): {which}; cast one of them, as in `x.to({first})`")
+                           f"{op.name}(): {which}; cast one of them, as in `{names[0]}.to({second})`")
     return inputs
 
 
@@ -126,6 +128,18 @@ def promote_floating(op, inputs, kinds, attrs):
     return inputs
 
 
+class MixedPrecision(RuntimeError):
+    """A 16-bit input with float32 weights: the function that called the op casts, before and after."""
+
+
+def promote_norm(op, inputs, kinds, attrs):
+    """No promotion, and floats only; `MixedPrecision` if all but the first input, a 16-bit one, are float32."""
+    found = [x.dtype for x in participants(inputs, kinds)]
+    if is_half(found[0]) and len(found) > 1 and all(d == "float32" for d in found[1:]):
+        raise errors.worded(MixedPrecision(f"{op.name}(): the input is {found[0]}, the weights are float32"))
+    return promote_floating(op, inputs, kinds, attrs)
+
+
 def require_floating(name, x):
     """NotImplementedError, as in PyTorch, if a raw array is not of a floating-point type."""
     if not dtypes.from_np(x.dtype).is_floating_point:
@@ -141,4 +155,4 @@ def promote_any(op, inputs, kinds, attrs):
 PROMOTIONS.update({
     "common": promote_common, "compared": promote_compared, "factor": promote_factor, "quotient": promote_quotient,
     "fitting": promote_fitting, "float": promote_float, "same": promote_same, "numbers": promote_numbers,
-    "first": promote_first, "floating": promote_floating, "any": promote_any})
+    "first": promote_first, "floating": promote_floating, "norm": promote_norm, "any": promote_any})

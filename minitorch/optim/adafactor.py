@@ -1,13 +1,13 @@
 """`Adafactor`: an adaptive method that keeps, of each matrix, the mean squares of its rows and columns only."""
 
-from math import sqrt
+from math import isqrt, sqrt
 
 import numpy as np
 
 from ..core.device import host
 from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
-from ..ops.creation.type_info import finfo
+from ..host.type_info import finfo
 from .chunks import working_dtype
 from .optimizer import OneByOne, counter_type, require
 
@@ -86,6 +86,19 @@ def rms(xp, x):
     return float(xp.linalg.norm(x)) / sqrt(max(x.size, 1))
 
 
+def mean_of_rows(x):
+    """The mean over the last dimension but one, kept as size 1; of many rows in two steps, as NumPy adds row by row."""
+    n = x.shape[-2]
+    step = isqrt(n)
+    if step < 8:
+        return x.mean(-2, keepdims=True)
+    whole = n // step * step
+    total = x[..., :whole, :].reshape(*x.shape[:-2], -1, step, x.shape[-1]).sum(-2).sum(-2, keepdims=True)
+    if whole < n:
+        total += x[..., whole:, :].sum(-2, keepdims=True)
+    return total / n
+
+
 def adafactor(xp, p, g, means, t, lr, beta2_decay, weight_decay, least, smallest, d):
     """One step of Adafactor on the last two dimensions, in place::
 
@@ -103,7 +116,7 @@ def adafactor(xp, p, g, means, t, lr, beta2_decay, weight_decay, least, smallest
     if len(means) == 2:
         r, c = means
         r += w * (square.mean(-1, keepdims=True) - r)
-        c += w * (square.mean(-2, keepdims=True) - c)
+        c += w * (mean_of_rows(square) - c)
         v = r * c
         v /= xp.maximum(r.mean(-2, keepdims=True), least)
     else:

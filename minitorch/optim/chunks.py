@@ -10,7 +10,7 @@ from operator import is_
 import numpy as np
 
 from ..backends.cpu.tuning import tuning
-from ..core.arrays import owner, pointer
+from ..core.arrays import is_floating, is_half, owner, pointer
 
 
 def is_small(array):
@@ -88,10 +88,8 @@ class Plan:
 
 def working_dtype(dtype):
     """The dtype of an update's arithmetic: the parameter's, float32 for the 16-bit ones."""
-    if dtype.kind == "f" and dtype.itemsize > 2:
-        return dtype
-    if dtype.itemsize == 2 and dtype.kind in "fV":
-        return np.dtype(np.float32)
+    if is_floating(dtype):
+        return np.dtype(np.float32) if is_half(dtype) else dtype
     raise RuntimeError(f"optimizers update real floating-point parameters, got one of dtype {dtype}; keep the real and "
                        f"imaginary parts of a complex parameter as tensors of their own")
 

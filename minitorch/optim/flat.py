@@ -19,6 +19,7 @@ import numpy as np
 from ..core.device import host
 from ..core.graph import bump_versions, calling_line
 from ..core.tensor import Tensor, wrap
+from ..ops.layouts import shaped_like
 from .chunks import Plan, Workspace, is_small
 from .optimizer import Optimizer, counter_type, loss_of, number
 
@@ -194,7 +195,7 @@ class Elementwise(Optimizer):
 
 
 def side_by_side(params, value=0):
-    """(parameter, array of its shape and dtype filled with `value`) for each; small ones share a buffer."""
+    """(parameter, array like it filled with `value`) for each; small ones share a buffer."""
     def kind(p):
         return id(p.backend), p.array.dtype.str, is_small(p.array)
 
@@ -208,7 +209,7 @@ def side_by_side(params, value=0):
             start = 0
             for p in run:
                 stop = start + p.array.size
-                yield p, buffer[start:stop].reshape(p.array.shape)
+                yield p, shaped_like(buffer[start:stop], p.array)
                 start = stop
 
 

@@ -141,7 +141,8 @@ class Optimizer(stepping.Stepping):
         self._make_hooks()
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError("optimizer got an empty parameter list: layers kept in a plain list are not seen (use "
+                             "nn.ModuleList), and a generator such as model.parameters() gives its items once")
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -167,7 +168,7 @@ class Optimizer(stepping.Stepping):
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join(lines) + "\n)"
 

@@ -56,7 +56,7 @@ def filler(draw):
 
 def store(flat, part, values):
     """``flat[part] = values``, converted as PyTorch does: to half precision by way of float32, and silently."""
-    if values.dtype is flat.dtype or values.dtype.kind != "f" and flat.itemsize != 2:
+    if values.dtype is flat.dtype or values.dtype.kind not in "fV" and flat.itemsize != 2:
         flat[part] = values
     else:
         with np.errstate(all="ignore"):

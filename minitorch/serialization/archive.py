@@ -87,7 +87,8 @@ def written_whole(path):
 
     Whatever happens on the way, power failure included, `path` holds either its old contents or all of the new. The
     new contents are gathered in a file beside it, ``.<name>.<8 letters>.tmp``; a killed process leaves it behind.
-    Permissions are kept, links are followed. What is no regular file (a pipe, ``/dev/null``) is written directly.
+    Permissions are kept, links are followed. What is no regular file (a pipe, ``/dev/null``) is written directly, and
+    so is, once all is gathered elsewhere, a file in a folder where no other can be made.
     """
     path = os.path.realpath(os.fsdecode(path))
     folder, name = os.path.split(path)
@@ -98,12 +99,20 @@ def written_whole(path):
         with open(path, "wb") as file:
             yield file
         return
-    temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(4).hex()}.tmp")
+    start = os.fsencode(name)[:200].decode("utf-8", "ignore")       # a name has at most 255 bytes
+    temporary = os.path.join(folder, f".{start}.{os.urandom(4).hex()}.tmp")
     try:
-        with open(temporary, "xb") as file:
+        file = open(temporary, "xb")
+    except PermissionError:
+        if mode is None:
+            raise
+        with written_over(path) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+        return
+    try:
+        with file:
+            yield file
+            synced(file)
         if mode is not None:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, path)
@@ -117,6 +126,27 @@ def written_whole(path):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def written_over(path):
+    """A file open for writing whose contents are copied into the existing file `path` when they are complete.
+
+    An error before that leaves the old contents; only a crash while they are copied can leave a part of the new.
+    """
+    import shutil
+    import tempfile
+    with open(path, "r+b") as target, tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, target)
+        target.truncate()
+        synced(target)
+
+
+def synced(file):
+    file.flush()
+    os.fsync(file.fileno())
 
 
 # ------------------------------------------------------------------ reading
@@ -212,5 +242,5 @@ def map_file(path):
 
 
 def broken(why):
-    return RuntimeError(f"failed reading zip archive: {why}. The file is damaged or not complete: perhaps it was not "
-                        f"saved or copied to its end, or was changed since.")
+    return RuntimeError(f"failed reading zip archive: {why[:300]}. The file is damaged or not complete: perhaps it was "
+                        f"not saved or copied to its end, or was changed since.")

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from .storages import reference, size_of, swapped
-from .tensors import Memory, Typed
+from .tensors import Memory, Typed, is_equal, shown
 
 __all__ = ["load_legacy"]
 
@@ -29,11 +29,11 @@ def load_legacy(data, read, restore):
         raise pickle.UnpicklingError("a storage is referred to where none can be")
 
     magic, at = read(data, 0, refuse)
-    if magic != MAGIC:
+    if not is_equal(magic, MAGIC):
         raise RuntimeError("Invalid magic number; corrupt file?")
     version, at = read(data, at, refuse)
-    if version != VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+    if not is_equal(version, VERSION):
+        raise RuntimeError(f"Invalid protocol version: {shown(version)}")
     facts, at = read(data, at, refuse)
     big = isinstance(facts, dict) and facts.get("little_endian") is False
     storages = Storages(data, restore)

@@ -6,14 +6,14 @@ import numpy as np
 
 from ..core.device import device, get
 from .names import StorageType
-from .tensors import Memory, shown
+from .tensors import Memory, is_equal, shown
 
 __all__ = ["reference", "size_of", "swapped", "aligned", "placer"]
 
 
 def reference(saved_id, fields):
     """The fields of a reference to a storage: its type, key, location, count, and in old files a view."""
-    if type(saved_id) is not tuple or len(saved_id) != fields + 1 or saved_id[0] != "storage":
+    if type(saved_id) is not tuple or len(saved_id) != fields + 1 or not is_equal(saved_id[0], "storage"):
         raise pickle.UnpicklingError(f"Only persistent_load of storage is allowed, but got {shown(saved_id)}")
     kind, key, location, count = saved_id[1:5]
     if not isinstance(kind, StorageType) or type(key) is not str or type(location) is not str \
@@ -66,7 +66,7 @@ def default_place(memory, location):
         return memory
     try:
         backend = get(location)
-    except (RuntimeError, ValueError, ImportError) as error:
+    except (RuntimeError, ValueError, ImportError, AssertionError) as error:
         if location.startswith("cuda"):
             raise RuntimeError(f"Attempting to deserialize object on a CUDA device but it is not available ({error}). "
                                f"If you are running on a CPU-only machine, please use minitorch.load with "

@@ -183,14 +183,17 @@ def array_view(storage, dtype, offset, size, stride):
 def check_geometry(offset, size, stride, unit, total):
     """RuntimeError unless a tensor of this geometry lies inside `total` bytes."""
     described = f"sizes {shown(size)}, strides {shown(stride)}, storage offset {shown(offset)} and itemsize {unit}"
-    if not all(type(x) is int for x in (offset, *size, *stride)):
+    numbers = offset, *size, *stride
+    if not all(type(x) is int for x in numbers):
         raise RuntimeError(f"a tensor needs whole numbers for its geometry, got {described}")
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {described}")
     if len(size) > 64:
         raise RuntimeError(f"tensors have at most 64 dimensions, got {len(size)}")
-    if offset < 0 or any(n < 0 for n in size) or any(s < 0 for s in stride):
+    if min(numbers) < 0:
         raise RuntimeError(f"negative numbers in the geometry of a tensor are not supported: {described}")
+    if max(numbers) >= 2**63:                              # before they are multiplied: a file may hold endless ints
+        raise RuntimeError(f"a tensor this large cannot be addressed: {described}")
     reach = max(math.prod(max(n, 1) for n in size), *stride, offset, 1)
     if reach * unit >= 2**63:
         raise RuntimeError(f"a tensor this large cannot be addressed: {described}")
@@ -199,6 +202,11 @@ def check_geometry(offset, size, stride, unit, total):
         if needed > total:
             raise RuntimeError(f"setStorage: {described} requiring a storage size of {needed} are out of bounds for "
                                f"storage of size {total}")
+
+
+def is_equal(value, wanted):
+    """Whether something that a file made is `wanted`; a tensor would compare its elements, endlessly many perhaps."""
+    return type(value) is type(wanted) and value == wanted
 
 
 def shown(value):
@@ -247,11 +255,13 @@ def rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hoo
         memory = storage.storage.negated(*flags, dtype or storage.dtype)
         storage = Typed(memory, None if storage.untyped else storage.dtype)
     tensor = rebuild_tensor(storage, offset, size, stride, dtype)
+    if type(requires_grad) not in (bool, int):
+        raise RuntimeError(f"requires_grad of a tensor is True or False, got {shown(requires_grad)}")
     return tensor.requires_grad_() if requires_grad else tensor
 
 
 def no_hooks(hooks):
-    if hooks:
+    if hooks is not None and (not isinstance(hooks, (dict, list, tuple)) or hooks):
         raise RuntimeError("this file has hooks on a tensor, which minitorch does not load")
 
 
@@ -270,10 +280,13 @@ def rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def rebuild_from_type_v2(rebuild, kind, args, state):
     """A tensor of a subclass, or one with attributes: ``rebuild(*args)`` as `kind`, with `state` set on it."""
-    if rebuild not in (rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter):
+    known = rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter
+    if not any(rebuild is function for function in known):
         raise RuntimeError(f"a tensor is rebuilt by one of PyTorch's functions for it, got {shown(rebuild)}")
     if not isinstance(kind, type) or not issubclass(kind, Tensor) or not isinstance(args, tuple):
         raise RuntimeError(f"a tensor subclass was expected, got {shown(kind)}")
+    if hasattr(kind, "cls_to_become"):
+        raise RuntimeError(f"a tensor that has values cannot be a {kind.__name__}")
     tensor = rebuild(*args)
     if type(tensor) is not kind:
         tensor.__class__ = kind
@@ -286,7 +299,8 @@ def with_attributes(tensor, state):
     if not isinstance(state or {}, dict):
         raise RuntimeError(f"the attributes of a tensor are a dict, got {type(state).__name__}")
     for key, value in (state or {}).items():
-        if not isinstance(key, str) or key in ("array", "backend") or hasattr(type(tensor), key):
+        if not isinstance(key, str) or key in ("array", "backend") or key.startswith("__") or \
+                hasattr(type(tensor), key):                # "__array_interface__" would be an address for NumPy
             raise RuntimeError(f"a file may not replace {key!r} of a tensor")
         tensor.__dict__[key] = value
     return tensor

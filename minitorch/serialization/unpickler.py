@@ -11,21 +11,25 @@ PyTorch's, are refused.
 
 import _compat_pickle
 import pickle
+import re
 import struct
 from collections import Counter, OrderedDict, defaultdict
 from pickle import UnpicklingError
 
 from . import names
+from .collisions import Table
 from .tensors import shown
 
 __all__ = ["Unpickler"]
 
 MAX_KEY = 1000                                             # parts of a dictionary key that is a tuple
 MAX_SAME_HASH = 64                                         # keys of one dictionary with the same hash
+WATCHED = 512                                              # keys of one container from which on paths are followed
 MAX_MARKS = 100_000
 MAX_NESTED = 1000
 SIZED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
 DICTS = (dict, OrderedDict, Counter, defaultdict)
+MEMORY_PROTOCOL = re.compile("__(array|cuda_array|dlpack|buffer|c_dlpack)|__class__$")
 OPCODES: dict = {}                                         # the code of an operation -> the method that does it
 DAMAGED = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError, struct.error)
 
@@ -41,12 +45,18 @@ def opcode(*codes):
 
 
 class Unpickler:
-    """Reads one pickle in `data` from position `at`; `persistent_load` is called for references to storages."""
+    """Reads one pickle in `data` from position `at`; `persistent_load` is called for references to storages.
+
+    Subclasses may know other names: `find`, `apply` and `restore` say what these are and what a file may do with them.
+    """
+
+    encoding = "utf-8", "surrogatepass"                    # of Python 2's strings
 
     def __init__(self, data, persistent_load, at=0):
         self.data, self.persistent_load, self.at = data, persistent_load, at
         self.stack, self.outer, self.memo = [], [], {}
         self.budget, self.seen, self.nested, self.outside = 4 * len(data) + 2**18, Counter(), 0, False
+        self.watched = {}                                  # id of a container -> it, its `Table`, hashes to come
 
     def load(self):
         """The object; afterwards `at` is the position after it. UnpicklingError if anything is wrong."""
@@ -141,10 +151,13 @@ class Unpickler:
             raise UnpicklingError(f"an int of {n} bytes at byte {self.at}")
         self.push(int.from_bytes(self.take(n), "little", signed=True))
 
-    @opcode((pickle.SHORT_BINUNICODE, "<B"), (pickle.BINUNICODE, "<I"), (pickle.BINUNICODE8, "<Q"),
-            (pickle.SHORT_BINSTRING, "<B"), (pickle.BINSTRING, "<I"))
+    @opcode((pickle.SHORT_BINUNICODE, "<B"), (pickle.BINUNICODE, "<I"), (pickle.BINUNICODE8, "<Q"))
     def text(self, length):
         self.push(str(self.take(self.number(length)), "utf-8", "surrogatepass"))
+
+    @opcode((pickle.SHORT_BINSTRING, "<B"), (pickle.BINSTRING, "<I"))
+    def text_of_python_2(self, length):
+        self.push(str(self.take(self.number(length)), *self.encoding))
 
     @opcode((pickle.SHORT_BINBYTES, "<B", bytes), (pickle.BINBYTES, "<I", bytes), (pickle.BINBYTES8, "<Q", bytes),
             (pickle.BYTEARRAY8, "<Q", bytearray))
@@ -210,7 +223,7 @@ class Unpickler:
     @opcode(pickle.FROZENSET)
     def frozen(self):
         items = self.since_mark()
-        self.push(frozenset(self.keys(items, items)))
+        self.push(frozenset(self.keys(items, items, set)))
 
     @opcode(pickle.APPEND)
     def append(self):
@@ -256,23 +269,41 @@ class Unpickler:
                     raise UnpicklingError(f"more than {MAX_NESTED} defaultdicts in defaultdicts")
             target[key] = value
 
-    def keys(self, items, container):
-        """`items`, examined: keys made to collide, or tuples that take forever to hash, are refused."""
+    def keys(self, items, container, kind_of_table=None):
+        """`items`, examined: keys made to collide, or tuples that take forever to hash, are refused.
+
+        They go into `container`, or into a new dict or set, as `kind_of_table` says, if that is only a list of them.
+        """
+        known = False                                      # whether somebody else can compute one of the hashes
         for item in items:
             kind = type(item)
             if kind is str or kind is bytes:
                 self.spend(len(item) // 16)                # it may be compared with an equal one
                 continue
-            if kind is float or kind is bool or item is None:
-                continue
-            if kind is int and -2**60 < item < 2**60:
+            known = True
+            if kind is float or kind is bool or item is None or kind is int and -2**60 < item < 2**60:
                 continue
             self.examine(item)
             place = id(container), hash(item)
             self.seen[place] += 1
             if self.seen[place] > MAX_SAME_HASH:
                 raise UnpicklingError("too many keys with the same hash in one container")
+        if known or id(container) in self.watched:
+            self.watch(items, container, kind_of_table or type(container))
         return items
+
+    def watch(self, items, container, kind):
+        """Refuse keys whose hashes lead one behind the other through the container's table."""
+        if id(container) not in self.watched:              # kept alive, so that no other one gets its id
+            before = dict.keys(container) if isinstance(container, dict) else ()
+            before = container if type(container) is set else before
+            self.watched[id(container)] = container, Table(not issubclass(kind, dict)), [hash(key) for key in before]
+        _, table, hashes = self.watched[id(container)]
+        hashes.extend(map(hash, items))
+        if len(hashes) >= WATCHED:
+            if not table.add(hashes):
+                raise UnpicklingError("too many keys whose hashes collide in one container")
+            hashes.clear()
 
     def examine(self, key):
         """Refuse a key of very many parts, counted as often as they occur: hashing visits them all."""
@@ -324,28 +355,30 @@ class Unpickler:
         if type(args) is not tuple:
             raise UnpicklingError(f"the arguments of a call are a tuple, got {type(args)}")
         self.spend(sum(len(x) for x in args if isinstance(x, SIZED)))
+        self.stack[-1] = self.apply(function, args)
+
+    def apply(self, function, args):
+        """What a file gets for ``function(*args)``."""
         call = names.calls().get(id(function))
         if call is not None:
-            result = call(*args)
-        elif function is set or function is frozenset:
-            result = self.make_set(function, *args)
-        elif function is OrderedDict:
-            result = self.make_ordered(*args)
-        elif self.is_allowed(function):
-            result = self.call(function, *args)
-        else:
-            raise UnpicklingError(f"Trying to call reduce for unrecognized function {shown(function)}")
-        self.stack[-1] = result
+            return call(*args)
+        if function is set or function is frozenset:
+            return self.make_set(function, *args)
+        if function is OrderedDict:
+            return self.make_ordered(*args)
+        if self.is_allowed(function):
+            return self.call(function, *args)
+        raise UnpicklingError(f"Trying to call reduce for unrecognized function {shown(function)}")
 
     def make_set(self, kind, items=()):
         if type(items) not in (list, tuple):
             raise UnpicklingError(f"a set is made of a list, got {type(items)}")
-        return kind(self.keys(items, items))
+        return kind(self.keys(items, items, set))
 
     def make_ordered(self, pairs=()):
         if type(pairs) not in (list, tuple) or not all(type(p) in (list, tuple) and len(p) == 2 for p in pairs):
             raise UnpicklingError(f"an OrderedDict is made of pairs, got {shown(pairs)}")
-        self.keys([key for key, _ in pairs], pairs)
+        self.keys([key for key, _ in pairs], pairs, dict)
         return OrderedDict(pairs)
 
     @opcode(pickle.NEWOBJ)
@@ -365,11 +398,15 @@ class Unpickler:
 
     @opcode(pickle.BUILD)
     def build(self):
-        state, target = self.stack.pop(), self.stack[-1]
+        state = self.stack.pop()
+        self.restore(self.stack[-1], state)
+
+    def restore(self, target, state):
+        """Give an object the state that a file has for it."""
         if type(target) is OrderedDict and type(state) is dict:
             self.spend(len(state))
             for key, value in state.items():                # a state_dict's _metadata
-                if type(key) is not str or hasattr(OrderedDict, key):
+                if type(key) is not str or key.startswith("__") or hasattr(OrderedDict, key):
                     raise UnpicklingError(f"a file may not replace {shown(key)} of an OrderedDict")
                 target.__dict__[key] = value
         elif self.is_allowed(type(target)):
@@ -392,13 +429,19 @@ def full_name(module, name):
 
 
 def set_state(target, state):
-    """Set the state of an object of a class that the caller allowed, as ``pickle`` does."""
+    """Set the state of an object of a class that the caller allowed, as ``pickle`` does.
+
+    Names with which an object tells NumPy and others where its memory is are refused: they would be the file's.
+    """
     if hasattr(target, "__setstate__"):
         target.__setstate__(state)
         return
     slots = None
     if isinstance(state, tuple) and len(state) == 2:
         state, slots = state
+    for key in (*(state or {}), *(slots or {})):
+        if not isinstance(key, str) or MEMORY_PROTOCOL.match(key):
+            raise UnpicklingError(f"a file may not set {shown(key)} of a {shown(type(target))}")
     if state:
         target.__dict__.update(state)
     for key, value in (slots or {}).items():

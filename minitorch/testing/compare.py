@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..core import dtypes
+from ..core.arrays import is_floating
 from ..core.tensor import Tensor
 from ..ops.creation.random import rand, randint
 from ..ops.shapes.shape import ints
@@ -96,7 +97,7 @@ def compare_values(x, y, noun, where, options):
     rtol, atol = tolerances(x, y, options)
     if "c" in (x.dtype.kind, y.dtype.kind):
         wide = np.complex128
-    elif "f" in (x.dtype.kind, y.dtype.kind) or rtol or atol:
+    elif is_floating(x.dtype) or is_floating(y.dtype) or rtol or atol:
         wide = np.float64
     else:
         wide = np.int64

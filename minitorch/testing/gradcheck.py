@@ -134,7 +134,7 @@ def numerical_jacobian(func, inputs, i, k, eps=1e-6):
 
 def check_is_constant(func, inputs, live, k, eps):
     """An output that does not require grad must not depend on the inputs."""
-    if as_outputs(func(*inputs))[k].array.dtype.kind != "f":
+    if as_outputs(func(*inputs))[k].is_floating_point() is False:
         return
     for i in live:
         if np.abs(numerical_jacobian(func, inputs, i, k, eps)).max(initial=0.0) > 1e-6:
@@ -177,9 +177,9 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     def gradient(*args):
         values, weights = args[:-n], args[-n:]
         places = [v if v.needs_grad else v.detach().requires_grad_() for v in values
-                  if isinstance(v, Tensor) and v.array.dtype.kind == "f"]
+                  if isinstance(v, Tensor) and v.is_floating_point()]
         it = iter(places)
-        values = [next(it) if isinstance(v, Tensor) and v.array.dtype.kind == "f" else v for v in values]
+        values = [next(it) if isinstance(v, Tensor) and v.is_floating_point() else v for v in values]
         with enable_grad():
             outs = [o for o in as_outputs(func(*values)) if o.needs_grad]
             wanted = [v for v, x in zip(values, inputs) if isinstance(x, Tensor) and x.needs_grad]

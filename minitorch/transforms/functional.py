@@ -17,8 +17,8 @@ from ..core import dtypes
 from ..core.device import host
 from ..core.dtypes import as_np, float32, get_default_dtype, int32, int64, uint8
 from ..core.tensor import Tensor, wrap
+from ..host.type_info import iinfo
 from ..ops.creation.create import as_tensor, from_numpy
-from ..ops.creation.type_info import iinfo
 from ..ops.nn.pad import pad as pad_tensor
 
 

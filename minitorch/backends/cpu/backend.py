@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 
-from ...core.arrays import check_of_memory, owner
+from ...core.arrays import owner
 from ...core.backend import Backend
 from ...core.device import device
+from ..bounds import check_of_memory
 from ..kernels import Kernels
 from .tuning import tuning
 

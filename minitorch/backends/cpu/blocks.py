@@ -8,6 +8,7 @@ import functools
 
 import numpy as np
 
+from ...ops.layouts import empty_like
 from .threads import share
 from .tuning import tuning
 
@@ -18,7 +19,8 @@ def in_blocks(F, kernel, first, *rest, outputs=1):
     The kernel fills `out`, which is like `first`, from arrays of that one shape. With `outputs` it is given, and this
     returns, several.
     """
-    outs = [F.xp.empty_like(first) for _ in range(outputs)]
+    like = F.xp.empty_like if first.flags.c_contiguous else functools.partial(empty_like, F.xp)
+    outs = [like(first) for _ in range(outputs)]
     arrays, block = [*outs, first, *rest], F.block
     if block is not None and first.size > block:
         arrays = flattened(arrays)
@@ -86,17 +88,7 @@ def numbers(xp, dtype, *values):
 
 def is_matrix(x):
     """True if BLAS can read an array as the rows of a matrix."""
-    return x.flags.c_contiguous and x.dtype.kind == "f" and x.itemsize > 2 and x.size > 0
-
-
-def row_sums(xp, rows):
-    """(N, D) to (N,): the sums over D of contiguous float32 or float64, as a product with ones."""
-    return xp.dot(rows, ones(xp, rows.shape[1], rows.dtype))
-
-
-def column_sums(xp, rows):
-    """(N, D) to (D,): the sums over N of contiguous float32 or float64, as a product with ones."""
-    return rows.T.dot(ones(xp, len(rows), rows.dtype))
+    return x.flags.c_contiguous and x.itemsize > 2 and x.dtype.kind in "fV" and x.size > 0
 
 
 def in_double(F, function, *inputs):

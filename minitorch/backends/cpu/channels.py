@@ -8,6 +8,7 @@ of two apart, which is slower.
 """
 
 from .standardise import blocks, dots, sums
+from .sums import column_sums
 
 
 def placed(xp, values, x):
@@ -18,12 +19,13 @@ def placed(xp, values, x):
 def centred_dots(F, x, mean, other=None):
     """Sums over A and D of ``(x - mean) * other``, or of ``(x - mean)^2``."""
     xp = F.xp
-    total, mean, centre = xp.zeros(x.shape[1], x.dtype), placed(xp, mean, x), None
-    for part in blocks(F, len(x), x[0].size):
+    mean, centre, parts = placed(xp, mean, x), None, blocks(F, len(x), x[0].size)
+    totals = xp.empty((len(parts), x.shape[1]), x.dtype)
+    for total, part in zip(totals, parts):
         block = x[part]
         centre = xp.subtract(block, mean, out=None if centre is None else centre[:len(block)])
-        total += dots(xp, centre, centre if other is None else other[part])
-    return total
+        total[...] = dots(F, centre, centre if other is None else other[part])
+    return totals[0] if len(totals) == 1 else column_sums(xp, totals)
 
 
 def normalise(F, out, x, weight, bias, eps):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ...core.arrays import is_floating
 from ...ops.elementwise.arithmetic import is_float
 from .backend import kernel
 from .blocks import in_blocks, numbers
@@ -17,7 +18,7 @@ def where(F, condition, input, other):
     numbers are taken as integers: ``other ^ ((input ^ other) & mask)`` with a mask of all ones or all zeros.
     """
     found = {x.dtype for x in (input, other) if hasattr(x, "dtype")}
-    if condition.size < 8192 or condition.dtype != bool or len(found) != 1 or min(found).kind != "f":
+    if condition.size < 8192 or condition.dtype != bool or len(found) != 1 or not is_floating(min(found)):
         return np.where(condition, input, other)
     dtype = found.pop()
     bits = np.dtype(f"i{dtype.itemsize}")
@@ -40,9 +41,11 @@ def sigmoid_block(xp, out, x):
 @kernel("sigmoid")
 def sigmoid(F, input):
     if input.size <= 1024:
-        out = np.empty_like(input)
-        sigmoid_block(np, out, input)
-        return out
+        one, = numbers(np, input.dtype, 1)
+        out = np.asarray(np.negative(input))               # as an array where it is a number
+        np.exp(out, out=out)
+        np.add(out, one, out=out)
+        return np.reciprocal(out, out=out)
     return in_blocks(F, sigmoid_block, input)
 
 
@@ -68,7 +71,7 @@ def logaddexp2(F, input, other):
 @kernel("nan_to_num")
 def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """A plain copy where all numbers are finite, which costs one pass instead of four."""
-    if input.dtype.kind not in "fV" or np.isfinite(input).all():
+    if not is_floating(input.dtype) or np.isfinite(input).all():
         return input.copy()
     return F.reference.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf)
 

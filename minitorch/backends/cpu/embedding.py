@@ -1,5 +1,6 @@
 """Sums of rows by index: the gradient of an embedding, and bags of rows."""
 
+from ...core.arrays import is_half
 from .backend import kernel
 from .tuning import tuning
 
@@ -41,6 +42,8 @@ def sum_rows(xp, index, rows, n):
     have one are added to their first, the third ones, and so on: `add.reduceat` takes three times as long where rows
     are few to an index, `add.at` ten times. Where they are many, `add.reduceat` is faster.
     """
+    if is_half(rows.dtype):                                # rounded once, not after each addition
+        return sum_rows(xp, index, rows.astype("float32"), n).astype(rows.dtype)
     out = xp.zeros((n, rows.shape[1]), rows.dtype)
     if not len(index):
         return out

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ...ops.indexing.indices import ALL, is_array
+from ...core.arrays import is_half
+from ...host.indices import ALL, is_array
 from ...ops.shapes.shape import count
 from .backend import kernel
 
@@ -33,6 +34,11 @@ def add_at(out, index, values):
     `numpy.add.at` takes 4 times as long with several indices as with one of single elements. So many are made one:
     the index arrays are brought to the front and combined, whole dimensions counted through.
     """
+    if is_half(out.dtype):                                 # rounded once, not after each addition
+        wide = out.astype("float32")
+        add_at(wide, index, values.astype("float32"))
+        out[...] = wide
+        return
     parts = [i for p in index for i in (p.nonzero() if getattr(p, "dtype", "") == "bool" and p.ndim else [p])]
     at = [d for d, p in enumerate(parts) if is_array(p)]
     if values.size < 1000 or not at or any(p != ALL for d, p in enumerate(parts) if d not in at):

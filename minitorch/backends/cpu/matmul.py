@@ -41,4 +41,4 @@ def einsum(F, *operands, equation):
     """As the reference, of operands that are copied where their matrices have no unit stride, which BLAS needs."""
     def with_unit_stride(x):
         return x if x.itemsize in x.strides[-2:] else F.xp.ascontiguousarray(x)
-    return contract_all(lambda a, b: F.gemm(with_unit_stride(a), with_unit_stride(b)), operands, equation)
+    return contract_all(F, lambda a, b: F.gemm(with_unit_stride(a), with_unit_stride(b)), operands, equation)

@@ -3,9 +3,9 @@
 from ...ops.nn.norm import broad, by_channel
 from ...ops.nn.standardise import batch_dims, kept_shape
 from .backend import kernel
-from .blocks import ones
 from .channels import normalise, normalise_backward
 from .standardise import dots, empty_folded, fold, folding, project, project_channels, standardise_folded, standardised
+from .sums import column_dots, column_sums
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=()
         return out, *project_channels(F, dx, g, y, r if weight is None else r * weight, centred)
     project(F, dx, g, y, r, centred, weight if weight is None else weight.reshape(-1))
     shape = [grad.shape[d] for d in dims]
-    dw, db = F.xp.einsum("bd,bd->d", g[0], y[0]), F.xp.dot(ones(F.xp, sizes[1], g.dtype), g[0])
+    dw, db = column_dots(F, g[0], y[0]), column_sums(F.xp, g[0])
     return out, dw.reshape(shape), db.reshape(shape)
 
 
@@ -88,4 +88,4 @@ def group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
 @kernel("dot_channels")
 def dot_channels(F, a, b):
     order, sizes = folding(a, batch_dims(a.ndim))
-    return dots(F.xp, fold(a, order, sizes), fold(b, order, sizes))
+    return dots(F, fold(a, order, sizes), fold(b, order, sizes))

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from ...core.arrays import is_half
 from .backend import kernel
 
 
@@ -18,11 +19,14 @@ def outer_index(F, input, *, places):
 
 @kernel("outer_index_backward")
 def outer_index_backward(F, grad, *, places, size):
+    dtype = grad.dtype
+    if is_half(dtype):                                     # many are added to one place
+        grad = grad.astype("float32")
     for i, there in enumerate(places):
         if there is not None:
             axis = grad.ndim - len(places) + i
             grad = add_along(F.xp, grad, there, axis, size[axis])
-    return grad.copy()
+    return grad.astype(dtype)
 
 
 def take_along_dim(F, x, places, axis):

@@ -9,10 +9,12 @@ from math import prod
 
 import numpy as np
 
+from ...core.arrays import is_floating
 from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest
 from ...ops.nn.windows import pad_sides
 from .backend import kernel
 from .blocks import evenly
+from .sums import row_sums
 
 
 # ---- windows, one dimension after the other ----------------------------------------------------------------
@@ -61,9 +63,9 @@ def window_reduce(F, function, x, pooling, fill):
 
 def reduce_all(xp, function, x, n):
     """Reduce the last n dimensions to size 1; sums as a product with ones, which takes a third of the time."""
-    if function is xp.add and x.dtype.kind == "f":
+    if function is xp.add and is_floating(x.dtype):
         row = x.reshape(-1, prod(x.shape[x.ndim - n:]))
-        return xp.matmul(row, xp.ones(row.shape[1], x.dtype)).reshape(*x.shape[:x.ndim - n], *(1,) * n)
+        return row_sums(xp, row).reshape(*x.shape[:x.ndim - n], *(1,) * n)
     return function.reduce(x, tuple(range(x.ndim - n, x.ndim)), keepdims=True)
 
 
@@ -77,17 +79,17 @@ def max_pool(F, input, *, pooling):
 
 
 @kernel("max_pool_backward")
-def max_pool_backward(F, grad, input, result, *, pooling):
+def max_pool_backward(F, grad, input, *, pooling):
     xp, n, shape = F.xp, len(pooling.out), input.shape
     size = shape[input.ndim - n:]
     out = xp.empty((prod(shape[:-n]), *size), grad.dtype)
-    grad, input, result = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input, result)]
+    grad, input = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input)]
     pairs = in_pairs(pooling, size)
     for part in evenly(len(out), max(1, BLOCK // prod(size))):
         if pairs:
             max_backward_pairs(xp, out[part], grad[part], input[part])
         else:
-            out[part] = max_backward_block(xp, grad[part], input[part], result[part], pooling)
+            out[part] = max_backward_block(xp, grad[part], input[part], pooling)
     return out.reshape(shape)
 
 
@@ -121,18 +123,19 @@ def max_backward_pairs(xp, out, grad, x):
         grad = wide
 
 
-def max_backward_block(xp, grad, x, result, pooling):
+def max_backward_block(xp, grad, x, pooling):
     """`max_pool_backward` for (planes, *size): the maximum is looked for one dimension after the other."""
     n = len(pooling.out)
     sides = pooling.sides(x.shape[1:])
     padded = pad_sides(xp, x, sides, xp.nan)               # NaN equals nothing, and fmax passes it over
     stages = [padded]
-    for i in range(n - 1, 0, -1):
+    for i in range(n - 1, -1, -1):
         parts = [stages[-1][along(pooling, i, part)] for part in slices(pooling, i)]
         best = parts[0]
-        for part in parts[1:]:
-            best = (xp.maximum if padded is x else xp.fmax)(best, part)
+        for k, part in enumerate(parts[1:]):
+            best = (xp.maximum if padded is x else xp.fmax)(best, part, out=best if k else None)
         stages.append(best)
+    result = stages.pop()
     for i in range(n):                                     # stages[-1] has dimension i and those before it in full
         x = stages.pop()
         wide, apart = empty(pooling, xp, i, x.shape, grad.dtype)

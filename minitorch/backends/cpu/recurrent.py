@@ -10,7 +10,7 @@ Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, 
 """
 
 from .backend import kernel
-from .blocks import ones
+from .sums import column_sums
 
 
 # ---- all steps on raw arrays --------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
     if needs[2]:
         dw = product_by_gate(xp, w_ih, rows, forwards(input, reverse))
     dw_hh = product_by_gate(xp, w_hh, part, h[:-1])
-    db_hh = xp.matmul(ones(xp, rows.shape[1], rows.dtype), part).reshape(-1)
-    db_ih = db_hh if part is rows else xp.matmul(ones(xp, rows.shape[1], rows.dtype), rows).reshape(-1)
+    db_hh = xp.concatenate([column_sums(xp, gate) for gate in part])
+    db_ih = db_hh if part is rows else xp.concatenate([column_sums(xp, gate) for gate in rows])
     found = dx, dh, dw, dw_hh, db_ih, db_hh
     return (*found, dc) if mode == "LSTM" else found
 

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from ...core.arrays import is_half
 from ...ops.indexing.scatter import axis, check_bounds, check_flat, check_shapes, check_slices, moved
 from ...ops.shapes.view import row_major
 from .backend import kernel
@@ -43,6 +44,8 @@ def gather(F, input, index, *, dim):
 
 @kernel("gather_backward")
 def gather_backward(F, input, index, *, shape, dim):
+    if is_half(input.dtype):
+        return F.reference.gather_backward(input, index, shape=shape, dim=dim)
     out = np.zeros(shape, input.dtype)
     at = places("gather", shape, index, dim % max(len(shape), 1))
     np.add.at(out.reshape(-1), at.reshape(-1), input.reshape(-1))
@@ -101,7 +104,7 @@ def put(F, input, index, source, *, accumulate):
     out = np.array(input, order="C")
     at, source = index.reshape(-1), source.reshape(-1) if hasattr(source, "reshape") else source
     if accumulate:
-        add_at(out.reshape(-1), (at,), source)
+        add_at(out.reshape(-1), (at,), np.asarray(source, out.dtype))
     else:
         out.reshape(-1)[at] = source
     return out

@@ -1,7 +1,8 @@
-"""Softmax and its logarithm over one dimension: the last one in blocks of rows, sums as products with ones."""
+"""Softmax and its logarithm over one dimension: the last one in blocks of rows."""
 
 from .backend import kernel
-from .blocks import in_row_blocks, ones
+from .blocks import in_row_blocks
+from .sums import add_up, row_sums
 from .tuning import tuning
 
 
@@ -9,8 +10,8 @@ def total(F, x, dim):
     """The sum over `dim`, kept as size 1; over the last one as a product with ones, which is several times faster."""
     if tuning.sums_as_products and dim in (-1, x.ndim - 1) and x.ndim and x.shape[-1] > 8 and x.flags.c_contiguous:
         n = x.shape[-1]
-        return F.xp.dot(x.reshape(-1, n), ones(F.xp, n, x.dtype)).reshape(*x.shape[:-1], 1)
-    return F.xp.add.reduce(x, dim, keepdims=True)
+        return row_sums(F.xp, x.reshape(-1, n)).reshape(*x.shape[:-1], 1)
+    return add_up(F, x, dim, True)
 
 
 def are_rows(F, dim, *arrays):
@@ -62,18 +63,17 @@ def exponentials_of_rows(xp, x, out, common):
     The maxima of short rows take as long as all other steps together. If `common`, the maximum of all rows is tried
     first, which will do unless some row lies far below it.
     """
-    weights = ones(xp, x.shape[1], x.dtype)
     if common:
         shift = xp.maximum.reduce(x, None)
         xp.subtract(x, shift, out=out)
         xp.exp(out, out=out)
-        sums = xp.dot(out, weights)
+        sums = row_sums(xp, out)
         if xp.minimum.reduce(sums) > 1e-5:                 # False for NaN
             return shift, sums[:, None]
     shift = xp.maximum.reduce(x, 1, keepdims=True)
     xp.subtract(x, shift, out=out)
     xp.exp(out, out=out)
-    return shift, xp.dot(out, weights)[:, None]
+    return shift, row_sums(xp, out)[:, None]
 
 
 def extreme_shapes(d):

@@ -8,7 +8,8 @@ several times slower.
 from ...ops.nn.standardise import batch_dims, count_over, kept_shape
 from ...ops.shapes.shape import count
 from .backend import kernel
-from .blocks import in_row_blocks, ones
+from .blocks import in_row_blocks
+from .sums import column_dots, column_sums, row_dots, row_means, row_sums
 
 
 # ---- arrays as (A, B, D) -----------------------------------------------------------------------------------
@@ -46,17 +47,17 @@ def empty_folded(F, like, order, sizes):
 def sums(xp, x):
     """Sums over A and D: (A, B, D) to (B,)."""
     a, b, d = x.shape
-    rows = xp.dot(x.reshape(a * b, d), ones(xp, d, x.dtype)) if d > 1 else x
+    rows = row_sums(xp, x.reshape(a * b, d)) if d > 1 else x
     rows = rows.reshape(a, b)
-    return rows[0] if a == 1 else xp.dot(ones(xp, a, x.dtype), rows)
+    return rows[0] if a == 1 else column_sums(xp, rows)
 
 
-def dots(xp, x, y):
+def dots(F, x, y):
     """Sums of products over A and D: (A, B, D) to (B,)."""
     if x.shape[2] == 1:
-        return xp.einsum("ab,ab->b", x[:, :, 0], y[:, :, 0])
-    rows = xp.vecdot(x, y)
-    return rows[0] if len(rows) == 1 else xp.add.reduce(rows, 0)
+        return column_dots(F, x[:, :, 0], y[:, :, 0])
+    rows = row_dots(F.xp, x, y)
+    return rows[0] if len(rows) == 1 else column_sums(F.xp, rows)
 
 
 def blocks(F, n, size):
@@ -74,13 +75,15 @@ def standardise_folded(F, y, x, eps, centred, z=None, weight=None, bias=None, by
     xp, (a, b, d) = F.xp, x.shape
     if a == 1 and not by_channel:
         return standardise_rows(F, y[0], x[0], eps, centred, z if z is None else z[0], weight, bias)
-    mean, var = sums(xp, x) / (a * d), xp.zeros(b, x.dtype)
-    for part in blocks(F, a, b * d):
+    mean, parts = sums(xp, x) / (a * d), blocks(F, a, b * d)
+    squares = xp.empty((len(parts), b), x.dtype)
+    for total, part in zip(squares, parts):
         centre = xp.subtract(x[part], mean[:, None], out=y[part]) if centred else x[part]
-        var += dots(xp, centre, centre)
+        total[...] = dots(F, centre, centre)
+    var = column_sums(xp, squares)
     var /= a * d
     r = 1 / xp.sqrt(var + eps)
-    for part in blocks(F, a, b * d):
+    for part in parts:
         xp.multiply(y[part] if centred else x[part], r[:, None], out=y[part])
         scale_and_shift(xp, z if z is None else z[part], y[part], weight, bias)
     return r, mean, var
@@ -90,14 +93,13 @@ def standardise_rows(F, y, x, eps, centred, z, weight, bias):
     """The same for the rows of matrices (B, D)."""
     xp, (n, d) = F.xp, x.shape
     r, mean, var = xp.empty(n, x.dtype), xp.zeros(n, x.dtype), xp.empty(n, x.dtype)
-    share = ones(xp, d, x.dtype) / d
-
+    means = row_means(xp, d, x.dtype)
     def block(part):
         xb, yb, rb = x[part], y[part], r[part]
         if centred:
-            mean[part] = m = xp.dot(xb, share)
+            mean[part] = m = means(xb)
             xb = xp.subtract(xb, m[:, None], out=yb)
-        v = xp.divide(xp.vecdot(xb, xb), d, out=var[part])
+        v = xp.divide(row_dots(xp, xb, xb), d, out=var[part])
         xp.add(v, eps, out=rb)
         xp.sqrt(rb, out=rb)
         xp.reciprocal(rb, out=rb)
@@ -125,17 +127,17 @@ def project(F, out, g, y, r, centred, weight=None):
 def project_rows(F, out, g, y, r, centred, weight):
     """The same for the rows of matrices (B, D)."""
     xp, (n, d) = F.xp, y.shape
-    share = ones(xp, d, y.dtype) / d
+    means = row_means(xp, d, y.dtype)
 
     def block(part):
         yb, ob = y[part], out[part]
         scaled = g[part] if weight is None else g[part] * weight
-        dot = xp.vecdot(scaled, yb)
+        dot = row_dots(xp, scaled, yb)
         dot /= d
         xp.multiply(yb, dot[:, None], out=ob)
         xp.subtract(scaled, ob, out=ob)
         if centred:
-            ob -= xp.dot(scaled, share)[:, None]
+            ob -= means(scaled)[:, None]
         ob *= r[part][:, None]
     in_row_blocks(F, n, d, block)
 
@@ -143,7 +145,7 @@ def project_rows(F, out, g, y, r, centred, weight):
 def project_channels(F, out, g, y, r, centred):
     """The same for several samples; the sums of ``g y`` and of g, which are the gradients of channels' weights."""
     xp, (a, b, d) = F.xp, y.shape
-    dw, db = dots(xp, g, y), sums(xp, g)
+    dw, db = dots(F, g, y), sums(xp, g)
     for part in blocks(F, a, b * d):
         project_part(xp, out[part], g[part], y[part], r, dw / (a * d), db / (a * d) if centred else None)
     return dw, db

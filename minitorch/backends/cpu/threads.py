@@ -7,6 +7,7 @@ import os
 
 from .tuning import tuning
 
+NAME = "minitorch"         # with which the names of these threads begin
 ENOUGH = 1 << 19           # elements from which on it pays to wake another thread
 
 _pool: tuple = (None, 0)               # the threads, and the process that they live in
@@ -58,5 +59,5 @@ def pool():
     global _pool
     if _pool[1] != os.getpid():
         from concurrent.futures import ThreadPoolExecutor
-        _pool = ThreadPoolExecutor(thread_name_prefix="minitorch"), os.getpid()
+        _pool = ThreadPoolExecutor(thread_name_prefix=NAME), os.getpid()
     return _pool[0]

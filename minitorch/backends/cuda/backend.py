@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ...core.arrays import check_of_memory, owner
+from ...core.arrays import owner
 from ...core.backend import Backend
+from ..bounds import check_of_memory
 from ..kernels import Kernels
 from .arrays import foreach, random
 from .arrays.array import array_type

@@ -50,7 +50,7 @@ sys.modules[__name__].__class__ = Module
 
 def by_library(a, b):
     """True if a product is left to cuBLAS."""
-    if _state["library"] == "own" or a.dtype.kind != "f":
+    if _state["library"] == "own" or a.dtype.kind != "f":           # nor does CuPy know bfloat16
         return False
     if _state["library"] == "cublas":
         return True

@@ -1,6 +1,7 @@
 """C++ to shared libraries by g++, kept on disk: by the text, the compiler and its flags.
 
-Several processes may build the same thing at once: each writes to a name of its own and renames at the end.
+Several processes may build the same thing at once: each writes to a name of its own and renames at the end. A library
+that is damaged is built again, before anybody loads it.
 """
 
 import functools
@@ -11,10 +12,9 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from ..cache import cache_folder
+from ..cache import cache_folder, is_kept, keep, scratch_folder
 from .errors import Missing, SimulatorError
 from .translate import Program, translate
 
@@ -59,9 +59,10 @@ def compile_library(key, flags, sources, notes=None):
     options = ["-std=c++17", "-fPIC", "-shared", *machine_flags(), *flags]
     name = hashlib.sha256(repr((version, platform.machine(), options, key)).encode()).hexdigest()[:32]
     library = cache_folder("sim") / f"{name}.so"
-    if library.exists():
+    beside = library.with_suffix(".json")
+    if is_kept(library) and (notes is None or is_kept(beside)):
         return library
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix="build-") as scratch:
+    with scratch_folder(library.parent) as scratch:
         if callable(sources):
             file = Path(scratch) / "kernels.cpp"
             file.write_text(sources())
@@ -71,10 +72,8 @@ def compile_library(key, flags, sources, notes=None):
         if done.returncode:
             raise SimulatorError(f"{path} {version} refused the code:\n{done.stderr[:4000]}")
         if notes is not None:
-            beside = Path(scratch) / "notes"
-            beside.write_text(notes())
-            os.replace(beside, library.with_suffix(".json"))
-        os.replace(out, library)
+            keep(beside, notes().encode())
+        keep(library, out.read_bytes())
     return library
 
 

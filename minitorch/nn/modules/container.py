@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 
 from ...core.tensor import Tensor
+from ..hooks import note_change
 from ..parameter import Parameter
 from .module import Module, indented
 
@@ -213,7 +214,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key):
-        del self._modules[key]
+        delattr(self, key)
 
     def __len__(self):
         return len(self._modules)
@@ -226,10 +227,12 @@ class ModuleDict(Module):
 
     def clear(self):
         """Remove all modules."""
+        note_change()
         self._modules.clear()
 
     def pop(self, key):
         """Remove the module ``key`` and return it."""
+        note_change()
         return self._modules.pop(key)
 
     def keys(self):

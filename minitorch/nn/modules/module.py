@@ -5,6 +5,7 @@ and everything else (moving to a device, collecting parameters for an optimiser,
 the module and its descendants. Saving and loading live in ``state.py``, hooks in ``hooks.py``.
 """
 
+import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ...ops.creation.create import empty_like
 from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     Hooked,
     global_call_hooks,
+    note_change,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -73,7 +75,9 @@ class Module(Hooked, Stateful):
     else:
         def forward(self, *input):
             """Compute the module's result. Every subclass defines it."""
-            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+            close = difflib.get_close_matches("forward", vars(type(self)))
+            raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function'
+                                      + (f": it has `{close[0]}`" if close else ""))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
@@ -117,7 +121,8 @@ class Module(Hooked, Stateful):
 
     def _check_name(self, kind, name, place):
         if place is None:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call: write super().__init__() "
+                                 f"as the first line of {type(self).__name__}.__init__")
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
         if "." in name:
@@ -134,6 +139,7 @@ class Module(Hooked, Stateful):
             self._non_persistent_buffers_set.add(name)
 
     def __setattr__(self, name, value):
+        note_change()
         kept = self.__dict__
         if isinstance(value, Parameter):
             self._leave_other_places(name, "_parameters", "parameters")
@@ -169,7 +175,8 @@ class Module(Hooked, Stateful):
         """Before ``name`` is filed in the dict ``place``: make sure that it stands nowhere else."""
         kept = self.__dict__
         if place not in kept:
-            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+            raise AttributeError(f"cannot assign {what} before Module.__init__() call: write super().__init__() "
+                                 f"as the first line of {type(self).__name__}.__init__")
         kept.pop(name, None)
         for other in ("_parameters", "_buffers", "_modules"):
             if other != place:
@@ -190,9 +197,10 @@ class Module(Hooked, Stateful):
             found = kept["_buffers"]
             if name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def __delattr__(self, name):
+        note_change()
         for place in (self._parameters, self._buffers, self._modules):
             if name in place:
                 del place[name]
@@ -331,6 +339,7 @@ class Module(Hooked, Stateful):
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
+        note_change()
         return self
 
     def to(self, *args, **kwargs):

@@ -5,6 +5,7 @@ import numbers
 from ...core.dtypes import long
 from ...ops.creation import create
 from ...ops.creation.create import zeros
+from ...ops.nn.norm import count_batch
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -92,7 +93,7 @@ class _BatchNorm(_NormBase):
         self._check_input_dim(input)
         average_factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
+            count_batch(self.num_batches_tracked)
             if self.momentum is None:
                 average_factor = 1.0 / float(self.num_batches_tracked)
         use_batch = self.training or (self.running_mean is None and self.running_var is None)

@@ -8,7 +8,7 @@ Alphabet: T time, B batch, I input_size, H hidden_size, D directions, L layers.
 import math
 import warnings
 
-from ...amp.autocast_mode import is_autocast_enabled
+from ...amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from ...ops.creation import create
 from ...ops.creation.create import empty
 from ...ops.nn.recurrent import GATES, STEPS, gru_step, lstm_step, relu_step, rnn_layer, tanh_step
@@ -205,7 +205,12 @@ class RNNBase(Module):
         reverse = self._all_weights[k][0].endswith("_reverse")
         w_ih, b_ih = weights["weight_ih"], weights.get("bias_ih")
         w_hh, b_hh, w_hr = weights["weight_hh"], weights.get("bias_hh"), weights.get("weight_hr")
-        if not packed and w_hr is None and input.dtype.itemsize >= 4 and not is_autocast_enabled():
+        kind = input.device.type
+        if is_autocast_enabled(kind):                      # as the libraries that PyTorch calls: oneDNN and cuDNN
+            low = get_autocast_dtype(kind)
+            if kind != "cpu" or self.mode == "LSTM" and not packed and w_hr is None:
+                initial = tuple(h.to(low) for h in initial)
+        elif not packed and w_hr is None and input.dtype.itemsize >= 4:
             output, *cell = rnn_layer(input, initial[0], w_ih, w_hh, b_ih, b_hh, *initial[1:] or (None,), self.mode,
                                        reverse)
             return output, (output[0 if reverse else -1], *cell)
@@ -248,7 +253,7 @@ class RNNBase(Module):
 
     def _check_input(self, input, dims):
         dtype = self._parameters[self._all_weights[0][0]].dtype if self._parameters else input.dtype
-        if input.dtype is not dtype and not is_autocast_enabled():
+        if input.dtype is not dtype and not is_autocast_enabled(input.device.type):
             raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
                              f"input.to({dtype}), or convert model: model.to({input.dtype})")
         if input.dim() != dims:

@@ -34,7 +34,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return tensor(0.0)
     backend, dtype = tensors[0].backend, tensors[0].array.dtype
     if all([t.backend is backend and t.array.dtype == dtype for t in tensors]):
-        total = total_norm(tensors, norm_type)
+        total = total_norm(tensors, float(norm_type))
     else:
         norms = [vector_norm(t, norm_type) for t in tensors]
         device = norms[0].device

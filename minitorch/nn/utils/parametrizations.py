@@ -4,10 +4,10 @@
 from ...autograd.grad_mode import no_grad
 from ...core.dtypes import int32
 from ...core.tensor import Tensor
+from ...host.type_info import finfo
 from ...ops.creation import create
 from ...ops.creation.create import from_numpy, zeros_like
 from ...ops.creation.random import randn
-from ...ops.creation.type_info import finfo
 from ...ops.elementwise import compare
 from ...ops.linalg import matrices
 from ...ops.linalg.decompositions import qr

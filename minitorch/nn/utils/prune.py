@@ -108,7 +108,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t, default_mask):
-        method, mask = self._pruning_methods[-1], default_mask.clone()
+        method, mask = self._pruning_methods[-1], default_mask.to(t.dtype, copy=True)
         if method.PRUNING_TYPE == "unstructured":
             left = mask != 0
         elif method.PRUNING_TYPE == "structured":

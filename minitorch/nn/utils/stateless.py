@@ -2,6 +2,8 @@
 
 from contextlib import contextmanager
 
+from ..hooks import note_change
+
 
 def _slots(module, remove_duplicate):
     """``{path: (dict, name)}``: where each parameter and buffer is kept."""
@@ -41,8 +43,10 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
         for path, value in new.items():
             place, name = slots[path]
             place[name] = value
+        note_change()
         yield
     finally:
+        note_change()
         for path, value in old.items():
             place, name = slots[path]
             if place.get(name) is not new[path]:        # forward has put something else there: that is the caller's

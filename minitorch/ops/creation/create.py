@@ -1,7 +1,7 @@
 """New tensors: from data, filled, sequences, or like another tensor.
 
 Plain functions, no op definitions: nothing here has a gradient. The conversion of Python's and NumPy's data is in
-`host_data.py`, random tensors are in `random.py`.
+`host/data.py`, random tensors are in `random.py`.
 """
 
 import builtins
@@ -10,13 +10,16 @@ import warnings
 from ...core import dtypes
 from ...core.device import get
 from ...core.dtypes import as_np, get_default_dtype
+from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...explain.failures import mismatch
+from ...host import data as host_data
+from .. import layouts
 from ..define import composite, method, op
 from ..out import resize_to, write
 from ..shapes.shape import ints
-from . import host_data
 
 
 # ---- from data ---------------------------------------------------------------------------------------------
@@ -37,7 +40,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
                       UserWarning, stacklevel=2)
         backend = data.backend if device is None else get(device)
         array = data.backend.to_host(data.array)
-        array = array.astype(as_np(dtype) if dtype is not None else array.dtype)
+        array = layouts.copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
     else:
         backend, array = get(device), host_data.array_of(data, dtype)
     return leaf(backend.from_host(array), backend, requires_grad)
@@ -49,7 +52,7 @@ def leaf(array, backend, requires_grad):
     if requires_grad:
         out.requires_grad_()
     if grad_mode.inference:
-        out.is_inference_tensor = True
+        late.note_inference(out)
     return out
 
 
@@ -145,7 +148,10 @@ def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=F
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
     if isinstance(fill_value, Tensor):
-        fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
+        if fill_value.array.ndim:
+            raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not Tensor of shape "
+                            f"{list(fill_value.shape)}: expand() it to the size instead")
+        fill_value = fill_value.item()                     # its type decides, not the tensor's, as in PyTorch
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:
@@ -153,12 +159,18 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     return make("full", (size,), dtype, device, requires_grad, out, fill_value)
 
 
+def new_like(input, maker, dtype, device, requires_grad, memory_format):
+    """A new tensor by the array module's `maker` ("zeros"), in the memory order of `input` or the one asked for."""
+    array, backend = input.array, input.backend if device is None else get(device)
+    order = layouts.format_order(memory_format, array)
+    made = layouts.empty(backend.xp, array.shape, order, array.dtype if dtype is None else as_np(dtype), maker)
+    return leaf(made, backend, requires_grad)
+
+
 def filled_like(maker):
     def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
              memory_format=None):
-        backend = input.backend if device is None else get(device)
-        found = input.array.dtype if dtype is None else as_np(dtype)
-        return leaf(getattr(backend.xp, maker)(input.array, dtype=found), backend, requires_grad)
+        return new_like(input, maker.removesuffix("_like"), dtype, device, requires_grad, memory_format)
     like.__name__ = like.__qualname__ = maker
     like.__doc__ = f"A tensor of the shape, dtype and device of `input`: see `{maker.removesuffix('_like')}`."
     return composite(like, method=False)
@@ -171,8 +183,8 @@ zeros_like, ones_like, empty_like = map(filled_like, ("zeros_like", "ones_like",
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
               memory_format=None):
     """A tensor of the shape, dtype and device of `input`, filled with a number."""
-    return full(input.array.shape, fill_value, dtype=dtype or input.dtype, device=device or input.backend,
-                requires_grad=requires_grad)
+    made = new_like(input, "empty", dtype, device, False, memory_format).fill_(fill_value)
+    return made.requires_grad_() if requires_grad else made
 
 
 # ---- sequences ---------------------------------------------------------------------------------------------
@@ -182,8 +194,10 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
     if end is None:
         start, end = 0, start
-    start, end, step = [x.item() if isinstance(x, Tensor) else x for x in (start, end, step)]
+    start, end, step = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
     dtype = out.dtype if dtype is None and out is not None else dtype
+    if dtype is not None:
+        spaced_dtype("arange", out, dtype)
     return placed(host_data.numbers_between(start, end, step, dtype), out, device, requires_grad)
 
 
@@ -202,7 +216,7 @@ def _range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` to `end`, both included, `step` apart; PyTorch keeps it for old programs."""
     if end is None:
         start, end = 0, start
-    dtype = get_default_dtype() if dtype is None else dtype
+    dtype = spaced_dtype("range", out, dtype)
     return placed(host_data.numbers_up_to(start, end, step, dtype), out, device, requires_grad)
 
 
@@ -212,7 +226,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` numbers at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("linspace", x) for x in (start, end)]
     check_steps("linspace", steps)
-    return placed(host_data.spaced(start, end, steps, spaced_dtype(out, dtype)), out, device, requires_grad)
+    return placed(host_data.spaced(start, end, steps, spaced_dtype("linspace", out, dtype)), out, device, requires_grad)
 
 
 def zero_dim(name, x):
@@ -229,7 +243,15 @@ def check_steps(name, steps):
         raise RuntimeError("number of steps must be non-negative")
 
 
-def spaced_dtype(out, dtype):
+def spaced_dtype(name, out, dtype):
+    """The NumPy dtype of a sequence of numbers: the one asked for, that of `out`, or the default one; no bools."""
+    found = dtype_of(out, dtype)
+    if found.kind == "b":
+        raise not_implemented(name, found)
+    return found
+
+
+def dtype_of(out, dtype):
     if dtype is not None:
         return as_np(dtype)
     return out.array.dtype if out is not None else get_default_dtype().np
@@ -241,7 +263,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`, both included."""
     start, end = [zero_dim("logspace", x) for x in (start, end)]
     check_steps("logspace", steps)
-    return placed(host_data.powers(base, start, end, steps, spaced_dtype(out, dtype)), out, device, requires_grad)
+    powers = host_data.powers(base, start, end, steps, spaced_dtype("logspace", out, dtype))
+    return placed(powers, out, device, requires_grad)
 
 
 @composite(method=False)
@@ -251,7 +274,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     for k, value in (("n", n), ("m", m)):
         if value < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {value}")
-    return placed(host_data.identity(n, m, spaced_dtype(out, dtype)), out, device, requires_grad)
+    return placed(host_data.identity(n, m, dtype_of(out, dtype)), out, device, requires_grad)
 
 
 def triangle(name):
@@ -343,6 +366,13 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 def zero(F, input):
     """Zeros like `input`."""
     return F.xp.zeros_like(input)
+
+
+@op(namespace=None, sample=lambda d: ([d.array(), x := d.array()], dict(shapes=(x.shape,))),
+    joint=lambda F, g, needs, shapes: (g, *[F.expand(F.zero(F.sum(g)), size=shape) for shape in shapes]))
+def tied(F, *tensors, shapes):
+    """The first of `tensors`; the gradient of the others, which have these `shapes`, is zero."""
+    return tensors[0].copy()
 
 
 def copy_mismatch(a, b):

@@ -1,7 +1,5 @@
 """Methods that turn a tensor into Python's numbers and other libraries' arrays: ``float(x)``, ``x.numpy()``, DLPack."""
 
-import numpy as np
-
 from ...core.device import host
 from ...core.tensor import Tensor, wrap
 from ..define import method
@@ -61,7 +59,7 @@ def __array__(self, dtype=None, copy=None):
 
 @method
 def __array_wrap__(self, array, context=None, return_scalar=False):
-    return wrap(np.asarray(array), host())       # what NumPy's functions return for a tensor
+    return wrap(host().xp.asarray(array), host())       # what NumPy's functions return for a tensor
 
 
 @method

@@ -2,11 +2,9 @@
 
 import math
 
-from ...core import dtypes
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ..define import composite, method
-from .create import empty, tensor
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
 
@@ -86,24 +84,27 @@ def is_pinned(self, device=None):
     return self.device.type == "cpu" and late.is_pinned(self.array)
 
 
-@method
-def get_device(self):
-    """The index of the device; -1 for the CPU."""
-    return -1 if self.device.type == "cpu" else self.device.index or 0
+@composite
+def get_device(input):
+    """The index of the device of `input`; -1 for the CPU."""
+    return -1 if input.device.type == "cpu" else input.device.index or 0
 
 
-def legacy_type(name, dtype):
-    """``FloatTensor`` and its kind, which old programs call like ``Tensor``."""
-    def make(*data, device=None):
-        if len(data) == 1 and not isinstance(data[0], int):
-            return tensor(data[0].tolist() if isinstance(data[0], Tensor) else data[0], dtype=dtype, device=device)
-        return empty(*data, dtype=dtype, device=device) if data else empty(0, dtype=dtype, device=device)
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A {dtype.name} tensor of data, or uninitialised of a size; `tensor(data, dtype=...)` is clearer."
-    return composite(make, method=False)
+@composite
+def is_same_size(input, other):
+    """True if both tensors have the same shape."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"is_same_size(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    return input.array.shape == other.array.shape
 
 
-LEGACY = {name: legacy_type(name, dtype) for name, dtype in dict(
-    FloatTensor=dtypes.float32, DoubleTensor=dtypes.float64, HalfTensor=dtypes.float16, LongTensor=dtypes.int64,
-    IntTensor=dtypes.int32, ShortTensor=dtypes.int16, CharTensor=dtypes.int8, ByteTensor=dtypes.uint8,
-    BoolTensor=dtypes.bool).items()}
+@composite
+def is_conj(input):
+    """False: conjugates are computed at once, not marked."""
+    return False
+
+
+@composite
+def is_neg(input):
+    """False: negations are computed at once, not marked."""
+    return False

@@ -12,17 +12,16 @@ import warnings
 from functools import cache
 
 from ...core import dtypes
-from ...core.arrays import require_no_overlap
 from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
-from ...core.storage import contiguous_format
 from ...core.tensor import Tensor, wrap
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
 from ..out import resize_to
+from ..shapes.memory import require_no_overlap
 from ..shapes.shape import ints
 from ..shapes.view import broadcast_shapes
 from .create import empty, empty_like
@@ -89,10 +88,7 @@ def create_like(name, sampler, arguments, input, generator, dtype, device, requi
     """A new tensor of the shape, and where it has one the order, of `input`."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-    if memory_format is contiguous_format or 0 in input.array.strides:
-        made = empty(input.shape, dtype=dtype or input.dtype, device=device or input.device)
-    else:
-        made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    made = empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     return filled(made, name, sampler, arguments, generator, requires_grad)
 
 

@@ -51,7 +51,7 @@ def require_signed(name, input):
         raise RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu",
+@op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu", flat=("input",),
     input=lambda F, g, out: F.threshold_backward(g, out, level=0))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0."""
@@ -67,11 +67,11 @@ def threshold_backward(F, input, gate: Other, *, level):
     return F.xp.where(gate > level, input, input.dtype.type(0))
 
 
-@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True,
+@op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True, flat=("input",),
     input=lambda F, g, input, min_val, max_val: F.masked(g, (input > min_val) & (input < max_val)),
     sample=lambda d: ([d.choice([d.array(lo=-0.7, hi=0.9), d.array(lo=1.1), d.array(hi=-0.9, lo=-2)])],
                       dict(min_val=-0.8, max_val=1.0)))
-def hardtanh(F, input, *, min_val=-1.0, max_val=1.0):
+def hardtanh(F, input, *, min_val: float = -1.0, max_val: float = 1.0):
     """`input` clamped to [min_val, max_val]; the gradient at the ends is 0."""
     require_signed("hardtanh", input)
     if min_val > max_val:
@@ -87,10 +87,10 @@ def relu6(input):
 
 
 @op(promotion="floating", namespace=None, kinks="zero", node_name="LeakyReluBackward0",
-    fusible=True, functor="leaky_relu(negative_slope)",
+    fusible=True, functor="leaky_relu(negative_slope)", flat=("input",),
     input=lambda F, g, input, negative_slope: g * F.leaky_relu_derivative(input, slope=negative_slope),
     sample=lambda d: ([d.distinct()], dict(negative_slope=d.choice([0.01, 2.0, -0.5]))))
-def leaky_relu(F, input, *, negative_slope=0.01):
+def leaky_relu(F, input, *, negative_slope: float = 0.01):
     """`input` where positive, elsewhere ``negative_slope * input``."""
     return F.xp.where(input > 0, input, input * negative_slope)
 
@@ -102,7 +102,7 @@ def leaky_relu_derivative(F, input, *, slope):
     return F.xp.where(input > 0, input.dtype.type(1), input.dtype.type(slope))
 
 
-@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0",
+@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0", flat=("input",),
     input=lambda F, g, input, threshold: F.threshold_backward(g, input, level=threshold),
     sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
 def threshold(F, input, *, threshold, value):
@@ -152,26 +152,26 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
         return leaky_relu(input, (lower + upper) / 2)
     backend, x = input.backend, input.array
     require_floating("rrelu_with_noise", x)
-    noise = backend.xp.ones_like(x)
+    noise = backend.xp.ones(x.shape, x.dtype)
     below = x <= 0
     drawn = backend.xp.empty(int(below.sum()))
     noise[below] = draw(uniform, backend, drawn, default_of(backend.device), lower, upper).astype(x.dtype)
-    return input * wrap(noise, backend)
+    return input.contiguous() * wrap(noise, backend)
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace="nn.functional", method=True,
+@op(promotion="floating", namespace="nn.functional", method=True, flat=("input",),
     input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.distinct()], dict(lambd=0.0)))
-def hardshrink(F, input, *, lambd=0.5):
+def hardshrink(F, input, *, lambd: float = 0.5):
     """`input` where ``|input| > lambd``, elsewhere 0."""
     return F.masked(input, ~(F.xp.abs(input) <= lambd))
 
 
-@op(promotion="floating", namespace="nn.functional",
+@op(promotion="floating", namespace="nn.functional", flat=("input",),
     input=lambda F, g, input, lambd: F.masked(g, F.abs(input) > lambd),
     sample=lambda d: ([d.choice([d.array(lo=0.6), d.array(lo=-0.4, hi=0.4), d.array(hi=-0.6)])], dict(lambd=0.5)))
-def softshrink(F, input, *, lambd=0.5):
+def softshrink(F, input, *, lambd: float = 0.5):
     """`input` moved towards 0 by `lambd`, and 0 where that would change its sign."""
     if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
@@ -189,7 +189,7 @@ def elu_slope(F, x, alpha, scale, input_scale):
 @op(name="elu", promotion="floating", namespace=None, kinks="zero",
     input=lambda F, g, input, alpha, scale, input_scale: g * elu_slope(F, input, alpha, scale, input_scale),
     sample=lambda d: ([d.distinct()], dict(alpha=d.choice([1.0, 1.6]), scale=1.1, input_scale=d.choice([1.0, 0.7]))))
-def _elu(F, input, *, alpha, scale, input_scale):
+def _elu(F, input, *, alpha: float, scale: float, input_scale: float):
     """``scale * input`` where positive, elsewhere ``scale * alpha * (exp(input_scale * input) - 1)``."""
     xp = F.xp
     out = xp.expm1(xp.minimum(input, 0) * input_scale)
@@ -220,7 +220,7 @@ def selu(input):
     input=lambda F, g, input, beta, threshold: F.where(
         input * beta > threshold, g, g * F.sigmoid(input * beta)),
     sample=lambda d: ([d.array(lo=-3, hi=3)], dict(beta=d.choice([1.0, 2.0]), threshold=20.0)))
-def softplus(F, input, *, beta=1.0, threshold=20.0):
+def softplus(F, input, *, beta: float = 1.0, threshold: float = 20.0):
     """``log(1 + exp(beta * input)) / beta``, and just `input` where ``beta * input > threshold``."""
     xp = F.xp
     scaled = input * beta
@@ -228,7 +228,8 @@ def softplus(F, input, *, beta=1.0, threshold=20.0):
     return xp.where(scaled > threshold, input, out)
 
 
-@op(promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0", functor="logsigmoid",
+@op(layout="contiguous",
+    promotion="floating", namespace="nn.functional", node_name="LogSigmoidBackward0", functor="logsigmoid",
     input=lambda F, g, input: g * F.sigmoid(-input))
 def logsigmoid(F, input):
     """``log(sigmoid(input))``, without overflow."""
@@ -272,7 +273,7 @@ def softsign(input):
     return input / (R.abs(input) + 1)
 
 
-@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid",
+@op(promotion="floating", namespace=None, node_name="HardsigmoidBackward0", functor="hardsigmoid", flat=("input",),
     input=lambda F, g, input: F.masked(g * (1 / 6), (input > -3) & (input < 3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardsigmoid(F, input):
@@ -332,7 +333,7 @@ def silu_curvature(F, x):
 SQRT_HALF, PHI0 = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)      # PHI0: the height of the normal density
 K, C = math.sqrt(2 / math.pi), 0.044715                           # tanh(K (x + C x^3)) is close to erf(x / sqrt(2))
 
-@op(promotion="floating", namespace="nn.functional", keeps=("gate",),
+@op(layout="inputs", promotion="floating", namespace="nn.functional", keeps=("gate",),
     input=lambda F, g, input, gate, approximate: F.gelu_backward(g, input, gate, approximate=approximate),
     sample=lambda d: ([d.array()], dict(approximate=d.choice(["none", "tanh"]))))
 def gelu(F, input, *, approximate="none"):
@@ -342,7 +343,7 @@ def gelu(F, input, *, approximate="none"):
     Hendrycks and K. Gimpel, "Gaussian Error Linear Units", 2016.
     """
     gate = gate_of(F, input, approximate)
-    return input * (1 + gate) / 2, gate
+    return (1 + gate) / 2 * input, gate
 
 
 def gate_of(F, x, approximate):

@@ -9,9 +9,9 @@ import math
 
 from ...core import dtypes
 from ...core.inplace import inplace
-from ...core.op import Number
+from ...core.op import Number, Other
 from ...core.tensor import Tensor
-from ..creation.type_info import result_type
+from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
@@ -38,7 +38,8 @@ mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_n
 _div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="quotient", namespace=None,
              domain={"other": NONZERO}, of_numbers=True,
              input=lambda F, g, other: g / other,
-             other=lambda F, g, other, out: -g * out / other)
+             other=lambda F, g, input, other: g * (input / other / -other),
+             together=lambda F, g, input, other: (q := g / other, q * (input / -other)))
 neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambda F, g: -g)
 
 
@@ -113,6 +114,26 @@ def true_divide(input, other, *, out=None):
     return _div(input, other, out=out)
 
 
+@op(name="rdiv", promotion="float", namespace=None, node_name="DivBackward0", keeps=("inverse",),
+    restores=("input", "inverse", lambda F, inverse: 1 / inverse),
+    sample=lambda d: ([d.array(lo=0.5)], dict(number=d.choice([1, -3.0]))),
+    input=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number))
+def _rdiv(F, input, *, number):
+    """``number / input``. It keeps the reciprocal: both the input and the result may be written to afterwards."""
+    out = F.xp.true_divide(number, input)
+    return out, F.asarray(out.copy() if number == 1 else F.xp.true_divide(1, input))
+
+
+@op(promotion="float", namespace=None,
+    sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.5, 2.0)], dict(number=d.choice([1, -3.0]))),
+    grad=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number),
+    input=lambda F, g, grad, input, number: g * grad * (2 * number) / (input * input * input))
+def rdiv_backward(F, grad, input, inverse: Other = None, *, number=1):
+    """``-number * grad / input ** 2``, by the reciprocal of `input` if it is known."""
+    inverse = 1 / input if inverse is None else inverse
+    return inverse * inverse * grad * -number
+
+
 def is_float(x, y):
     """True if two operands, one of them possibly a Python number, are floats."""
     return (x if hasattr(x, "dtype") else y).dtype.kind not in "iub"
@@ -130,7 +151,7 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(promotion="factor", refuses="b", inplace=True, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="b", inplace=True, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -140,7 +161,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(promotion="factor", refuses="b", namespace=None, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="b", namespace=None, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
@@ -152,7 +173,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -162,7 +183,7 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
 def fmod(F, input, other: Number):
@@ -199,7 +220,8 @@ def pow(F, input: Number, exponent: Number):
         return CHEAP_POWERS[exponent](F.xp, input)
     if not is_float(input, exponent):
         return integer_power(F.xp, input, exponent)
-    return F.xp.power(input, exponent)
+    out = F.xp.power(input, exponent)
+    return out if hasattr(input, "dtype") else F.xp.asarray(out, order="C")
 
 
 # The exponents that programs use most, exact and many times as fast as a general power.
@@ -248,12 +270,12 @@ def float_power_(self, exponent):
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(promotion="common", inplace=True,
+@op(layout="inputs", promotion="common", inplace=True,
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
     tensor2=lambda F, g, tensor1, value: g * (tensor1 * value))
-def addcmul(F, input, tensor1, tensor2, *, value=1):
+def addcmul(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 * tensor2``."""
     product = tensor1 * tensor2
     return input + (product if value == 1 else product * kept_whole(value, product))
@@ -270,13 +292,13 @@ def true_division(input, tensor1, tensor2):
                            "tensor1.float(), or write (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)")
 
 
-@op(promotion="common", inplace=True, check=true_division,
+@op(layout="inputs", promotion="common", inplace=True, check=true_division,
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.array(s[2], 0.5, 2)],
                       dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * value / tensor2,
     tensor2=lambda F, g, tensor1, tensor2, value: -g * value * tensor1 / (tensor2 * tensor2))
-def addcdiv(F, input, tensor1, tensor2, *, value=1):
+def addcdiv(F, input, tensor1, tensor2, *, value: float = 1):
     """``input + value * tensor1 / tensor2``."""
     return input + (tensor1 if value == 1 else tensor1 * value) / tensor2
 
@@ -288,7 +310,7 @@ def one_dtype(input, end, weight):
                                f"as in x.to(y.dtype)")
 
 
-@op(promotion="same", refuses="iub", inplace=True, check=one_dtype,
+@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype,
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.choice([0.3, 0.7, d.array(s[2])])], {}),
     input=lambda F, g, weight: g * (1 - weight),
     end=lambda F, g, weight: g * weight,

@@ -8,7 +8,7 @@ import math
 from ...core import errors
 from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
-from ..creation.type_info import result_type
+from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
 
@@ -63,7 +63,7 @@ def isneginf(F, input):
     return input == -F.xp.inf
 
 
-@op()
+@op(layout="inputs")
 def isreal(F, input):
     """True if `input` has no imaginary part: True for every real dtype."""
     return F.xp.isreal(input)
@@ -75,7 +75,7 @@ def share(F, g, input, other, loses):
     return F.masked(F.where(input == other, g * 0.5, g), F.logical_not(loses))
 
 
-@op(promotion="common", kinks="ties",
+@op(layout="inputs", promotion="common", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input < other),
     other=lambda F, g, input, other: share(F, g, input, other, other < input))
 def maximum(F, input, other):
@@ -83,7 +83,7 @@ def maximum(F, input, other):
     return F.xp.maximum(input, other)
 
 
-@op(promotion="common", kinks="ties",
+@op(layout="inputs", promotion="common", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input > other),
     other=lambda F, g, input, other: share(F, g, input, other, other > input))
 def minimum(F, input, other):
@@ -97,7 +97,7 @@ def without_ties(d):
     return [d.distinct(first), d.distinct(second, -1.93, 2.07)], {}
 
 
-@op(promotion="common", sample=without_ties,
+@op(layout="inputs", promotion="common", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input >= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input >= other) | F.isnan(other))))
 def fmax(F, input, other):
@@ -105,7 +105,7 @@ def fmax(F, input, other):
     return F.xp.fmax(input, other)
 
 
-@op(promotion="common", sample=without_ties,
+@op(layout="inputs", promotion="common", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input <= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input <= other) | F.isnan(other))))
 def fmin(F, input, other):
@@ -127,7 +127,7 @@ def clamp_sample(d):
     return [x, *d.choice([(-1.01, 1.23), (None, 0.47), (-0.51, None), (1.2, -1.3), (low, high), (None, high)])], {}
 
 
-@op(promotion="common", inplace=True, aliases=("clip",), sample=clamp_sample,
+@op(layout="inputs", promotion="common", inplace=True, aliases=("clip",), sample=clamp_sample,
     input=lambda F, g, input, min, max: F.masked(g, within(input, min, max)),
     min=lambda F, g, input, min, max: F.masked(g, input < min if max is None else (input < min) & (min < max)),
     max=lambda F, g, input, min, max: F.masked(g, input > max if min is None else (input > max) | (max < min)))
@@ -144,9 +144,9 @@ def clamp(F, input, min: Number = None, max: Number = None):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if max is None:                                        # against a number `clip` is faster than `maximum`
-        return F.xp.maximum(input, min) if low or input.dtype.kind != "f" else F.xp.clip(input, min, math.inf)
+        return F.xp.maximum(input, min) if low or input.dtype.kind not in "fV" else F.xp.clip(input, min, math.inf)
     if min is None:
-        return F.xp.minimum(input, max) if high or input.dtype.kind != "f" else F.xp.clip(input, -math.inf, max)
+        return F.xp.minimum(input, max) if high or input.dtype.kind not in "fV" else F.xp.clip(input, -math.inf, max)
     if low != high:
         raise TypeError("clamp(): min and max must both be tensors or both be numbers: write "
                         "x.clamp(min=...).clamp(max=...)")
@@ -172,7 +172,7 @@ def heaviside(F, input, values):
 
 
 # ---- where -------------------------------------------------------------------------------------------------
-@op(promotion="fitting", namespace=None,
+@op(layout="inputs", promotion="fitting", namespace=None,
     input=lambda F, g, condition: F.masked(g, condition),
     other=lambda F, g, condition: F.masked(g, F.logical_not(condition)))
 def where(F, condition: Other, input: Number, other: Number):
@@ -223,7 +223,8 @@ def check_close(input, other):
         raise RuntimeError(f"{names[0]} did not match {names[1]}: cast one of them, as in x.to(y.dtype)")
 
 
-@op(check=check_close, promotion="same", sample=lambda d: ([d.array((2, 3)), d.array((3,))], dict(atol=0.5)))
+@op(layout="inputs",
+    check=check_close, promotion="same", sample=lambda d: ([d.array((2, 3)), d.array((3,))], dict(atol=0.5)))
 def isclose(F, input, other, *, rtol=1e-05, atol=1e-08, equal_nan=False):
     """``|input - other| <= atol + rtol |other|``, elementwise; infinities are close to themselves only.
 

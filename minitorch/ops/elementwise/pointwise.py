@@ -40,7 +40,7 @@ def sigmoid(F, input):
 
 @op(promotion="float", inplace=True, domain={"input": INNER},
     input=lambda F, g, input, eps: logit_slope(F, g, input, eps))
-def logit(F, input, *, eps=None):
+def logit(F, input, *, eps: float | None = None):
     """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
 
     Without `eps` NaN outside [0, 1].
@@ -151,7 +151,7 @@ atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arcta
 
 
 # ---- two numbers -------------------------------------------------------------------------------------------
-@op(promotion="common", refuses="iub",
+@op(layout="inputs", promotion="common", refuses="iub",
     input=lambda F, g, input, other: g * F.sigmoid(input - other),
     other=lambda F, g, input, other: g * F.sigmoid(other - input))
 def logaddexp(F, input, other):
@@ -159,7 +159,7 @@ def logaddexp(F, input, other):
     return F.xp.logaddexp(input, other)
 
 
-@op(promotion="common", refuses="iub",
+@op(layout="inputs", promotion="common", refuses="iub",
     input=lambda F, g, input, other: g * F.sigmoid((input - other) * LN2),
     other=lambda F, g, input, other: g * F.sigmoid((other - input) * LN2))
 def logaddexp2(F, input, other):
@@ -179,7 +179,7 @@ def times_log(F, x, y, log):
     return F.xp.where((x == 0) & (y == y), 0, product)
 
 
-@op(promotion="float", inplace=True, domain={"other": POSITIVE},
+@op(layout="inputs", promotion="float", inplace=True, domain={"other": POSITIVE},
     input=lambda F, g, input, other: F.where((input == 0) & (other <= 0), 0.0, F.xlogy(g, other)),
     other=lambda F, g, input, other: g * input / other)
 def xlogy(F, input: Number, other: Number):
@@ -187,7 +187,7 @@ def xlogy(F, input: Number, other: Number):
     return times_log(F, input, other, F.xp.log)
 
 
-@op(promotion="float", namespace="special", domain={"other": (-0.75, 3.0)},
+@op(layout="inputs", promotion="float", namespace="special", domain={"other": (-0.75, 3.0)},
     input=lambda F, g, input, other: F.where((input == 0) & (other <= -1), 0.0, F.xlog1py(g, other)),
     other=lambda F, g, input, other: g * input / (other + 1))
 def xlog1py(F, input: Number, other: Number):

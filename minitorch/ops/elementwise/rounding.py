@@ -69,7 +69,7 @@ trunc = rounding("trunc", "`input` without what follows the point.", "fix")
 
 @op(promotion="common", refuses="b", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
     sample=lambda d: (between_steps(d)[0], dict(decimals=d.choice([0, -2]))))
-def round(F, input, *, decimals=0):
+def round(F, input, *, decimals: float = 0):
     """`input` rounded to `decimals` places (to tens, hundreds, ... if negative), halves to the even neighbour.
 
     Integers are returned as they are; with `decimals` they are refused.
@@ -92,7 +92,7 @@ def frac(F, input):
 
 
 # ---- the parts and the neighbours of a float ---------------------------------------------------------------
-@op(inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
+@op(layout="inputs", inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
 def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
@@ -116,7 +116,7 @@ def check_floating(input):
 
 @op(promotion="common", check=check_floating, outputs=(True, False),
     sample=lambda d: ([d.array(s := d.shape(1), 0.6, 0.9) * 2.0 ** d.integers(s, -3, 3)], {}),
-    input=lambda F, g, out: F.ldexp(g[0], out[1], sign=-1))
+    input=lambda F, g, out1: F.ldexp(g[0], out1, sign=-1))
 def frexp(F, input):
     """(mantissa, exponent) with ``input = mantissa * 2 ** exponent`` and the mantissa in [0.5, 1); int32 exponents.
 
@@ -128,7 +128,7 @@ def frexp(F, input):
     return Frexp(mantissa, F.xp.asarray(exponent, "int32"))
 
 
-@op(name="ldexp", namespace=None,
+@op(layout="inputs", name="ldexp", namespace=None, promotion="any",
     input=lambda F, g, exponent, sign: F.ldexp(g, exponent, sign=sign),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 3), -3, 3)], dict(sign=d.choice([1, -1]))))
 def _ldexp(F, input, exponent, *, sign):

@@ -26,49 +26,54 @@ def no_derivative(what):
     return rule
 
 
+def square(x):
+    return x * x
+
+
 # ---- the error function ------------------------------------------------------------------------------------
-@op(promotion="float", inplace=True, functor="erf_of",
+@op(layout="inputs", promotion="float", inplace=True, functor="erf_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
 def erf(F, input):
     """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
     return error_function.erf(F.xp, input)
 
 
-@op(promotion="float", inplace=True, functor="erfc_of",
+@op(layout="inputs", promotion="float", inplace=True, functor="erfc_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (-2 / ROOT_PI))
 def erfc(F, input):
     """``1 - erf(input)``, without cancellation."""
     return in_double(F, error_function.erfc, input)
 
 
-@op(promotion="float", namespace="special", input=lambda F, g, input, out: g * (2 * input * out - 2 / ROOT_PI))
+@op(layout="inputs",
+    promotion="float", namespace="special", input=lambda F, g, input, out: g * (2 * input * out - 2 / ROOT_PI))
 def erfcx(F, input):
     """``exp(input^2) * erfc(input)``, which does not underflow."""
     return in_double(F, error_function.erfcx, input)
 
 
-@op(promotion="float", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
-    input=lambda F, g, out: g * F.exp(out * out) * (ROOT_PI / 2))
+@op(layout="inputs", promotion="float", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
+    input=lambda F, g, input: g * F.exp(square(F.erfinv(input))) * (ROOT_PI / 2))
 def erfinv(F, input):
     """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
     return in_double(F, error_function.erfinv, input)
 
 
-@op(promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", namespace="special",
     input=lambda F, g, input: g * F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
 def ndtr(F, input):
     """The normal distribution's function: the area under its density up to `input`."""
     return in_double(F, error_function.ndtr, input)
 
 
-@op(promotion="float", namespace="special", domain={"input": INNER},
+@op(layout="inputs", promotion="float", namespace="special", domain={"input": INNER},
     input=lambda F, g, out: g * F.exp(out * out * 0.5) * math.sqrt(2 * math.pi))
 def ndtri(F, input):
     """The normal distribution's quantile: the number whose `ndtr` is `input`; NaN outside [0, 1]."""
     return in_double(F, error_function.ndtri, input)
 
 
-@op(promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", namespace="special",
     input=lambda F, g, input: g / F.erfcx(input * (-1 / ROOT_2)) * math.sqrt(2 / math.pi))
 def log_ndtr(F, input):
     """The logarithm of `ndtr`, which does not underflow."""
@@ -84,20 +89,21 @@ def entr(F, input):
 
 
 # ---- the gamma function ------------------------------------------------------------------------------------
-@op(promotion="float", inplace=True, domain={"input": POSITIVE}, input=lambda F, g, input: g * F.digamma(input))
+@op(layout="inputs",
+    promotion="float", inplace=True, domain={"input": POSITIVE}, input=lambda F, g, input: g * F.digamma(input))
 def lgamma(F, input):
     """The logarithm of the absolute value of the gamma function."""
     return in_double(F, gamma.lgamma, input)
 
 
-@op(promotion="float", inplace=True, domain={"input": POSITIVE},
+@op(layout="inputs", promotion="float", inplace=True, domain={"input": POSITIVE},
     input=lambda F, g, input: g * F.polygamma(input, n=1))
 def digamma(F, input):
     """The derivative of `lgamma`."""
     return in_double(F, gamma.digamma, input)
 
 
-@op(name="polygamma", promotion="float", namespace=None,
+@op(layout="inputs", name="polygamma", promotion="float", namespace=None,
     sample=lambda d: ([d.array(None, *POSITIVE)], dict(n=d.int(0, 4))),
     input=lambda F, g, input, n: g * F.polygamma(input, n=n + 1))
 def _polygamma(F, input, *, n):
@@ -139,7 +145,7 @@ def order_and_place(d):
     return [d.array(shape, 1.5, 4.0), d.array(shape, 0.3, 5.0)], {}
 
 
-@op(promotion="common", refuses="iub", inplace=True, sample=order_and_place,
+@op(layout="inputs", promotion="common", refuses="iub", inplace=True, sample=order_and_place,
     input=no_derivative("igamma: input"),
     other=lambda F, g, input, other: g * gamma_density(F, input, other))
 def igamma(F, input, other):
@@ -150,7 +156,7 @@ def igamma(F, input, other):
     return in_double(F, gamma.igamma, input, other)
 
 
-@op(promotion="common", refuses="iub", inplace=True, sample=order_and_place,
+@op(layout="inputs", promotion="common", refuses="iub", inplace=True, sample=order_and_place,
     input=no_derivative("igammac: input"),
     other=lambda F, g, input, other: -g * gamma_density(F, input, other))
 def igammac(F, input, other):
@@ -163,7 +169,7 @@ def gamma_density(F, a, x):
     return F.exp((a - 1) * F.log(x) - x - F.lgamma(a))
 
 
-@op(promotion="float", namespace="special", sample=order_and_place,
+@op(layout="inputs", promotion="float", namespace="special", sample=order_and_place,
     input=no_derivative("zeta"),
     other=lambda F, g, input, other: -g * input * F.zeta(input + 1, other))
 def zeta(F, input: Number, other: Number):
@@ -172,26 +178,27 @@ def zeta(F, input: Number, other: Number):
 
 
 # ---- Bessel functions --------------------------------------------------------------------------------------
-@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.i1(input))
+@op(layout="inputs", promotion="float", inplace=True, input=lambda F, g, input: g * F.i1(input))
 def i0(F, input):
     """The modified Bessel function of the first kind of order 0."""
     return in_double(F, bessel.i0, input)
 
 
-@op(promotion="float", namespace="special", input=lambda F, g, input, out: g * (F.i1e(input) - F.sign(input) * out))
+@op(layout="inputs",
+    promotion="float", namespace="special", input=lambda F, g, input, out: g * (F.i1e(input) - F.sign(input) * out))
 def i0e(F, input):
     """``exp(-|input|) * i0(input)``, which does not overflow."""
     return in_double(F, bessel.i0e, input)
 
 
-@op(promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", namespace="special",
     input=lambda F, g, input, out: g * (F.i0(input) - by_input(F, out, input)))
 def i1(F, input):
     """The modified Bessel function of the first kind of order 1."""
     return in_double(F, bessel.i1, input)
 
 
-@op(promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", namespace="special",
     input=lambda F, g, input, out: g * (F.i0e(input) - F.sign(input) * out - by_input(F, out, input)))
 def i1e(F, input):
     """``exp(-|input|) * i1(input)``, which does not overflow."""

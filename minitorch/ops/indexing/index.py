@@ -1,6 +1,6 @@
 """Op definitions: indexing (``x[...]`` and ``x[...] = v``) with everything that PyTorch takes in brackets.
 
-Indices are translated in `indices.py`; functions that take an index tensor are in `scatter.py`.
+Indices are translated in `host/indices.py`; functions that take an index tensor are in `scatter.py`.
 
 Integers, slices, None and Ellipsis give views. Lists and tensors, of integers or bools, give copies; the gradient of
 an element that was taken several times is summed.
@@ -12,13 +12,22 @@ from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number
 from ...core.tensor import Tensor
 from ...explain.failures import wrong_index
-from ..creation.host_data import as_number
+from ...host.data import as_number
+from ...host.indices import is_array, parse
 from ..define import method, op
-from .indices import is_array, parse
+from ..shapes.memory import is_same_memory, require_apart, require_no_overlap
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
-@op(name="slice", view=True, namespace=None,
+def name_of_view(node):
+    """PyTorch's name for the last of the views that an index consists of."""
+    index = node.saved[node.op.saved_fields.index("index")]
+    last = [part for part in index if part is not Ellipsis and part != slice(None)][-1:]
+    kinds = {int: "SelectBackward0", type(None): "UnsqueezeBackward0"}
+    return kinds.get(type(last[0]), "SliceBackward0") if last else "AliasBackward0"
+
+
+@op(name="slice", view=True, namespace=None, node_name=name_of_view,
     input=lambda F, g, index, input_shape: F.slice_backward(g, index=index, shape=input_shape),
     sample=lambda d: ([d.array((3, 4, 2))], dict(index=d.choice(
         [(1,), (slice(0, 2), None, -1), (Ellipsis, slice(None, None, 2), 1), (slice(3, 1),)]))))
@@ -71,7 +80,11 @@ def __getitem__(self, item):
         elif p.__class__ is not int and p is not None and p is not Ellipsis:
             break
     else:
-        return _slice(self, parts)
+        try:
+            return _slice(self, parts)
+        except IndexError:
+            if parts.count(Ellipsis) < 2:
+                raise
     basic, advanced = parse(self, item)
     if basic is not None:
         self = _slice(self, basic)
@@ -79,7 +92,7 @@ def __getitem__(self, item):
 
 
 # ---- writing -----------------------------------------------------------------------------------------------
-@op(name="index_put", namespace=None, promotion=None,
+@op(layout="first", name="index_put", namespace=None, promotion=None,
     input=lambda F, g, index: F.index_put(g, 0.0, index=index),
     values=lambda F, g, index, values_shape: F.sum_to(F.index(g, index=index), shape=values_shape),
     sample=lambda d: ([d.array((3, 4)), d.array((2, 4))], dict(index=d.choice([(d.given([0, 2]),), (slice(0, 2),)]))))
@@ -105,8 +118,10 @@ def index_put_accumulate(F, input, values: Number, *, index):
 def __setitem__(self, item, value):
     """``x[item] = value``, a number or a tensor, with broadcasting; recorded like any in-place op.
 
-    A value that overlaps the elements it is written to, as in ``x[1:] = x[:-1]``, is read first; PyTorch refuses it.
+    As in PyTorch a value must not overlap the elements that it is written to, as in ``x[1:] = x[:-1]``.
     """
+    if item is False:                                      # a mask that is True nowhere
+        return
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)
@@ -117,6 +132,12 @@ def __setitem__(self, item, value):
                            f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
+    if is_tensor:
+        if advanced is None and is_same_memory(piece.array, value.array) and not (self.needs_grad or value.needs_grad):
+            return
+        require_apart(piece.array, value)
+    if advanced is None:
+        require_no_overlap(piece.array)
     if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:
@@ -138,3 +159,23 @@ def is_fill(advanced, value):
     """True if one number is written where a mask is True: then its dtype does not matter."""
     masks = [i for i in advanced if is_array(i)]
     return value.array.size == 1 and len(masks) == 1 and masks[0].dtype == bool
+
+
+@method
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Write `fill_value` to the elements whose indices are all equal. With `wrap`, the diagonal of a matrix that is
+    higher than wide starts again after one row is left out.
+
+    Raises RuntimeError for fewer than two dimensions, and for more than two of different lengths.
+    """
+    shape = self.array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len({*shape}) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows = [*range(shape[0] if wrap and len(shape) == 2 else min(shape))]
+    places = [(i, i % (shape[1] + 1)) for i in rows] if len(shape) == 2 else [(i,) * len(shape) for i in rows]
+    places = [place for place in places if place[1] < shape[1]]
+    if places:
+        self[tuple([list(i) for i in zip(*places)])] = fill_value
+    return self

@@ -7,6 +7,7 @@ from ...core.errors import worded
 from ...core.op import Number, Other
 from ...core.tensor import wrap
 from ..define import composite, op
+from ..shapes.join import cat
 from .scatter import check_number
 
 
@@ -17,7 +18,7 @@ def check_mask(name, mask):
                                   f"compare, as in mask != 0"))
 
 
-@op(promotion="first", inplace=True,
+@op(layout="contiguous", promotion="first", inplace="repeated",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     value=lambda F, g, mask: F.where(mask, g, 0.0),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 1)])), d.array(())], {}))
@@ -34,7 +35,7 @@ def masked_fill(F, input, mask: Other, value: Number):
     return F.xp.where(mask, value, input)
 
 
-@op(inplace=False, overlap=False,
+@op(inplace=False, overlap=False, by_values=True,
     input=lambda F, g, mask, input_shape: F.sum_to(F.masked_select_backward(g, mask, shape=input_shape),
                                                                  shape=input_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask(d.choice([(2, 3), (3,), (2, 2, 3)]))], {}))
@@ -56,7 +57,7 @@ def masked_select_backward(F, input, mask: Other, *, shape):
     return out
 
 
-@op(inplace=True, promotion="same",
+@op(layout="contiguous", inplace=True, promotion="same",
     input=lambda F, g, mask: F.masked_fill(g, mask, 0.0),
     source=lambda F, g, mask, source_shape: F.pad_flat(F.masked_select(g, mask), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.mask((2, 3)), d.array((2, 4))], {}))
@@ -88,7 +89,8 @@ def pad_flat(F, input, *, shape):
     return out
 
 
-@op(node_name="FirstOfBackward0", namespace=None, input=lambda F, g, input_shape: F.pad_flat(g, shape=input_shape),
+@op(layout="contiguous",
+    node_name="FirstOfBackward0", namespace=None, input=lambda F, g, input_shape: F.pad_flat(g, shape=input_shape),
     sample=lambda d: ([d.array((2, 3))], dict(n=4)))
 def take_first(F, input, *, n):
     """The first `n` elements in flattened order, as a vector."""
@@ -106,6 +108,16 @@ def nonzero(input, *, as_tuple=False):
     if as_tuple:
         return tuple([wrap(i, input.backend) for i in xp.nonzero(xp.atleast_1d(x))])
     return wrap(xp.argwhere(x), input.backend)
+
+
+@composite
+def nonzero_static(input, *, size, fill_value=-1):
+    """`nonzero` with exactly `size` rows: those too many are left out, missing ones filled with `fill_value`."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    found = nonzero(input)[:size]
+    missing = found.new_full((size - found.array.shape[0], input.array.ndim), fill_value)
+    return cat([found, missing])
 
 
 @composite

@@ -73,7 +73,7 @@ def index_sample(d, *more):
 
 
 # ---- an index for every element ----------------------------------------------------------------------------
-@op(name="gather", namespace=None,
+@op(layout="contiguous", name="gather", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.gather_backward(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 4), 0, 2)], dict(dim=d.choice([1, -1]))))
 def _gather(F, input, index: Other, *, dim):
@@ -207,7 +207,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     return (_scatter_add if reduce == "add" else scatter_reduce_prod)(input, index, src, dim)
 
 
-@composite(inplace=True, out="exact")
+@composite(inplace=True, out="exact", autocast="promote on cuda")
 def scatter_add(input, dim, index, src):
     """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a position."""
     return _scatter_add(input, index, cropped("scatter_add", input, index, src), dim)
@@ -269,7 +269,7 @@ def take_along_dim(input, indices, dim=None):
                            f"got {n} dimensions for input, and {indices.array.ndim} dimensions for indices")
     d = axis(input.array, dim)
     if not n:
-        return _gather(input, indices, 0)
+        raise IndexError(f"take_along_dim(): Dimension specified as {dim} but tensor has no dimensions")
     a, b, xp = list(input.shape), list(indices.shape), input.backend.xp
     if indices.array.size and indices.array.min() < 0:
         indices = wrap(xp.where(indices.array < 0, indices.array + a[d], indices.array), indices.backend)
@@ -388,13 +388,13 @@ def _index_copy(F, input, index: Other, source, *, dim):
     return out
 
 
-@composite(inplace=True, out="exact")
+@composite(inplace=True, out="exact", autocast="promote")
 def index_copy(input, dim, index, source):
     """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
     return _index_copy(input, index, source, dim)
 
 
-@op(name="index_fill", namespace=None, promotion="first",
+@op(layout="first", name="index_fill", namespace=None, promotion="first",
     input=lambda F, g, index, dim: F.index_fill(g, index, 0.0, dim=dim),
     value=lambda F, g, index, input_shape, dim: F.sum(F.index_select(
         g, F.unique_indices(index, size=input_shape[dim] if input_shape else 1), dim=dim)),
@@ -423,7 +423,7 @@ def check_number(name, value):
                                   f"{value.ndim} dimension(s)."))
 
 
-@composite(inplace=True, out=True)
+@composite(inplace="repeated", out=True)
 def index_fill(input, dim, index, value):
     """A copy of `input` with the slices that `index` names along `dim` filled with a number or 0-d tensor."""
     return _index_fill(input, index, value, dim)
@@ -444,7 +444,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 
 
 # ---- lists of indices --------------------------------------------------------------------------------------
-@composite(inplace=True)
+@composite(inplace="repeated")
 def index_put(input, indices, values, accumulate=False):
     """A copy of `input` with ``input[indices] = values``, or ``+= values`` with `accumulate`.
 
@@ -476,7 +476,7 @@ def check_flat(name, index, n, kind="int64"):
         raise worded(IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements."))
 
 
-@op(overlap=False,
+@op(layout="contiguous", overlap=False,
     input=lambda F, g, index, input_shape: F.put(F.new_zeros(g, shape=input_shape), index, g, accumulate=True),
     sample=lambda d: ([d.array((2, 3)), d.integers((4,), -6, 5)], {}))
 def take(F, input, index: Other):
@@ -491,7 +491,7 @@ def new_zeros(F, input, *, shape):
     return F.xp.zeros(shape, input.dtype)
 
 
-@op(name="put", namespace=None, promotion="numbers",
+@op(layout="first", name="put", namespace=None, promotion="numbers",
     input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, 0.0, accumulate=False),
     source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), shape=source_shape),
     sample=lambda d: ([d.array((2, 3)), d.given([4, -1]), d.array((2,))], dict(accumulate=d.bool())))

@@ -6,6 +6,7 @@ Sorting is in `sort.py`, counting in `reductions/histogram.py`.
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
 from ..define import composite, op
+from ..elementwise.special import no_derivative
 from ..shapes.view import dim_of
 
 
@@ -92,7 +93,8 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 
 
 # ---- distinct elements -------------------------------------------------------------------------------------
-@op(name="unique", promotion="any", namespace=None, outputs=(False, False, False), sample=lambda d: (
+@op(name="unique", node_name="Unique2Backward0", promotion="any", namespace=None, outputs=(True, False, False),
+    by_values=True, input=no_derivative("unique"), sample=lambda d: (
     [d.integers((4, 3), 0, 2)], dict(dim=d.choice([None, 0, 1]), consecutive=d.bool(), full=True)))
 def _unique(F, input, *, dim, consecutive, full):
     """The distinct slices along `dim` (elements, if None), the position of each slice among them, and their counts.

@@ -4,6 +4,7 @@ NaN counts as larger than every number. Equal elements keep their order, whether
 """
 
 from ... import return_types
+from ...core.arrays import is_floating
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
 from ..reductions.extreme import check_not_empty, put_back
@@ -17,8 +18,8 @@ def along(ndim, dim, part):
     return (slice(None),) * (dim % ndim) + (part,)
 
 
-@op(promotion="any", outputs=(True, False), kinks="ties",
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
+@op(layout="first", promotion="any", outputs=(True, False), kinks="ties",
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
 def sort(F, input, *, dim=-1, descending=False, stable=False):
     """The elements in order along `dim`, and their indices in `input`, as a named tuple (values, indices).
@@ -34,7 +35,7 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     return return_types.sort(F.xp.take_along_axis(input, index, dim), index)
 
 
-@op(promotion="any")
+@op(layout="first", promotion="any")
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
     """The indices that put the elements in order along `dim`: those of `sort`."""
     return F.sort(input, dim=dim, descending=descending)[1]
@@ -47,7 +48,7 @@ def msort(input):
 
 
 @op(promotion="any", outputs=(True, False), kinks="ties",
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim, True),),
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((4, 3))], dict(k=d.int(0, 3), dim=d.int(-2, 1), largest=d.bool(), sorted=d.bool())))
 def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
     """The `k` largest (or smallest) elements along `dim` and their indices, as a named tuple (values, indices).
@@ -79,9 +80,9 @@ def rank_sample(d):
     return [d.distinct((3, 4))], dict(dim=d.int(-2, 1), keepdim=d.bool())
 
 
-by_index = dict(promotion="any", outputs=(True, False), kinks="ties",
-                joint=lambda F, g, needs, out, input_shape, dim, keepdim: (
-                    put_back(F, g[0], out[1], input_shape, dim, keepdim),))
+by_index = dict(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties",
+                joint=lambda F, g, needs, out1, input_shape, dim, keepdim: (
+                    put_back(F, g[0], out1, input_shape, dim, keepdim),))
 
 
 @op(**by_index, refuses="b", overlap=False, sample=lambda d: (
@@ -140,7 +141,7 @@ def median_all(F, input, *, skip_nan):
     """The lower median of all elements; NaN, or the least integer, of nothing."""
     x = input.reshape(-1)
     if not x.size:
-        return F.xp.array(float("nan") if x.dtype.kind == "f" else F.xp.iinfo(x.dtype).min, x.dtype)
+        return F.xp.array(float("nan") if is_floating(x.dtype) else F.xp.iinfo(x.dtype).min, x.dtype)
     return x[middle(F.xp, x, 0, skip_nan)].reshape(())
 
 
@@ -227,7 +228,7 @@ def at_ranks(x, q, interpolation, skip_nan):
     return below.lerp(above, weight)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The `q`-th quantiles, of all elements or along `dim`; the dimension of a vector `q` comes first. NaN if one is.
 
@@ -236,7 +237,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     return quantile_of("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The quantiles of what is not NaN; see `quantile`."""
     return quantile_of("nanquantile", input, q, dim, keepdim, interpolation, True)

@@ -9,6 +9,7 @@ Lehmann, "Algorithmic differentiation of linear algebra functions" (2010), for Q
 from itertools import product
 
 from ... import return_types
+from ...core.arrays import is_floating, is_inexact
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import wrap
 from ..creation.create import zero
@@ -27,8 +28,8 @@ def check(name, x, square=False):
     """RuntimeError unless `x` is a (square) matrix of floats, or a batch of them."""
     if x.ndim < 2:
         raise worded(RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions, got {x.ndim}."))
-    if x.dtype.kind not in "fc" or x.itemsize < 4:
-        wrong = "Low precision dtypes not supported" if x.dtype.kind in "fV" else \
+    if not is_inexact(x.dtype) or x.itemsize < 4:
+        wrong = "Low precision dtypes not supported" if is_floating(x.dtype) else \
             "Expected a floating point or complex tensor as input"
         raise worded(RuntimeError(f"{name}: {wrong}. Got {x.dtype}: convert it, as in x.float()"))
     if square and x.shape[-1] != x.shape[-2]:
@@ -67,7 +68,8 @@ def each(batch, function):
 
 
 # ---- triangular systems ------------------------------------------------------------------------------------
-@op(name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
+@op(layout="contiguous",
+    name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
     joint=lambda F, g, needs, A, out, upper, unitriangular: triangular_grads(F, g, A, out, upper, unitriangular),
     sample=lambda d: ([d.dominant_matrix(), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
 def _solve_triangular(F, A, B, *, upper, unitriangular):
@@ -135,7 +137,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
     return _solve_triangular(A.mT, B.mT, not upper, unitriangular).mT
 
 
-@composite
+@composite(autocast="float32 on cpu")
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
     """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
     for x in (b, A):
@@ -187,7 +189,7 @@ def factor(A, upper, name):
     return _cholesky(A.mT, name).mT if upper else _cholesky(A, name)
 
 
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="float32 on cpu")
 def cholesky(A, *, upper=False):
     """The lower triangular L with ``L @ L.mT == A``, or if `upper` its transpose, for symmetric positive definite A.
 
@@ -197,7 +199,7 @@ def cholesky(A, *, upper=False):
     return factor(A, upper, "linalg.cholesky")
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def cholesky_ex(A, *, upper=False, check_errors=False):
     """`cholesky` and, for each matrix, 0 or the order of the first leading minor that is not positive definite.
 
@@ -219,7 +221,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
     return return_types.linalg_cholesky_ex(L, wrap(info, A.backend))
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def cholesky_inverse(input, upper=False):
     """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mT)^-1``, or ``(U.mT @ U)^-1`` if `upper`."""
     check("cholesky_inverse", input.array, square=True)
@@ -228,7 +230,7 @@ def cholesky_inverse(input, upper=False):
     return cholesky_solve(unit.expand(input.array.shape), input, upper)
 
 
-@composite(out=True)
+@composite(out=True, autocast="float32 on cpu")
 def cholesky_solve(input, L, upper=False):
     """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
 
@@ -249,7 +251,7 @@ def cholesky_solve(input, L, upper=False):
     return solve_triangular(second, half, upper=True)
 
 
-@composite(public_name="cholesky", out=True)
+@composite(public_name="cholesky", out=True, autocast="float32 on cpu")
 def old_cholesky(input, upper=False):
     """The Cholesky factor of a symmetric positive definite matrix. See `linalg.cholesky`."""
     return factor(input, upper, "cholesky")
@@ -297,7 +299,7 @@ def qr_of(A, mode, name):
     return q, cat([r, matmul(q.mT, A[..., m:])], -1)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def qr(A, mode="reduced"):
     """Q, with orthonormal columns, and the upper triangular R with ``A = Q @ R``, as a named tuple.
 
@@ -307,7 +309,7 @@ def qr(A, mode="reduced"):
     return return_types.linalg_qr(*qr_of(A, mode, "linalg.qr"))
 
 
-@composite(public_name="qr", out=True)
+@composite(public_name="qr", out=True, autocast="float32 on cpu")
 def old_qr(input, some=True):
     """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
     return return_types.qr(*qr_of(input, "reduced" if some else "complete", "qr"))
@@ -360,7 +362,7 @@ def svd_slope(F, g, out):
     return F.matmul(F.matmul(u, inner), v) + rest
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def svd(A, full_matrices=True, *, driver=None):
     """U, S and Vh with ``A = U @ diag(S) @ Vh``, as a named tuple: S descending, U and Vh orthogonal.
 
@@ -372,7 +374,7 @@ def svd(A, full_matrices=True, *, driver=None):
     return return_types.linalg_svd(*_svd(A, bool(full_matrices)))
 
 
-@composite(public_name="svd", out=True)
+@composite(public_name="svd", out=True, autocast="float32 on cpu")
 def old_svd(input, some=True, compute_uv=True):
     """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mT``. See `linalg.svd`."""
     check("svd", input.array)
@@ -395,7 +397,7 @@ def _svdvals(F, input):
     return F.xp.linalg.svd(input, False, False)
 
 
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="float32 on cpu")
 def svdvals(A, *, driver=None):
     """The singular values of matrices (..., m, n), descending: (..., k), k the smaller of m and n."""
     check("linalg.svd", A.array)
@@ -430,7 +432,7 @@ def check_symmetric(name, x, UPLO):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def eigh(A, UPLO="L"):
     """Eigenvalues, ascending, and eigenvectors, as columns, of symmetric matrices (..., n, n), as a named tuple.
 
@@ -448,7 +450,7 @@ def _eigvalsh(F, input, *, lower):
     return F.xp.linalg.eigvalsh(input, lower)
 
 
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="float32 on cpu")
 def eigvalsh(A, UPLO="L"):
     """The eigenvalues, ascending, of symmetric matrices (..., n, n); one triangle is read. See `eigh`."""
     check_symmetric("linalg.eigvalsh", A.array, UPLO)
@@ -467,7 +469,7 @@ def check_eig(name, A):
                            f"{name.replace('eigvals', 'eigvalsh') if 'vals' in name else name + 'h'}")
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def eig(A):
     """Eigenvalues and eigenvectors, as columns, of square matrices: complex tensors, in no order, without gradients."""
     check_eig("linalg.eig", A)
@@ -475,7 +477,7 @@ def eig(A):
     return return_types.linalg_eig(wrap(complex_of(values), A.backend), wrap(complex_of(vectors), A.backend))
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def eigvals(A):
     """The eigenvalues of square matrices: a complex tensor, in no order, without gradients."""
     check_eig("linalg.eigvals", A)
@@ -483,7 +485,7 @@ def eigvals(A):
 
 
 # ---- Householder reflections -------------------------------------------------------------------------------
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def householder_product(A, tau):
     """The first n columns of ``H_1 H_2 ... H_k`` with ``H_i = I - tau_i v_i v_i.T``: the Q that `geqrf` describes.
 
@@ -513,7 +515,7 @@ def householder_product(A, tau):
     return q
 
 
-@composite
+@composite(autocast="float32 on cpu")
 def orgqr(input, input2):
     """The same as `linalg.householder_product`."""
     return householder_product(input, input2)

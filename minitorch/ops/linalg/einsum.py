@@ -8,8 +8,9 @@ gradient is again a contraction, with the letters of the result and of an operan
 import functools
 import string
 
+from ...core.registry import NAMES
 from ...core.tensor import Tensor
-from ..define import composite, op
+from ..define import casting, composite, op
 from ..shapes.shape import count, permute
 from ..shapes.view import diagonal
 
@@ -112,30 +113,30 @@ class Shape:
         order = [rest.index(c) for c in order]
         self.order, self.sizes = None if order == sorted(order) else order, sizes
 
-    def __call__(self, x):
+    def __call__(self, F, x):
         if self.dropped:
-            x = x.sum(self.dropped, x.dtype)
+            x = F.sum(x, dim=self.dropped).astype(x.dtype)
         if self.order:
             x = x.transpose(self.order)
         return x if x.shape == self.sizes else x.reshape(self.sizes)
 
 
-def contract_pair(product, a, in_a, b, in_b, keep):
+def contract_pair(F, product, a, in_a, b, in_b, keep):
     """The product of two arrays, summed over the letters that are not in `keep`; and the letters of the result."""
     shape_a, shape_b, summed, shape, letters = plan(in_a, a.shape, in_b, b.shape, keep)
-    a, b = shape_a(a), shape_b(b)
+    a, b = shape_a(F, a), shape_b(F, b)
     out = product(a, b) if summed else a * b
     return (out if out.shape == shape else out.reshape(shape)), letters
 
 
-def contract_all(product, operands, equation):
+def contract_all(F, product, operands, equation):
     """The contraction of all operands, two at a time; `product` multiplies batches of matrices."""
     inputs, output = equation.split("->")
     terms, arrays = inputs.split(","), list(operands)
     while len(arrays) > 1:
         i, j = (0, 1) if len(arrays) == 2 else next_pair(terms, [x.shape for x in arrays], output)
         b, in_b, a, in_a = arrays.pop(j), terms.pop(j), arrays.pop(i), terms.pop(i)
-        made, letters = contract_pair(product, a, in_a, b, in_b, output + "".join(terms))
+        made, letters = contract_pair(F, product, a, in_a, b, in_b, output + "".join(terms))
         arrays.append(made)
         terms.append(letters)
     return arrays[0] if terms[0] == output else arrays[0].transpose([terms[0].index(c) for c in output])
@@ -162,7 +163,7 @@ def next_pair(terms, shapes, output):
                                ([d.array((2, 1)), d.array((2, 3))], dict(equation="ab,ab->b"))]))
 def _einsum(F, *operands, equation):
     """`einsum` of two or more operands without ellipses and repeated letters in one term."""
-    return contract_all(F.gemm, operands, equation)
+    return contract_all(F, F.gemm, operands, equation)
 
 
 def contract_grads(F, g, needs, operands, equation):
@@ -212,7 +213,10 @@ def einsum(*args):
         operands, terms = zip(*[diagonals(x, t, i) for i, (x, t) in enumerate(zip(operands, terms))])
     check_sizes(tuple([x.array.shape for x in operands]), terms)
     if len(operands) > 1:
-        return _einsum(operands, ",".join(terms) + "->" + output)
+        call = _einsum
+        if NAMES["autocast"].enabled:                      # on the CPU only products of matrices are cast
+            call = casting(call, "lower on cuda" if set("".join(terms)) <= set(output) else "lower")
+        return call(operands, ",".join(terms) + "->" + output)
     x, term = operands[0], terms[0]
     order = [term.index(c) for c in output] + [i for i, c in enumerate(term) if c not in output]
     x = permute(x, tuple(order))

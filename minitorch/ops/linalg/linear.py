@@ -39,7 +39,7 @@ def linear_weight(F, g, input, shape):
     return out if len(shape) == 2 else F.reshape(out, shape=shape)
 
 
-@composite(method=False)
+@composite(method=False, autocast="off on cpu, promote on cuda")
 def bilinear(input1, input2, weight, bias=None):
     """``input1 . weight[o] . input2 + bias[o]``: (..., I), (..., J), (O, I, J), (O,) -> (..., O)."""
     if input1.array.shape[:-1] != input2.array.shape[:-1]:

@@ -232,7 +232,7 @@ def lu_solve(b, LU_data, LU_pivots):
     return solve_by_lu(LU_data, LU_pivots, b)
 
 
-@composite(public_name="lu", method=False)
+@composite(public_name="lu", method=False, autocast="float32 on cpu")
 def old_lu(A, pivot=True, get_infos=False, out=None):
     """L and U in one, the pivots, and with `get_infos` also the infos. See `linalg.lu_factor_ex`."""
     packed, pivots, info = factors(A, pivot, "lu")

@@ -15,10 +15,10 @@ from .products import product_flops, product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------
-@op(promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
+@op(layout="contiguous", promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
-    input=lambda F, g, input, other: matmul_left(F, g, input, other),
-    other=lambda F, g, input, other: matmul_right(F, g, input, other))
+    input=lambda F, g, other: matmul_left(F, g, other),
+    other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
 def matmul(F, input, other):
     """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
 
@@ -31,22 +31,23 @@ def matmul(F, input, other):
     """
 
 
-def matmul_left(F, g, input, other):
+def matmul_left(F, g, other):
     if other.ndim == 1:
         return F.unsqueeze(g, dim=-1) * other if g.ndim else g * other
-    if input.ndim == 1:                                    # (k), (..., k, m): one row for every batch
+    if g.ndim < other.ndim:                                # (k), (..., k, m): one row for every batch
         return F.reshape(F.gemm(other, F.unsqueeze(g, dim=-1)), shape=other.shape[:-1])
     if other.ndim == 2 and g.ndim > 2:                     # one product of tall matrices instead of many small ones
-        return F.reshape(F.gemm(rows_of(F, g), F.transpose(other, dim0=0, dim1=1)), shape=input.shape)
+        product = F.gemm(rows_of(F, g), F.transpose(other, dim0=0, dim1=1))
+        return F.reshape(product, shape=(*g.shape[:-1], other.shape[0]))
     return F.gemm(g, F.transpose(other, dim0=-1, dim1=-2))
 
 
-def matmul_right(F, g, input, other):
+def matmul_right(F, g, input, shape):
     if input.ndim == 1:
-        return F.unsqueeze(input, dim=-1) * F.unsqueeze(g, dim=-2) if other.ndim > 1 else g * input
-    if other.ndim == 1:
-        return F.reshape(F.gemm(F.reshape(g, shape=(1, count(g.shape))), rows_of(F, input)), shape=other.shape)
-    if other.ndim == 2 and g.ndim > 2:
+        return F.unsqueeze(input, dim=-1) * F.unsqueeze(g, dim=-2) if len(shape) > 1 else g * input
+    if len(shape) == 1:
+        return F.reshape(F.gemm(F.reshape(g, shape=(1, count(g.shape))), rows_of(F, input)), shape=shape)
+    if len(shape) == 2 and g.ndim > 2:
         input, g = rows_of(F, input), rows_of(F, g)
     return F.gemm(F.transpose(input, dim0=-1, dim1=-2), g)
 
@@ -73,7 +74,8 @@ def check_dims(x, n, words):
         raise worded(RuntimeError(f"{words}, got {x.ndim}-D tensor of shape {list(x.shape)}"))
 
 
-@op(promotion="same", refuses="b", shapes="n k, k m -> n m", flops=product_flops, mismatch=product_mismatch,
+@op(promotion="same", refuses="b", shapes="n k, k m -> n m", autocast="lower", flops=product_flops,
+    mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=0, dim1=1), g))
 def mm(F, input, mat2):
@@ -83,7 +85,8 @@ def mm(F, input, mat2):
     return F.xp.dot(input, mat2)
 
 
-@op(promotion="same", refuses="b", shapes="b n k, b k m -> b n m", flops=product_flops, mismatch=product_mismatch,
+@op(promotion="same", refuses="b", shapes="b n k, b k m -> b n m", autocast="lower", flops=product_flops,
+    mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=1, dim1=2)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=1, dim1=2), g))
 def bmm(F, input, mat2):
@@ -97,7 +100,7 @@ def bmm(F, input, mat2):
     return F.xp.matmul(input, mat2)
 
 
-@op(promotion="same", refuses="b", shapes="n k, k -> n", flops=product_flops,
+@op(promotion="same", refuses="b", autocast="lower on cuda", shapes="n k, k -> n", flops=product_flops,
     input=lambda F, g, vec: F.unsqueeze(g, dim=-1) * vec,
     vec=lambda F, g, input: F.mv(F.transpose(input, dim0=0, dim1=1), g))
 def mv(F, input, vec):
@@ -110,7 +113,7 @@ def mv(F, input, vec):
     return F.xp.dot(input, vec)
 
 
-@op(promotion="same", refuses="b", shapes="k, k ->", flops=product_flops, aliases=("vdot",),
+@op(promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops, aliases=("vdot",),
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -124,13 +127,13 @@ def dot(F, input, tensor):
 
 
 # ---- beta * input + alpha * product ------------------------------------------------------------------------
-@op(promotion="same", refuses="b", inplace=True,
+@op(promotion="same", refuses="b", autocast="lower", inplace=True,
     inline=True, flops=lambda out, input, mat1, mat2: product_flops(out, mat1, mat2), sample=lambda d: (
         [d.array(d.choice([(2, 3), (3,), (2, 1), ()])), d.array((2, 4)), d.array((4, 3))], dict(beta=0.5, alpha=2)),
     input=lambda F, g, beta: g * beta,
     mat1=lambda F, g, mat2, alpha: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)) * alpha,
     mat2=lambda F, g, mat1, alpha: F.gemm(F.transpose(mat1, dim0=0, dim1=1), g) * alpha)
-def addmm(F, input, mat1, mat2, *, beta=1, alpha=1):
+def addmm(F, input, mat1, mat2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
 
     With ``beta=0`` the values of `input` do not matter, not even NaN.
@@ -167,26 +170,26 @@ def plus(input, product, beta, alpha):
     return product + (input if beta == 1 else input * scalar(beta, dtype))
 
 
-@composite(inplace=True, out="exact")
-def addmv(input, mat, vec, *, beta=1, alpha=1):
+@composite(inplace=True, out="exact", autocast="lower on cuda")
+def addmv(input, mat, vec, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
     return plus(input, mv(mat, vec), beta, alpha)
 
 
-@composite(inplace=True, out="exact")
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+@composite(inplace=True, out="exact", autocast="lower")
+def addbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
     return plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
 
 
-@composite(inplace=True, out="exact")
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+@composite(inplace=True, out="exact", autocast="lower")
+def baddbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
     return plus(input, bmm(batch1, batch2), beta, alpha)
 
 
-@composite(inplace=True, out=True)
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
+@composite(inplace=True, out=True, autocast="lower on cuda")
+def addr(input, vec1, vec2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
     return plus(input, outer_product("addr", vec1, vec2), beta, alpha)
 
@@ -216,10 +219,10 @@ def inner(input, other):
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes "
                            f"{list(a.shape)} and {list(b.shape)}")
-    return tensordot(input, other, ([-1], [-1]))
+    return dot(input, other) if a.ndim == b.ndim == 1 else tensordot(input, other, ([-1], [-1]))
 
 
-@composite(out="exact")
+@composite(out="exact", autocast="promote on cuda")
 def tensordot(a, b, dims=2):
     """Sums of products over `dims`: so many last ones of `a` and first ones of `b`, or a pair of lists of dimensions.
 
@@ -271,7 +274,7 @@ def kron(input, other):
 
 
 # ---- chains ------------------------------------------------------------------------------------------------
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="lower")
 def multi_dot(tensors):
     """The product of two or more matrices, multiplied in the order that takes the fewest operations.
 
@@ -319,14 +322,14 @@ def product_of(tensors, split, i, j):
     return mm(product_of(tensors, split, i, k), product_of(tensors, split, k + 1, j))
 
 
-@composite(method=False)
+@composite(method=False, autocast="lower")
 def chain_matmul(*matrices, out=None):
     """The product of matrices, in the order that takes the fewest operations. See `linalg.multi_dot`."""
     matrices = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="lower")
 def vecdot(x, y, *, dim=-1):
     """The sum of products over `dim`, with broadcasting."""
     if x.array.dtype != y.array.dtype:
@@ -338,7 +341,7 @@ def vecdot(x, y, *, dim=-1):
 
 
 # ---- distances ---------------------------------------------------------------------------------------------
-@composite(method=False)
+@composite(method=False, autocast="float32")
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances between all rows of (..., P, M) and all of (..., R, M): (..., P, R).
 
@@ -364,7 +367,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     return vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), p, -1)
 
 
-@op(namespace=None, promotion="same", node_name="CdistBackward0",
+@op(layout="contiguous", namespace=None, promotion="same", node_name="CdistBackward0",
     input=lambda F, g, input, other, out: distance_slope(F, weights(F, g, out), input, other),
     other=lambda F, g, input, other, out: distance_slope(
         F, F.transpose(weights(F, g, out), dim0=-1, dim1=-2), other, input),
@@ -375,7 +378,8 @@ def euclidean_dist(F, input, other, *, by_product):
     if not by_product:
         step = input[..., :, None, :] - other[..., None, :, :]
         return xp.sqrt(xp.einsum("...i,...i->...", step, step))
-    a, b = (input * input).sum(-1)[..., :, None], (other * other).sum(-1)[..., None, :]
+    a, b = [F.sum(x * x, dim=-1) for x in (input, other)]
+    a, b = a[..., :, None], b[..., None, :]
     return xp.sqrt(xp.maximum(a + b - 2.0 * xp.matmul(input, other.swapaxes(-1, -2)), 0.0))
 
 

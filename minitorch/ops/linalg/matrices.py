@@ -5,8 +5,10 @@ and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
 """
 
 import builtins
+import warnings
 
 from ... import return_types
+from ...core.arrays import is_inexact
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import Tensor, wrap
 from ..creation.create import zero
@@ -51,7 +53,7 @@ def without_singular(F, a, function):
     return function(F.xp.where(bad, F.xp.eye(a.shape[-1], dtype=a.dtype), a), bad)
 
 
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="float32 on cpu")
 def inv(A):
     """The inverses of square matrices (..., n, n). LinAlgError if one is singular.
 
@@ -63,13 +65,13 @@ def inv(A):
     return _inv(A, True)
 
 
-@composite(out="exact")
+@composite(out="exact", autocast="float32 on cpu")
 def inverse(input):
     """The inverses of square matrices. The same as `linalg.inv`."""
     return _inv(input, True)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def inv_ex(A, *, check_errors=False):
     """The inverses and for each matrix 0, or the first j (from 1) for which ``U[j, j]`` of its LU decomposition is 0.
 
@@ -132,7 +134,7 @@ def solved(name, A, B, left, strict):
     return out.squeeze(-1) if vector else out
 
 
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="float32 on cpu")
 def solve(A, B, *, left=True):
     """The X of ``A X = B`` (or ``X A = B`` if not `left`): (..., n, n) and (..., n, k), or vectors (..., n).
 
@@ -268,7 +270,7 @@ def tolerance(x):
     return x.array if isinstance(x, Tensor) else x
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="off")
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The pseudo-inverses (Moore-Penrose) of matrices (..., m, n): (..., n, m).
 
@@ -276,20 +278,20 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     default (0 if `atol` is given), each a number or a tensor with one for each matrix. `hermitian` takes the
     eigenvalues of a symmetric matrix instead. `rcond` is an old name of `rtol`.
     """
-    if A.array.ndim < 2 or A.array.dtype.kind not in "fc":
+    if A.array.ndim < 2 or not is_inexact(A.array.dtype):
         raise RuntimeError(f"linalg.pinv({A.dtype}{list(A.shape)}): expected a tensor with 2 or more dimensions of "
                            f"float, double, cfloat or cdouble types")
     check("linalg.pinv", A.array, square=hermitian)
     return _pinv(A, tolerance(atol), tolerance(rcond if rtol is None else rtol), bool(hermitian))
 
 
-@composite
+@composite(autocast="float32 on cpu")
 def pinverse(input, rcond=1e-15):
     """The pseudo-inverses of matrices. See `linalg.pinv`."""
     return pinv(input, rcond)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """The number of singular values above ``max(atol, rtol * largest)``, see `pinv`; `tol` is an old name of `atol`."""
     x, xp = A.array, A.backend.xp
@@ -306,7 +308,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-@composite(namespace="linalg")
+@composite(namespace="linalg", autocast="float32 on cpu")
 def lstsq(input, B, rcond=None, *, driver=None):
     """The X of least ``||A X - B||``, and of least norm among these: (..., m, n) and (..., m, k), or vectors (..., m).
 
@@ -343,7 +345,7 @@ def lstsq(input, B, rcond=None, *, driver=None):
 
 
 # ---- norms -------------------------------------------------------------------------------------------------
-@composite(namespace="linalg", out="exact")
+@composite(namespace="linalg", out="exact", autocast="float32 on cuda")
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norms of the matrices in the two dimensions `dim`.
 
@@ -352,7 +354,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """
     if A.array.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    if A.array.dtype.kind not in "fcV":
+    if not is_inexact(A.array.dtype):
         raise RuntimeError(f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype}")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
@@ -405,7 +407,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     return vector_norm(A, ord, dims, keepdim, dtype)
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def cond(A, p=None):
     """The condition numbers ``norm(A, p) * norm(A^-1, p)``, see `matrix_norm`; `p` is 2 by default."""
     if p not in (None, "fro", "nuc", 1, -1, 2, -2, INF, -INF):
@@ -450,7 +452,8 @@ def old_matrix_power(input, n):
     return matrix_power(input, n)
 
 
-@op(namespace="linalg", method=False, node_name="LinalgMatrixExpBackward0", A=lambda F, g, A: exp_slope(F, g, A),
+@op(namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0",
+    A=lambda F, g, A: exp_slope(F, g, A),
     sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
 def matrix_exp(F, A):
     """The exponentials ``1 + A + A A / 2 + ...`` of square matrices (..., n, n).
@@ -498,7 +501,7 @@ def old_matrix_exp(input):
 
 
 # ---- tensors as matrices -----------------------------------------------------------------------------------
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def tensorinv(A, ind=2):
     """The inverse for `tensordot`: of a tensor whose first `ind` sizes have the product of the others."""
     if ind <= 0:
@@ -510,7 +513,7 @@ def tensorinv(A, ind=2):
     return reshape(inv(reshape(A, (count(first), count(rest)))), (*rest, *first))
 
 
-@composite(namespace="linalg", out=True)
+@composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def tensorsolve(A, B, dims=None):
     """The X of ``tensordot(A, X, X.ndim) = B``; `dims` of `A` are moved to the end first."""
     if dims is not None:
@@ -525,7 +528,8 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
-@op(name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+@op(layout="contiguous", name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+    autocast="promote on cuda",
     input=lambda F, g, other, dim: F.cross(other, g, dim=dim),
     other=lambda F, g, input, dim: F.cross(g, input, dim=dim),
     sample=lambda d: ([d.array((3, 2)), d.array(d.choice([(3, 2), (3, 1)]))], dict(dim=0)))
@@ -555,6 +559,9 @@ def old_cross(input, other, dim=None):
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = shape.index(3)
+        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+                      "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree "
+                      "with that of linalg.cross in a future release.", stacklevel=3)
     return cross(input, other, dim=dim)
 
 

@@ -39,12 +39,13 @@ def some_keys(d):
     return d.mask((2, 3)) | [True, False, False]
 
 
-@op(promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
+@op(layout="contiguous", promotion="floating", namespace=None, node_name="ScaledDotProductAttentionBackward0",
     autocast="lower", flops=product_flops, joint=weights_grads,
     sample=lambda d: ([d.array((2, 2, 3)), d.array((2, 3, 3)), d.choice([None, d.array((2, 3))]),
                        d.choice([None, some_keys(d)])],
                       dict(scale=0.6, causal=d.bool())))
-def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other = None, *, scale=1.0, causal=False):
+def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other = None, *,
+                                         scale: float = 1.0, causal=False):
     """``softmax(scale * query @ key.T + bias)``: (..., L, E) and (..., S, E) give (..., L, S).
 
     Keys where `mask` is False, or, if `causal`, that come after the query, have weight 0; so has everything in a row
@@ -78,10 +79,10 @@ def attention_flops(out, query, key, value, *rest):
     return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
 
 
-@op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
+@op(layout="contiguous", name="scaled_dot_product_attention", promotion="floating", namespace=None,
     node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
-def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale=1.0, causal=False):
+def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False):
     """``scaled_dot_product_attention_weights(query, key) @ value``, with a `mask` of bools or numbers to add, as one
     op.
 
@@ -140,7 +141,7 @@ def sample_attention_backward(d):
     sample=sample_attention_backward)
 def scaled_dot_product_attention_backward(F, grad, query, key, value, mask: Other = None, result: Other = None,
                                           logs: Other = None, *,
-                       scale=1.0, causal=False):
+                       scale: float = 1.0, causal=False):
     """The gradients of `scaled_dot_product_attention` in `query`, `key` and `value`, given its `result` and the logs
     that it kept."""
     weights = weights_of(F, query, key, mask, scale, causal)
@@ -148,7 +149,7 @@ def scaled_dot_product_attention_backward(F, grad, query, key, value, mask: Othe
     return F.matmul(scores, key), F.matmul(turned(F, scores), query), F.matmul(turned(F, weights), grad)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="lower")
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
     """``softmax(query @ key.T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, Ev) give (..., L, Ev).
@@ -172,7 +173,8 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     weights = scaled_dot_product_attention_weights(query, key, bias, mask, scale, is_causal)
     if dropout_p:
         noise = noise_for(weights, 1 - dropout_p, weights.array.shape)
-        weights = weights * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, weights.backend)
+        noise = wrap(noise, weights.backend)
+        weights = weights * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
     out = R.matmul(weights, value)
     return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
 
@@ -264,7 +266,8 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         shown = scaled_dot_product_attention_weights(q, k, mask, None, 1 / math.sqrt(head))
         if dropout_p:
             noise = noise_for(shown, 1 - dropout_p, shown.array.shape)
-            shown = shown * wrap(noise / (1 - dropout_p) if dropout_p < 1 else noise, shown.backend)
+            noise = wrap(noise, shown.backend)
+            shown = shown * (noise / (1 - float(dropout_p)) if dropout_p < 1 else noise)
         out = R.matmul(shown, v)
         shown = shown.mean(1) if average_attn_weights else shown
     out = linear(out.permute(2, 0, 1, 3).reshape(length, n, width), out_proj_weight, out_proj_bias)

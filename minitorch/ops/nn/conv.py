@@ -12,6 +12,7 @@ windows, is multiplied by the weight's matrix (outputs by channels) of that posi
 
 from typing import NamedTuple
 
+from ...core.registry import NAMES
 from ..define import op
 from ..shapes.shape import count
 from .pad import constant_pad_nd
@@ -70,7 +71,8 @@ def transposed_flops(out, grad, weight, *rest):
     return convolution_flops(grad, out, weight)
 
 
-@op(promotion="any", namespace=None, autocast="lower", flops=convolution_flops, sample=sample_forward,
+@op(layout="channels of two", promotion="any", namespace=None, autocast="lower", flops=convolution_flops,
+    flat=("bias",), sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
     weight=lambda F, g, input, geometry, weight_shape: F.convolution_backward_weight(
@@ -111,8 +113,8 @@ def cut(F, y, shape):
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower", flops=transposed_flops,
-    sample=sample_input,
+@op(layout="channels of two", node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower",
+    flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_backward_weight(
         g, grad, geometry=geometry, size=tuple(weight_shape[2:])))
@@ -135,7 +137,7 @@ def convolution_backward_weight(F, input, grad, *, geometry, size):
     padded, places = pad_sides(F.xp, input, [(p, p) for p in geometry.padding]), []
     for offset in offsets(size, geometry.dilation):
         seen = by_group(shifted(padded, offset, geometry.stride, grad.shape[2:]), geometry.groups)
-        places.append((by_group(grad, geometry.groups) @ seen.swapaxes(2, 3)).sum(0, dtype=grad.dtype))
+        places.append(F.sum(by_group(grad, geometry.groups) @ seen.swapaxes(2, 3), dim=0).astype(grad.dtype))
     return F.xp.stack(places, -1).reshape(grad.shape[1], input.shape[1] // geometry.groups, *size)
 
 
@@ -259,7 +261,7 @@ def check_types(name, input, weight, bias, padding, outputs):
     if min(padding) < 0:
         raise RuntimeError(f"{name}: negative padding is not supported, got {list(padding)}")
     for what, t in (("weight", weight), ("bias", bias)):
-        if t is not None and t.dtype is not input.dtype:
+        if t is not None and t.dtype is not input.dtype and not NAMES["autocast"].enabled:
             raise RuntimeError(f"{name}: input type ({input.dtype}) and {what} type ({t.dtype}) should be the same: "
                                f"cast one of them, as in `{what}.to({input.dtype})`")
     if bias is not None and bias.shape != (outputs,):
@@ -274,9 +276,13 @@ def check_conv(name, input, weight, bias, padding, dilation, groups):
         raise RuntimeError(f"{name}: expected weight to be at least {groups} at dimension 0, and divisible by "
                            f"{groups}, but got weight of size {list(weight.shape)}")
     if input.shape[1] != weight.shape[1] * groups:
+        wanted, last = weight.shape[1] * groups, input.ndim - 1
+        order = (0, last, *range(1, last))
+        hint = (f"; its last dimension has that size: put channels first, as input.permute{order} of a batch"
+                if input.shape[-1] == wanted else "")
         raise RuntimeError(f"{name}: given groups={groups}, weight of size {list(weight.shape)}, expected input"
-                           f"{list(input.shape)} to have {weight.shape[1] * groups} channels, but got {input.shape[1]} "
-                           f"channels instead")
+                           f"{list(input.shape)} to have {wanted} channels, but got {input.shape[1]} channels "
+                           f"instead{hint}")
     for i, (size, k, p, d) in enumerate(zip(input.shape[2:], weight.shape[2:], padding, dilation)):
         if size + 2 * p < reach(k, d):
             raise RuntimeError(f"{name}: calculated padded input size of dimension {i}: {size + 2 * p}. Kernel size: "
@@ -290,7 +296,7 @@ def check_transpose(name, input, weight, bias, stride, padding, dilation, extra,
         raise RuntimeError(f"{name}: given transposed=1, groups={groups}, weight of size {list(weight.shape)}, "
                            f"expected input{list(input.shape)} to have {weight.shape[0]} channels (a multiple of "
                            f"{groups}), but got {input.shape[1]} channels instead")
-    if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+    if input.shape[0] and any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         raise RuntimeError(f"{name}: output padding must be smaller than either stride or dilation, but got "
                            f"output_padding={list(extra)}, stride={list(stride)}, dilation={list(dilation)}")
     if min(size) < 1:

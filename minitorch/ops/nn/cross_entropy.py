@@ -3,10 +3,12 @@
 Other losses are in `loss.py` and `margin.py`.
 """
 
+import functools
+
 from ...core.errors import worded
 from ...core.op import Other
 from ...core.tensor import wrap
-from ..define import composite, op
+from ..define import casting, composite, op
 from ..elementwise.activation import masked
 from .loss import REDUCTIONS, reduction_of
 from .softmax import _log_softmax, shifted
@@ -109,7 +111,7 @@ def class_sample(d, backward=False):
     return [x, target, d.choice([None, d.array((c,), 0.5, 1.5)])], attrs
 
 
-@op(name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample,
+@op(name="nll_loss", promotion="floating", namespace=None, autocast="float32", sample=class_sample, flat=("input",),
     input=lambda F, g, input_shape, target, weight, ignore_index, reduction: F.nll_loss_backward(
         g, target, weight, ignore_index=ignore_index, reduction=reduction, shape=input_shape))
 def _nll_loss(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
@@ -171,15 +173,19 @@ def cross_entropy_sample(d):
 
 @op(name="cross_entropy", promotion="floating", namespace=None, node_name="NllLossBackward0", autocast="float32",
     sample=class_sample, keeps=("powers", "totals"),
+    restores=("input", "powers", lambda F, powers, totals: F.log(powers / totals)),
     input=lambda F, g, input, target, weight, powers, totals, ignore_index, reduction: F.cross_entropy_backward(
         g, input, target, weight, powers, totals, ignore_index=ignore_index, reduction=reduction))
 def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_index=-100, reduction="mean"):
-    """`nll_loss` of the logarithm of the softmax, in one; keeps the exponentials and their sums."""
+    """`nll_loss` of the logarithm of the softmax, in one.
+
+    It keeps the exponentials and their sums, in place of the logits, which may be written to afterwards.
+    """
     check_classes("cross_entropy", input, target, weight)
     safe, valid = select_targets(F, target, ignore_index)
     x = shifted(input, class_dim(input.shape))
     powers = F.xp.exp(x)
-    totals = powers.sum(class_dim(input.shape), keepdims=True)
+    totals = F.sum(powers, dim=class_dim(input.shape), keepdim=True)
     values = F.xp.log(totals).reshape(target.shape) - pick(F, x, safe)
     return reduce_classes(F, values, weight, safe, valid, reduction), powers, totals
 
@@ -191,10 +197,11 @@ def _cross_entropy(F, input, target: Other, weight: Other = None, *, ignore_inde
         F, g, grad, input, target, weight, ignore_index, reduction))
 def cross_entropy_backward(F, grad, input, target: Other, weight: Other = None, powers: Other = None,
                            totals: Other = None, *, ignore_index=-100, reduction="mean"):
-    """``weight[target] * grad * (softmax(input) - [target])``."""
-    dim = class_dim(input.shape)
+    """``weight[target] * grad * (softmax(input) - [target])``; or ``powers / totals`` for the softmax."""
+    dim = class_dim((powers if input is None else input).shape)
     scale, safe = target_scale(F, grad, target, weight, ignore_index, reduction)
-    out = F.softmax(input, dim=dim) * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
+    share = powers / totals if input is None else F.softmax(input, dim=dim)
+    out = share * (F.xp.expand_dims(scale, dim) if scale.ndim else scale)
     add_at_targets(F, out, scale, safe)
     return out
 
@@ -239,11 +246,15 @@ def check_smoothing(label_smoothing):
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
 
 
+in_float32 = functools.partial(casting, autocast="float32 on cpu")     # on CUDA PyTorch casts only their parts
+
+
 def along_classes(weight, input):
     """The class weights in a shape that broadcasts against `input`."""
     return weight if input.ndim < 3 else weight.reshape((-1,) + (1,) * (input.ndim - 2))
 
 
+@in_float32
 def soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
     """Cross entropy with class probabilities."""
     if not target.is_floating_point():
@@ -261,6 +272,7 @@ def soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / losses.numel()
 
 
+@in_float32
 def smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
     """Cross entropy with class indices, of whose weight a part goes to all classes evenly."""
     check_smoothing(label_smoothing)

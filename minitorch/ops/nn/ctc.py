@@ -56,7 +56,7 @@ def ctc_forward_step(F, alpha, emit, skip: Other):
 
 
 # ---- the loss ----------------------------------------------------------------------------------------------
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32 on cpu")
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """Minus the log-probability of label sequences, summed over all their alignments.
 

@@ -11,7 +11,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
-@composite(method=False)
+@composite(method=False, autocast="float32 on cuda")
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """``x1 . x2 / (max(||x1||, eps) max(||x2||, eps))`` over `dim`, after broadcasting."""
     for x in (x1, x2):
@@ -28,7 +28,7 @@ def direction(x, dim, eps):
     return x / (norm + (norm.detach().clamp_min(eps) - norm.detach()))
 
 
-@composite(method=False)
+@composite(method=False, autocast="float32 on cuda")
 def pdist(input, p=2.0):
     """The p-norm distances between all rows of (N, D): (0, 1), (0, 2), ..., (N-2, N-1), N (N-1) / 2 of them."""
     if input.array.ndim != 2:
@@ -74,4 +74,4 @@ def one_hot(tensor, num_classes=-1):
         raise RuntimeError(f"num_classes should be positive, got {num_classes}")
     if index.size and index.max() >= num_classes:
         raise RuntimeError(f"Class values must be smaller than num_classes: got {int(index.max())} of {num_classes}")
-    return wrap((index[..., None] == xp.arange(num_classes)).astype("int64"), tensor.backend)
+    return wrap((xp.ascontiguousarray(index)[..., None] == xp.arange(num_classes)).astype("int64"), tensor.backend)

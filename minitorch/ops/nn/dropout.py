@@ -15,6 +15,7 @@ from ...random.philox import PhiloxGenerator, Place, words
 from ...random.sampling import bernoulli
 from ..creation.random import draw
 from ..define import composite, op
+from ..layouts import empty_like
 
 SATURATION = 1.7580993408473766                            # minus the lowest value of selu: its alpha times its scale
 
@@ -25,6 +26,7 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or not p or not input.array.size:
         return input
+    p = float(p)                                           # a NumPy float64 would make the mask float64
     shape, generator = input.array.shape, default_of(input.backend.device)
     if whole_channels:
         if len(shape) < 2:
@@ -35,10 +37,10 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     elif not alpha and shape == input.array.shape and isinstance(generator, PhiloxGenerator):
         out = _dropout(input, generator.take(), p)
     elif alpha:
-        noise = noise_for(input, 1 - p, shape)
+        noise = wrap(noise_for(input, 1 - p, shape), input.backend)
         a = 1 / math.sqrt((SATURATION * SATURATION * p + 1) * (1 - p))
         shift = (noise - 1) * (SATURATION * a) + SATURATION * a * p
-        out = input * wrap(noise * a, input.backend) + wrap(shift, input.backend)
+        out = input * (noise * a) + shift
     else:
         noise = noise_for(input, 1 - p, shape)
         noise /= 1 - p
@@ -63,7 +65,7 @@ def _dropout(F, input, *, place, p):
 def noise_for(input, p, shape):
     """A raw array of `shape` for `input`: 1 with probability `p`, else 0."""
     xp, array = input.backend.xp, input.array
-    noise = xp.empty_like(array) if shape == array.shape else xp.empty(shape, array.dtype)
+    noise = empty_like(xp, array) if shape == array.shape else xp.empty(shape, array.dtype)
     return draw(bernoulli, input.backend, noise, default_of(input.backend.device), p)
 
 

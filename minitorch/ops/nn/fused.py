@@ -3,8 +3,8 @@
 PyTorch has no functions for these: there they are written out, or come from libraries of kernels.
 """
 
-from ...core.dtypes import promote_types
-from ..creation.type_info import finfo
+from ...core.dtypes import float32, promote_types
+from ...host.type_info import finfo
 from ..define import composite, op
 from .norm import affine_grads, last_dims
 
@@ -117,12 +117,13 @@ def add_rms_norm(input, residual, weight=None, eps=None):
     """``(rms_norm(s), s)`` for ``s = input + residual``, which is `add_layer_norm` without mean and bias.
 
     `input` and `residual` are (..., D), `weight` is (D,), and so ``rms_norm(s) = s / sqrt(mean(s^2) + eps) * weight``
-    over the last dimension; `eps` is by default the machine epsilon of the dtype. PyTorch has no such function. Source
-    of the formula: B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+    over the last dimension; `eps` is by default the machine epsilon of the dtype, as in `rms_norm`. PyTorch has no such
+    function. Source of the formula: B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
 
     >>> import minitorch as torch
     >>> torch.nn.functional.add_rms_norm(torch.tensor([[1., 6.]]), torch.tensor([[0., 1.]]))
     (tensor([[0.2000, 1.4000]]), tensor([[1., 7.]]))
     """
-    eps = finfo(promote_types(input.dtype, residual.dtype)).eps if eps is None else eps
+    found = promote_types(input.dtype, residual.dtype)
+    eps = finfo(found if found.itemsize > 2 else float32).eps if eps is None else eps
     return add_and_normalise(input, residual, weight, None, eps, False)

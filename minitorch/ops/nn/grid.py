@@ -15,7 +15,7 @@ from ..linalg.matmul import matmul
 from .pool import gather_last
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32 on cpu, promote on cuda")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The values of `input` (N, C, H, W) or (N, C, D, H, W) at the positions `grid` (N, *out, 2 or 3): (N, C, *out).
 
@@ -25,7 +25,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)
+                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=3)
     check_grid(input, grid, mode, padding_mode)
     n, align = input.ndim - 2, bool(align_corners)
     sizes, taps = input.shape[2:], []
@@ -57,7 +57,7 @@ def read(input, indices):
 
 def whole(xp, flat, out, like):
     """(N, *out) indices for every channel, as (N, C, positions)."""
-    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], -1)
+    expanded = xp.broadcast_to(flat[:, None], out).reshape(*out[:2], prod(out[2:]))
     return wrap(expanded, like.backend)
 
 

@@ -82,11 +82,7 @@ def require_same_size(name, input, target):
 def _mse_loss(F, input, target, *, reduction):
     """``(input - target) ** 2``."""
     difference = float_difference("mse_loss", input, target)
-    if reduction == "none":
-        return difference * difference
-    flat = difference.reshape(-1)
-    out = F.xp.dot(flat, flat)
-    return out if reduction == "sum" else out / flat.size if flat.size else out * F.xp.nan
+    return reduced(F, difference * difference, reduction)
 
 
 def float_difference(name, input, target):
@@ -109,15 +105,16 @@ def bent_sample(d, **attrs):
 
 
 @op(name="l1_loss", promotion="common", namespace=None, node_name="AbsBackward0", autocast="float32",
-    sample=bent_sample, input=lambda F, g, input, target, reduction: absolute_slope(F, g, input, target, reduction),
-    target=lambda F, g, input, target, reduction: -absolute_slope(F, g, input, target, reduction))
+    sample=bent_sample, keeps=("difference",), flat=("input", "target"),
+    input=lambda F, g, difference, reduction: absolute_slope(F, g, difference, reduction),
+    target=lambda F, g, difference, reduction: -absolute_slope(F, g, difference, reduction))
 def _l1_loss(F, input, target, *, reduction):
     """``|input - target|``."""
-    return reduced(F, F.xp.abs(float_difference("l1_loss", input, target)), reduction)
+    difference = float_difference("l1_loss", input, target)
+    return reduced(F, F.xp.abs(difference), reduction), difference
 
 
-def absolute_slope(F, g, input, target, reduction):
-    difference = input - target
+def absolute_slope(F, g, difference, reduction):
     return expand_grad(g, reduction, difference.shape) * F.sign(difference)
 
 
@@ -127,7 +124,7 @@ def absolute_slope(F, g, input, target, reduction):
         F, g, input, target, reduction, delta, scale),
     target=lambda F, g, input, target, reduction, delta, scale: -bent_slope(
         F, g, input, target, reduction, delta, scale))
-def _smooth_l1_loss(F, input, target, *, reduction, delta, scale):
+def _smooth_l1_loss(F, input, target, *, reduction, delta: float, scale: float):
     """``scale`` times: ``d^2 / 2`` where ``|d| <= delta``, elsewhere ``delta (|d| - delta / 2)``; d the difference."""
     size = F.xp.abs(float_difference("huber_loss", input, target))
     near = F.xp.minimum(size, delta)
@@ -327,7 +324,7 @@ def kl_terms(input, target, log_target):
     return R.exp(target) * (target - input) if log_target else _kl_div(input, target)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None,
                      reduction="mean"):
     """Negative log likelihood of a Poisson distribution: ``exp(input) - target * input``, reduced.

@@ -14,7 +14,7 @@ def hinge(x):
 
 
 # ---- pairs -------------------------------------------------------------------------------------------------
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """``max(0, -target * (input1 - input2) + margin)``, reduced: `target` is 1 if the first ranks higher, else -1."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -24,7 +24,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduce_tensor(hinge(-target * (input1 - input2) + float(margin)), reduction)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """`input` where `target` is 1, ``max(0, margin - input)`` where it is -1, reduced."""
     reduction = reduction_of(size_average, reduce, reduction)
@@ -33,7 +33,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduce_tensor(far + near, reduction)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """``1 - cos(x1, x2)`` where `target` is 1, ``max(0, cos(x1, x2) - margin)`` where it is -1, reduced.
 
@@ -54,7 +54,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
 
 
 # ---- triplets ----------------------------------------------------------------------------------------------
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None,
                         reduce=None, reduction="mean"):
     """``max(0, d(a, p) - d(a, n) + margin)`` with the p-norm distance of (N, D), reduced.
@@ -90,7 +90,7 @@ def triplets(anchor, positive, negative, distance, margin, swap, reduction):
 
 
 # ---- classes -----------------------------------------------------------------------------------------------
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum over i != y of weight[y] * max(0, margin - x[y] + x[i])^p / C``, reduced; p is 1 or 2.
 
@@ -127,7 +127,7 @@ def as_rows(name, input, target):
     return x, input.ndim == 2 or target.ndim > 0
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """``sum over targets j and other classes i of max(0, 1 - (x[j] - x[i])) / C``, reduced.
 
@@ -159,7 +159,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return reduce_tensor(terms.sum(-1) / input.array.shape[-1], reduction)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32")
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-target * input))``, reduced; `target` is 1 or -1."""
     reduction = reduction_of(size_average, reduce, reduction)

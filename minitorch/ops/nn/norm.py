@@ -4,11 +4,15 @@ layer_norm and rms_norm standardise each row, batch_norm each channel of a batch
 instance_norm each channel of each sample. See `standardize` for the mathematics.
 """
 
+from ...core.arrays import is_half
+from ...core.dtypes import float32, promote_types
 from ...core.graph import bump_version
 from ...core.op import Other
 from ...core.tensor import wrap
-from ..creation.type_info import finfo
+from ...host.type_info import finfo
 from ..define import composite, op, publish
+from ..promotion import MixedPrecision
+from ..shapes.convert import to
 from ..shapes.shape import count
 from .pad import pad
 from .standardise import batch_dims, moments, projected, standardise_curvature, standardised
@@ -84,16 +88,16 @@ def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other 
     """The gradients of input, weight and bias of ``standardize(input) * weight + bias``."""
     y, r = standardised(F, input, dims, eps, centred)
     scaled = grad if weight is None else grad * broad(F, weight, grad.ndim, dims)
-    dx = projected(scaled, y, r, dims, centred)
+    dx = projected(F, scaled, y, r, dims, centred)
     return dx, over_samples(F, grad * y, dims), over_samples(F, grad, dims)
 
 
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
-@op(name="layer_norm", promotion="floating", namespace=None, node_name="NativeLayerNormBackward0",
+@op(name="layer_norm", promotion="norm", namespace=None, node_name="NativeLayerNormBackward0",
     autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((2, 3, 2)), d.choice([None, d.array((3, 2))]), d.choice([None, d.array((3, 2))])],
                       dict(dims=(1, 2), eps=0.1, centred=d.bool())))
-def _layer_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def _layer_norm(F, input, weight=None, bias=None, *, dims=(), eps: float = 1e-5, centred=True):
     """``standardize(input) * weight + bias`` over the last dimensions."""
     y, r = standardised(F, input, dims, eps, centred)
     out = y * (1 if weight is None else weight)
@@ -108,18 +112,28 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     "Layer Normalization", 2016.
     """
     dims = last_dims(input, normalized_shape, weight, bias)
-    return _layer_norm(input, weight, bias, dims, eps)
+    try:
+        return _layer_norm(input, weight, bias, dims, eps)
+    except MixedPrecision:
+        return to(_layer_norm(to(input, float32), weight, bias, dims, eps), input.dtype)
 
 
 @composite(namespace="nn.functional")
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """``x / sqrt(mean(x^2) + eps) * weight``, the mean over the last dimensions, whose sizes `normalized_shape` are.
 
-    `eps` is by default the machine epsilon of the dtype. Source: B. Zhang and R. Sennrich, "Root Mean Square Layer
-    Normalization", 2019.
+    `eps` is by default the machine epsilon of the dtype, of float32 for 16-bit floats. Source: B. Zhang and R.
+    Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
     dims = last_dims(input, normalized_shape, weight)
-    return _layer_norm(input, weight, None, dims, finfo(input.dtype).eps if eps is None else eps, False)
+    eps = finfo(float32 if is_half(input.array.dtype) else input.dtype).eps if eps is None else eps
+    try:
+        return _layer_norm(input, weight, None, dims, eps, False)
+    except RuntimeError:
+        if weight is None or weight.array.dtype == input.array.dtype:
+            raise
+        wide = promote_types(input.dtype, weight.dtype)
+        return to(_layer_norm(to(input, wide), to(weight, wide), None, dims, eps, False), input.dtype)
 
 
 def last_dims(input, normalized_shape, *parameters):
@@ -140,16 +154,16 @@ def last_dims(input, normalized_shape, *parameters):
 
 
 # ---- batch_norm --------------------------------------------------------------------------------------------
-@op(name="batch_norm", promotion="floating", namespace=None, node_name="NativeBatchNormBackward0",
+@op(layout="channels", name="batch_norm", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0",
     outputs=(True, False, False), keeps=("y", "r"), joint=affine_grads,
     sample=lambda d: ([d.array((3, 2, *(rest := d.choice([(), (2,), (2, 1)])))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))])], dict(dims=batch_dims(2 + len(rest)), eps=0.1)))
-def _batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+def _batch_norm(F, input, weight=None, bias=None, *, dims=(), eps: float = 1e-5, centred=True):
     """``standardize(input) * weight + bias`` by channel, and the mean and the (biased) variance of the channels.
 
     It keeps the mean (C,) in place of y, from which y can be computed again.
     """
-    mean, var = [x.reshape(-1) for x in moments(input, dims)]
+    mean, var = [x.reshape(-1) for x in moments(F, input, dims)]
     r = 1 / F.xp.sqrt(var + eps)
     return (F.batch_norm_inference(input, weight, bias, mean, r), mean, var), mean, r
 
@@ -168,7 +182,8 @@ def fixed_grads(F, g, needs, input, weight, mean, r):
     return dx, dw, db, None, None
 
 
-@op(promotion="floating", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+@op(layout="channels", promotion="norm", namespace=None, node_name="NativeBatchNormBackward0", joint=fixed_grads,
+    flat=("input", "bias"),
     sample=lambda d: ([d.array((3, 2, *d.choice([(), (2,)]))), d.choice([None, d.array((2,))]),
                        d.choice([None, d.array((2,))]), d.array((2,)), d.array((2,), 0.5, 1.5)], {}))
 def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r: Other = None):
@@ -184,9 +199,16 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
 def update_running(running, value, momentum, name):
     """``running = (1 - momentum) * running + momentum * value``, in place."""
     if running is not None:
+        momentum = float(momentum)                         # a NumPy float64 would make the products float64
         running.array *= 1 - momentum
         running.array += (momentum * value).astype(running.array.dtype)
         bump_version(running, name)
+
+
+def count_batch(counter):
+    """Add 1 to a number of batches in place: in one array call, which no other thread comes between."""
+    counter.array += 1
+    bump_version(counter, "batch_norm")
 
 
 @composite(namespace="nn.functional")
@@ -205,9 +227,15 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if not x.size:
         return empty_affine(input, weight, bias)
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
+    if running_var is not None and running_var.array.dtype is not x.dtype:
+        check_statistics(input, running_mean, running_var, weight)
     if not training:
         return with_running(input, running_mean, running_var, weight, bias, eps)
-    out, mean, var = _batch_norm(input, weight, bias, batch_dims(x.ndim), eps)
+    try:
+        out, mean, var = _batch_norm(input, weight, bias, batch_dims(x.ndim), eps)
+    except MixedPrecision:
+        out, mean, var = _batch_norm(to(input, float32), weight, bias, batch_dims(x.ndim), eps)
+        out = to(out, input.dtype)
     n = x.size // x.shape[1]
     update_running(running_mean, mean.array, momentum, "batch_norm")
     update_running(running_var, var.array * (n / (n - 1)), momentum, "batch_norm")
@@ -218,15 +246,19 @@ def with_running(input, running_mean, running_var, weight, bias, eps):
     if running_mean is None or running_var is None:
         raise RuntimeError("Expected running_mean and running_var to be defined when not training: pass them, or "
                            "training=True")
-    r = wrap(1 / input.backend.xp.sqrt(running_var.array + eps), input.backend)
-    return batch_norm_inference(input, weight, bias, running_mean, r)
+    wide = running_var.array if running_var.array.itemsize > 2 else running_var.array.astype("float32")
+    r = wrap(1 / input.backend.xp.sqrt(wide + float(eps)), input.backend)
+    try:
+        return batch_norm_inference(input, weight, bias, running_mean, r)
+    except MixedPrecision:
+        return to(batch_norm_inference(to(input, float32), weight, bias, running_mean, r), input.dtype)
 
 
 def empty_affine(input, weight, bias):
     """An empty input times the first weight plus the first bias, so that these are part of the graph."""
     out = input.clone()
     out = out if weight is None else out * weight[0]
-    return out if bias is None else out + bias[0]
+    return to(out if bias is None else out + bias[0], input.dtype)
 
 
 def check_channels(name, input, running_mean, running_var, weight, bias):
@@ -236,6 +268,16 @@ def check_channels(name, input, running_mean, running_var, weight, bias):
     for what, x in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if x is not None and x.array.size != c:
             raise RuntimeError(f"{what} should contain {c} elements not {x.array.size}: one for each channel")
+
+
+def check_statistics(input, running_mean, running_var, weight):
+    """RuntimeError for running statistics of another type than the weights, or the input, have."""
+    wanted = (input if weight is None else weight).array.dtype
+    for what, x in (("running_mean", running_mean), ("running_var", running_var)):
+        d = wanted if x is None else x.array.dtype
+        if d != wanted and not (weight is None and is_half(wanted) and d == "float32"):
+            raise RuntimeError(f"expected scalar type {wanted} but found {d}: {what} must have the type of "
+                               f"{'the input' if weight is None else 'weight'}, as in {what}.to({input.dtype})")
 
 
 # ---- by groups and by instances ----------------------------------------------------------------------------
@@ -255,7 +297,8 @@ def group_grads(F, g, needs, input, weight, y, r, groups, eps):
     return dx, dw, db
 
 
-@op(name="group_norm", promotion="floating", namespace=None, node_name="NativeGroupNormBackward0",
+@op(layout="channels", name="group_norm", promotion="norm", namespace=None, node_name="NativeGroupNormBackward0",
+    autocast="float32 on cuda",
     keeps=("y", "r"), joint=group_grads,
     sample=lambda d: ([d.array((2, 4, *d.choice([(), (2,)]))), d.choice([None, d.array((4,))]),
                        d.choice([None, d.array((4,))])], dict(groups=d.choice([1, 2]), eps=0.1)))
@@ -271,7 +314,7 @@ def _group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
     b=lambda F, g, a: broad(F, g, a.ndim, batch_dims(a.ndim)) * a)
 def dot_channels(F, a, b):
     """``sum(a * b)`` over all but the channels: (N, C, *) twice to (C,)."""
-    return (a * b).sum(batch_dims(a.ndim))
+    return F.sum(a * b, dim=batch_dims(a.ndim))
 
 
 def scale_channels(x, weight, bias):
@@ -279,6 +322,16 @@ def scale_channels(x, weight, bias):
     wide = (-1,) + (1,) * (x.ndim - 2)
     x = x if weight is None else x * weight.reshape(wide)
     return x if bias is None else x + bias.reshape(wide)
+
+
+def by_group(input, weight, bias, groups, eps):
+    """`group_norm` of arguments that are checked."""
+    if not input.array.size:
+        return to(scale_channels(input.clone(), weight, bias), input.dtype)
+    try:
+        return _group_norm(input, weight, bias, groups, eps)
+    except MixedPrecision:
+        return to(_group_norm(to(input, float32), weight, bias, groups, eps), input.dtype)
 
 
 @composite(namespace="nn.functional")
@@ -297,9 +350,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     if n * c // num_groups * count(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     check_channels("group_norm", input, None, None, weight, bias)
-    if not input.array.size:
-        return scale_channels(input.clone(), weight, bias)
-    return _group_norm(input, weight, bias, num_groups, eps)
+    return by_group(input, weight, bias, num_groups, eps)
 
 
 @composite(namespace="nn.functional")
@@ -318,12 +369,11 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if running_mean is not None or running_var is not None:
-        mean, var = [x.mean(0) for x in input.backend.row_moments(input.array.reshape(*shape[:2], n))]
+        x = input.array.astype("float32") if is_half(input.array.dtype) else input.array
+        mean, var = [input.backend.mean(v, dim=0) for v in input.backend.row_moments(x.reshape(*shape[:2], n))]
         update_running(running_mean, mean, momentum, "instance_norm")
         update_running(running_var, var * (n / (n - 1)), momentum, "instance_norm")
-    if not input.array.size:
-        return scale_channels(input.clone(), weight, bias)
-    return _group_norm(input, weight, bias, shape[1], eps)
+    return by_group(input.contiguous(), weight, bias, shape[1], eps)     # and so is the result
 
 
 @composite(namespace="nn.functional")

@@ -8,6 +8,7 @@ Indices of maxima are computed when they are asked for, not in the common forwar
 from math import prod
 from typing import NamedTuple
 
+from ...core.arrays import is_floating
 from ...core.op import Other
 from ..define import op
 from ..elementwise.compare import where
@@ -34,6 +35,10 @@ class Pooling(NamedTuple):
         padded = pad_sides(F.xp, x, self.sides(x.shape[lead:]), fill)
         view = window_view(F, padded, self.kernel, self.stride, self.dilation, self.out)
         return view.transpose(*range(lead), *range(lead + n, lead + 2 * n), *range(lead, lead + n))
+
+    def miss(self, size):
+        """Whether a window may cover padding only, which takes positions that lie apart."""
+        return any(d > 1 and -before % d >= n for n, _, s, p, d, _ in zip(size, *self) for before in range(p, 0, -s))
 
     def axes(self):
         """The dimensions of `windows` that run over the positions of a window."""
@@ -92,17 +97,13 @@ OVERLAPPING, APART = Pooling((3,), (2,), (1,), (1,), (4,)), Pooling((3,), (3,), 
 
 
 def sample_max_backward(d):
-    x, pooling = d.distinct((2, 7)), d.choice([OVERLAPPING, APART])
-    result = d.array((2, *pooling.out))
-    for i in range(*pooling.out):
-        start = i * pooling.stride[0] - pooling.padding[0]
-        result[:, i] = x[:, max(start, 0):start + pooling.kernel[0]].max(1)
-    return [d.array(result.shape), x, result], dict(pooling=pooling)
+    pooling = d.choice([OVERLAPPING, APART])
+    return [d.array((2, *pooling.out)), d.distinct((2, 7))], dict(pooling=pooling)
 
 
-@op(promotion="any", namespace=None, kinks="ties",
+@op(layout="channels", promotion="any", namespace=None, kinks="ties", flat=("input",),
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
-    input=lambda F, g, input, out, pooling: F.max_pool_backward(g, input, out, pooling=pooling))
+    input=lambda F, g, input, pooling: F.max_pool_backward(g, input, pooling=pooling))
 def max_pool(F, input, *, pooling):
     """The largest element of each window, padding excluded."""
     return pooling.windows(F, input, lowest(F.xp, input.dtype)).max(pooling.axes())
@@ -110,19 +111,20 @@ def max_pool(F, input, *, pooling):
 
 def lowest(xp, dtype):
     """The smallest number of a dtype."""
-    return -xp.inf if dtype.kind == "f" else xp.iinfo(dtype).min if dtype.kind in "iu" else False
+    return -xp.inf if is_floating(dtype) else xp.iinfo(dtype).min if dtype.kind in "iu" else False
 
 
 @op(promotion="any", namespace=None, sample=sample_max_backward,
     grad=lambda F, g, input, pooling: F.gather_last(
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
-def max_pool_backward(F, grad, input, result, *, pooling):
+def max_pool_backward(F, grad, input, *, pooling):
     """`grad` put where the first element equal to the maximum stands in each window."""
     indices = F.max_pool_indices(input, windows=pooling)
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
 
-@op(promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
+@op(layout="channels",
+    promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
     """The position of the first maximum of each window, in the flattened last dimensions.
 
@@ -154,7 +156,7 @@ def flat_places(tables, size):
     return rows(places, n)
 
 
-@op(promotion=None, namespace=None,
+@op(promotion=None, namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 5)), d.integers((2, 3), 0, 4)], dict(dims=1)),
     input=lambda F, g, indices, dims, input_shape: F.scatter_last(g, indices, size=tuple(input_shape[-dims:])))
 def gather_last(F, input, indices: Other, *, dims):
@@ -181,7 +183,7 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(promotion="any", namespace=None,
+@op(layout="channels", promotion="any", namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
@@ -250,7 +252,7 @@ def check_rank(name, n, input):
 BOTH = ("", "nn.functional")
 
 
-@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH)
+@for_ranks("max_pool{}d", 1, 2, 3, packages=BOTH, autocast={3: "float32 on cpu"})
 def max_pool_nd(n):
     def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         """The maximum of each window of {shape}, N being optional; nothing is larger than padding.
@@ -265,7 +267,7 @@ def max_pool_nd(n):
     return max_pool_of_rank
 
 
-@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH)
+@for_ranks("max_pool{}d_with_indices", 1, 2, 3, packages=BOTH, autocast={3: "float32 on cpu"})
 def max_pool_nd_with_indices(n):
     def max_pool_of_rank(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         """The maximum of each window of {shape}, and where it stands: `max_pool` with ``return_indices=True``."""
@@ -277,6 +279,8 @@ def max_pool_nd_with_indices(n):
 def max_with_indices(input, windows):
     """The maximum of each window and its index."""
     indices = max_pool_indices(input, windows)
+    if isinstance(windows, Pooling) and windows.miss(input.shape[-len(windows.out):]):
+        return max_pool(input, windows), indices           # -inf where there is nothing to point to
     n = len(windows.out if isinstance(windows, (Pooling, Adaptive)) else windows)
     return gather_last(input, indices, n), indices
 
@@ -292,7 +296,7 @@ def average(n, name, input, kernel_size, stride, padding, ceil_mode, count_inclu
         divisor = WindowSizes(pooling, tuple(input.shape[-n:]), count_include_pad)
     else:
         divisor = prod(pooling.kernel)
-    return avg_pool(input, pooling, divisor)
+    return avg_pool(input.contiguous() if n == 3 else input, pooling, divisor)
 
 
 @for_ranks("avg_pool{}d", 1, packages=BOTH)
@@ -303,7 +307,7 @@ def avg_pool_1d(n):
     return avg_pool1d
 
 
-@for_ranks("avg_pool{}d", 2, 3)
+@for_ranks("avg_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def avg_pool_nd(n):
     def avg_pool_of_rank(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
                          divisor_override=None):
@@ -358,7 +362,7 @@ def even(size, out):
 
 
 @for_ranks("adaptive_avg_pool{}d", 1, packages=BOTH)
-@for_ranks("adaptive_avg_pool{}d", 2, 3)
+@for_ranks("adaptive_avg_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_avg_pool_nd(n):
     def adaptive_avg_pool_of_rank(input, output_size):
         """The means of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
@@ -374,7 +378,7 @@ def adaptive_avg_pool_nd(n):
 
 
 @for_ranks("adaptive_max_pool{}d", 1, packages=BOTH)
-@for_ranks("adaptive_max_pool{}d", 2, 3)
+@for_ranks("adaptive_max_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of windows that divide {shape} into `output_size` parts; None keeps a dimension's size.
@@ -390,7 +394,7 @@ def adaptive_max_pool_nd(n):
     return adaptive_max_pool_of_rank
 
 
-@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3)
+@for_ranks("adaptive_max_pool{}d_with_indices", 1, 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd_with_indices(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of adaptive windows of {shape}, and where they stand."""

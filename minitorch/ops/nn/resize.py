@@ -8,7 +8,7 @@ import warnings
 from math import floor
 from typing import NamedTuple
 
-from ..define import composite, op
+from ..define import casting, composite, op
 from .pad import Places, outer_index
 
 
@@ -117,8 +117,9 @@ def sample_backward(d):
     return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
 
 
-@op(name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None, autocast="float32",
-    sample=sample_forward, input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
+@op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None,
+    autocast="float32 on cuda", flat=("input",), sample=sample_forward,
+    input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
 def _interpolate(F, input, *, taps):
     """Map each of the last dimensions by its `Taps`; None leaves it as it is. Bytes are computed in float32."""
     out = input.astype("float32" if input.dtype == "uint8" else input.dtype)
@@ -150,6 +151,7 @@ def along(weight, x, axis):
 
 # ---- interpolate -------------------------------------------------------------------------------------------
 TAPS = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+nearest = casting(outer_index, "float32 on cuda")
 SMOOTHED = {"bilinear": "smooth linear", "bicubic": "smooth cubic"}
 RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
@@ -184,8 +186,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input {list(sizes)} and output "
                            f"{list(out)}")
     if mode.startswith("nearest"):
-        return outer_index(input, tuple([Places("nearest", (m, o, s, mode == "nearest-exact"))
-                                         for m, o, s in zip(sizes, out, scales)]))
+        return nearest(input, tuple([Places("nearest", (m, o, s, mode == "nearest-exact"))
+                                     for m, o, s in zip(sizes, out, scales)]))
     if mode == "area":
         return _interpolate(input, tuple([Taps("mean", m, o) for m, o in zip(sizes, out)]))
     filter = (SMOOTHED if antialias else TAPS)[mode]

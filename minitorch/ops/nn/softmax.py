@@ -5,6 +5,7 @@ Elementwise activations are in `elementwise/activation.py`.
 
 import warnings
 
+from ...core import registry
 from ...core.op import recorded as R
 from ..creation.create import empty_like, zeros_like
 from ..define import composite, op
@@ -16,12 +17,12 @@ def shifted(input, dim):
     return input - input.max(axes(input, dim), keepdims=True) if input.size else input
 
 
-@op(name="softmax", promotion="floating", namespace=None, autocast="float32 on cuda",
+@op(layout="contiguous", name="softmax", promotion="floating", namespace=None, autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
 def _softmax(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
     powers = F.xp.exp(shifted(input, dim))
-    return powers / powers.sum(axes(input, dim), keepdims=True)
+    return powers / F.sum(powers, dim=dim, keepdim=True)
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
@@ -30,16 +31,16 @@ def _softmax(F, input, *, dim):
     - grad * F.sum(g * out_, dim=dim, keepdim=True))
 def softmax_backward(F, grad, out_, *, dim):
     """``out_ * (grad - sum(grad * out_))``, the derivative of softmax in terms of its result."""
-    return out_ * (grad - (grad * out_).sum(axes(grad, dim), keepdims=True))
+    return out_ * (grad - F.sum(grad * out_, dim=dim, keepdim=True))
 
 
-@op(name="log_softmax", promotion="floating", namespace=None,
+@op(layout="contiguous", name="log_softmax", promotion="floating", namespace=None,
     autocast="float32 on cuda",
     input=lambda F, g, out, dim: F.log_softmax_backward(g, out, dim=dim))
 def _log_softmax(F, input, *, dim):
     """``input - log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow."""
     x = shifted(input, dim)
-    return x - F.xp.log(F.xp.exp(x).sum(axes(x, dim), keepdims=True))
+    return x - F.xp.log(F.sum(F.xp.exp(x), dim=dim, keepdim=True))
 
 
 @op(promotion="floating", namespace=None, sample=lambda d: backward_sample(d),
@@ -47,7 +48,7 @@ def _log_softmax(F, input, *, dim):
     out_=lambda F, g, grad, out_, dim: -g * F.exp(out_) * F.sum(grad, dim=dim, keepdim=True))
 def log_softmax_backward(F, grad, out_, *, dim):
     """``grad - exp(out_) * sum(grad)``, the derivative of log_softmax in terms of its result."""
-    return grad - F.xp.exp(out_) * grad.sum(axes(grad, dim), keepdims=True)
+    return grad - F.xp.exp(out_) * F.sum(grad, dim=dim, keepdim=True)
 
 
 def backward_sample(d):
@@ -57,19 +58,23 @@ def backward_sample(d):
 
 # ---- the public functions ----------------------------------------------------------------------------------
 @composite
-def softmax(input, dim, dtype=None):
+def softmax(input, dim, dtype=None, *, out=None):
     """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
     >>> import minitorch
     >>> minitorch.softmax(minitorch.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
+    if out is not None:
+        return registry.write_out("softmax", softmax, (input, dim, dtype), {}, out)
     return _softmax(input if dtype is None else input.to(dtype), dim)
 
 
 @composite
-def log_softmax(input, dim, dtype=None):
+def log_softmax(input, dim, dtype=None, *, out=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
+    if out is not None:
+        return registry.write_out("log_softmax", log_softmax, (input, dim, dtype), {}, out)
     return _log_softmax(input if dtype is None else input.to(dtype), dim)
 
 

@@ -9,7 +9,7 @@ from .pool import adaptive_size, max_with_indices, rows
 from .windows import as_tuple, for_ranks
 
 
-@for_ranks("max_unpool{}d", 1, 2, 3)
+@for_ranks("max_unpool{}d", 1, 2, 3, autocast=dict.fromkeys((1, 2, 3), "float32 on cpu"))
 def max_unpool_nd(n):
     def max_unpool_of_rank(input, indices, kernel_size, stride=None, padding=0, output_size=None):
         """The maxima `input` back at their `indices` (as `max_pool` returns them) in zeros of shape {shape}.
@@ -106,7 +106,7 @@ def starts(xp, u, size, kernel, out):
     return xp.concatenate([((i + u) * alpha).astype("int64") - (u * alpha).astype("int64"), last], -1)
 
 
-@for_ranks("fractional_max_pool{}d", 2, 3)
+@for_ranks("fractional_max_pool{}d", 2, 3, autocast=dict.fromkeys((1, 2, 3), "float32 on cpu"))
 def fractional_max_pool_nd(n):
     def fractional_max_pool_of_rank(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
                                     _random_samples=None):
@@ -119,7 +119,7 @@ def fractional_max_pool_nd(n):
     return fractional_max_pool_of_rank
 
 
-@for_ranks("fractional_max_pool{}d_with_indices", 2, 3)
+@for_ranks("fractional_max_pool{}d_with_indices", 2, 3, autocast=dict.fromkeys((1, 2, 3), "float32 on cpu"))
 def fractional_max_pool_nd_with_indices(n):
     def fractional_max_pool_of_rank(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
                                     _random_samples=None):

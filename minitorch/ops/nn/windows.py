@@ -7,7 +7,7 @@ definitions: functions of raw arrays and tuples of n ints, for any n; `for_ranks
 
 from itertools import product
 
-from ..define import publish
+from ..define import casting, publish
 
 
 def as_tuple(value, n, name, op):
@@ -72,16 +72,18 @@ def window_view(F, x, kernel, stride, dilation, out):
     return F.strided(x, (*x.shape[:lead], *kernel, *out), strides)
 
 
-def for_ranks(name, *ranks, packages=("nn.functional",)):
+def for_ranks(name, *ranks, packages=("nn.functional",), autocast=None):
     """Publish one function for each number of spatial dimensions: ``name.format(n)`` is what ``make(n)`` returns.
 
-    `{shape}` in its docstring stands for the input's shape.
+    `{shape}` in its docstring stands for the input's shape. `autocast` is that of composites, by rank.
     """
     def enter(make):
         for n in ranks:
             function = make(n)
             function.__name__ = function.__qualname__ = name.format(n)
             function.__doc__ = (function.__doc__ or "").replace("{shape}", SHAPES[n])
+            if n in (autocast or {}):
+                function = casting(function, autocast[n])
             for package in packages:
                 publish(function, function.__name__, namespace=package, method=False)
         return make

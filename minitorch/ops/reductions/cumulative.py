@@ -13,13 +13,12 @@ from ..indexing.index import _slice
 from ..indexing.sort import along
 from ..shapes.join import cat
 from ..shapes.view import dim_of
-from .reduce import size_along
+from .reduce import size_along, sum_dtype
 
 
 def accumulate(ufunc, input, dim):
     """`ufunc` over the elements up to each one; integers and bools in int64."""
-    kind = input.dtype.kind
-    dtype = None if kind == "f" or kind == "c" else "int64"
+    dtype = sum_dtype(input)
     if not input.ndim:
         return ufunc.accumulate(input.reshape(1), dim, dtype).reshape(())
     return ufunc.accumulate(input, dim, dtype)
@@ -30,14 +29,14 @@ def backwards(F, x, dim):
     return F.flip(x, dims=(dim,)) if len(x.shape) else x
 
 
-@op(promotion="any", inplace=True, autocast="float32 on cuda",
+@op(layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
     input=lambda F, g, dim: backwards(F, F.cumsum(backwards(F, g, dim), dim=dim), dim))
 def cumsum(F, input, *, dim, dtype=None):
     """The sums of the elements up to and including each one along `dim`. Integers and bools are summed in int64."""
     return accumulate(F.xp.add, input, dim)
 
 
-@op(promotion="any", inplace=True, autocast="float32 on cuda",
+@op(layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
     input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
 def cumprod(F, input, *, dim, dtype=None):
@@ -109,15 +108,15 @@ def put_back(F, g, index, shape, dim):
     return F.gather_backward(g, index, shape=shape, dim=dim)
 
 
-@op(promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim),))
+@op(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummax(F, input, *, dim):
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     return running(F, F.xp.maximum, return_types.cummax, input, dim)
 
 
-@op(promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
-    joint=lambda F, g, needs, out, input_shape, dim: (put_back(F, g[0], out[1], input_shape, dim),))
+@op(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
+    joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummin(F, input, *, dim):
     """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     return running(F, F.xp.minimum, return_types.cummin, input, dim)
@@ -132,7 +131,8 @@ def logcumsumexp_slope(F, g, input, out, dim):
     return F.exp(input - out) * recur_backwards(F, g, step, dim)
 
 
-@op(promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
+@op(layout="contiguous",
+    promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
 def logcumsumexp(F, input, *, dim):
     """``log(cumsum(exp(input)))`` along `dim`, without overflow."""
     return accumulate(F.xp.logaddexp, input, dim)

@@ -9,14 +9,14 @@ from ...core.op import Other
 from ...core.tensor import Tensor
 from ..define import composite, op
 from ..elementwise.compare import maximum, minimum
-from .reduce import axes, count, expanded, restore
+from .reduce import axes, count, expanded, is_all, restore
 
 
 def check_not_empty(name, x, dim):
     """An extreme of nothing is not defined."""
     if x.size or not count(x.shape, dim) == 0:
         return
-    if dim is None or dim == () or dim == []:
+    if is_all(dim):
         raise (IndexError if name.startswith("arg") else RuntimeError)(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             f"the 'dim' argument.")
@@ -34,10 +34,11 @@ def shared(F, g, out, input, dim, keepdim, shape):
 
 
 def all_dims(dim, shape):
-    return tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    return tuple(range(len(shape))) if is_all(dim) else dim
 
 
-@op(promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
+@op(layout="contiguous",
+    promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amax(F, input, *, dim=(), keepdim=False):
     """The largest element over `dim` (all dimensions by default)."""
@@ -45,7 +46,8 @@ def amax(F, input, *, dim=(), keepdim=False):
     return F.xp.maximum.reduce(input, axes(input, dim), None, None, keepdim)
 
 
-@op(promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
+@op(layout="contiguous",
+    promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amin(F, input, *, dim=(), keepdim=False):
     """The smallest element over `dim` (all dimensions by default)."""
@@ -78,8 +80,9 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False), kinks="ties",
-    joint=lambda F, g, needs, out, input_shape, dim, keepdim: (put_back(F, g[0], out[1], input_shape, dim, keepdim),),
+@op(layout="contiguous", node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False),
+    kinks="ties",
+    joint=lambda F, g, needs, out1, input_shape, dim, keepdim: (put_back(F, g[0], out1, input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))
 def extremum(F, input, *, dim, keepdim, name):
@@ -110,7 +113,7 @@ def put_along_dim(F, input, index: Other, *, shape, dim):
     return out
 
 
-@op(node_name="TakeAlongBackward0", namespace=None,
+@op(layout="contiguous", node_name="TakeAlongBackward0", namespace=None,
     input=lambda F, g, index, input_shape, dim: F.put_along_dim(g, index, shape=input_shape, dim=dim),
     sample=lambda d: ([d.array((2, 3)), d.integers((2, 1), 0, 2)], dict(dim=1)))
 def take_along_dim(F, input, index: Other, *, dim):
@@ -157,10 +160,11 @@ def aminmax(input, *, dim=None, keepdim=False):
 # ---- all and any -------------------------------------------------------------------------------------------
 def truth(name, ufunc, doc):
     def forward(F, input, *, dim=None, keepdim=False):
-        out = getattr(F.xp, ufunc).reduce(input, () if dim in ((), []) else axes(input, dim), None, None, keepdim)
+        dims = () if dim is not None and is_all(dim) else axes(input, dim)      # of an empty list: none
+        out = getattr(F.xp, ufunc).reduce(input, dims, None, None, keepdim)
         return out.astype("uint8") if input.dtype == "uint8" else out.astype(bool)
     forward.__name__, forward.__doc__ = name, doc
-    return op()(forward)
+    return op(layout="contiguous")(forward)
 
 
 all = truth("all", "logical_and", "Whether all elements (along `dim`) are nonzero.")

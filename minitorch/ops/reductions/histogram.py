@@ -6,11 +6,11 @@ from ... import return_types
 from ...core import errors
 from ...core.op import Other
 from ...core.tensor import Tensor, wrap
-from ..creation.host_data import spaced
+from ...host.data import spaced
 from ..define import composite, op
 
 
-@op(sample=lambda d: ([d.integers((5,), 0, 3)], dict(minlength=d.int(0, 6))))
+@op(by_values=True, sample=lambda d: ([d.integers((5,), 0, 3)], dict(minlength=d.int(0, 6))))
 def bincount(F, input, weights: Other = None, *, minlength=0):
     """How often each of 0, 1, 2, ... occurs in a vector, up to its largest element or `minlength`, as int64.
 

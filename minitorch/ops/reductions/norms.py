@@ -3,17 +3,18 @@
 Norms of matrices are in `linalg/matrices.py`.
 """
 
+from ...core.arrays import is_inexact
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
 from ..shapes.view import dim_of
-from .reduce import axes, count, restore
+from .reduce import axes, count, is_all, restore
 
 INF = float("inf")
 
 
 def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     """``sign(x) |x|^(p-1) norm^(1-p)``; 0 at elements that are 0, where there is no derivative for small p."""
-    every = tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    every = tuple(range(len(shape))) if is_all(dim) else dim
     g, out = restore(F, g, dim, keepdim, shape), restore(F, out, dim, keepdim, shape)
     if ord == 2:
         return input * (g / F.where(out == 0, INF, out))
@@ -29,9 +30,10 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     return F.sign(input) * F.pow(size, ord - 1) * (g * scale)
 
 
-@op(promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
+@op(layout="contiguous",
+    promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
     x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
-def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
+def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
     """``sum(|x|^ord) ^ (1 / ord)`` over `dim`; for inf and -inf the extremes of ``|x|``, for 0 how many are not 0.
 
     Its gradient at a vector of zeros is 0.
@@ -39,20 +41,20 @@ def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
     check_norm(x, ord, dim)
     xp, dim = F.xp, axes(x, dim)
     if ord == 2:
-        return xp.sqrt(xp.add.reduce(x * x, dim, None, None, keepdim))
+        return xp.sqrt(F.sum(x * x, dim=dim, keepdim=keepdim))
     if ord == 0:
-        return xp.add.reduce(x != 0, dim, x.dtype, None, keepdim)
+        return F.sum(x != 0, dim=dim, keepdim=keepdim).astype(x.dtype)
     size = xp.abs(x)
     if ord in (INF, -INF):
         return (xp.maximum if ord > 0 else xp.minimum).reduce(size, dim, None, None, keepdim)
     if ord == 1:
-        return xp.add.reduce(size, dim, None, None, keepdim)
-    return xp.add.reduce(size ** ord, dim, None, None, keepdim) ** (1 / ord)
+        return F.sum(size, dim=dim, keepdim=keepdim)
+    return F.sum(size ** ord, dim=dim, keepdim=keepdim) ** (1 / ord)
 
 
 def check_norm(x, ord, dim):
     """Raise RuntimeError for dtypes that are no floats, and for norms that an empty vector does not have."""
-    if x.dtype.kind not in "fc":
+    if not is_inexact(x.dtype):
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
                            f"{x.dtype}: convert it first, as in x.float()")
     if not x.size and (ord < 0 or ord == INF) and count(x.shape, axes(x, dim)) == 0:
@@ -76,13 +78,13 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
     return vector_norm(input, 2 if p == "fro" or p is None else p, dim, keepdim, dtype)
 
 
-@composite
+@composite(autocast="float32 on cuda")
 def dist(input, other, p=2):
     """The `p`-norm of ``input - other``."""
     return vector_norm(input - other, p)
 
 
-@composite(inplace=True, out=True)
+@composite(inplace=True, out=True, autocast="float32 on cuda")
 def renorm(input, p, dim, maxnorm):
     """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
     if not input.is_floating_point():
@@ -95,4 +97,4 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.array.ndim} dimensions")
     d = dim_of(input, dim)
     size = vector_norm(input, p, tuple([i for i in range(input.array.ndim) if i != d]), True)
-    return input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)
+    return (input * (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1.0)).contiguous()

@@ -9,13 +9,24 @@ from ..define import composite, op
 
 
 # ---- dimensions --------------------------------------------------------------------------------------------
+def is_all(dim):
+    """Whether `dim` stands for all dimensions: None, or an empty list. NumPy's integers cannot be compared with ()."""
+    return dim is None or isinstance(dim, (tuple, list)) and not dim
+
+
 def axes(x, dim):
     """`dim` as NumPy takes it: a list as a tuple, an empty one as all, dimension 0 of a number as none."""
     if dim is None or (dim.__class__ is int and x.ndim):
         return dim
-    dims = (dim,) if not isinstance(dim, (tuple, list)) else tuple(dim)
+    dims = dim if dim.__class__ is tuple else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if not dims:
         return None
+    for d in dims:
+        if d.__class__ is not int or not 0 <= d < x.ndim:
+            break
+    else:
+        if len(set(dims)) == len(dims):
+            return dims
     found = tuple([checked_dim(d, x.ndim) for d in dims])
     if len(set(found)) < len(found):
         n = x.ndim or 1
@@ -32,7 +43,7 @@ def size_along(x, dim):
 
 def restore(F, g, dim, keepdim, shape):
     """`g` with the reduced dimensions back in place, as size 1."""
-    if keepdim or dim is None or not shape or dim == () or dim == []:
+    if keepdim or not shape or is_all(dim):
         return g
     dims = {d % len(shape) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     return F.reshape(g, shape=tuple([1 if i in dims else n for i, n in enumerate(shape)]))
@@ -45,8 +56,10 @@ def expanded(F, g, dim, keepdim, shape):
 
 def count(shape, dim):
     """The number of elements that are reduced to one."""
+    if dim.__class__ is int and shape:
+        return shape[checked_dim(dim, len(shape))]
     n = 1
-    if dim is None or dim == () or dim == []:
+    if is_all(dim):
         dim = range(len(shape))
     for d in dim if isinstance(dim, (tuple, list, range)) else (dim,):
         n *= shape[d] if shape else 1
@@ -55,18 +68,18 @@ def count(shape, dim):
 
 def sum_dtype(x):
     """The dtype that sums and products of `x` are computed in: int64 for integers and bools, else its own (None)."""
-    return None if x.dtype.kind == "f" or x.dtype.kind == "c" else "int64"
+    return None if x.dtype.kind in "fcV" else "int64"
 
 
 # ---- sums and means ----------------------------------------------------------------------------------------
-@op(promotion="any", autocast="float32 on cuda", inline=True,
+@op(layout="contiguous", promotion="any", autocast="float32 on cuda", inline=True,
     input=lambda F, g, dim, keepdim, input_shape: expanded(F, g, dim, keepdim, input_shape))
 def sum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`. Integers and bools are summed in int64."""
     return F.xp.add.reduce(input, axes(input, dim), sum_dtype(input), None, keepdim)
 
 
-@op(promotion="any", inline=True, input=lambda F, g, dim, keepdim, input_shape: expanded(
+@op(layout="contiguous", promotion="any", inline=True, input=lambda F, g, dim, keepdim, input_shape: expanded(
     F, g / (count(input_shape, dim) or 1), dim, keepdim, input_shape))
 def mean(F, input, *, dim=None, keepdim=False, dtype=None):
     """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
@@ -76,13 +89,13 @@ def mean(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 def check_floating(x):
-    if x.dtype.kind not in "fc":
+    if x.dtype.kind not in "fcV":
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
                            f"complex dtype. Got: {x.dtype}; use x.float().mean() or mean(dtype=...)")
 
 
 # ---- without NaN -------------------------------------------------------------------------------------------
-@op(promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: (
+@op(layout="contiguous", promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: (
     expanded(F, g, dim, keepdim, input_shape) * (input == input)))
 def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
@@ -98,7 +111,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return nansum(input, dim, keepdim, dtype=dtype) / sum(input == input, dim, keepdim)
 
 
-@op()
+@op(layout="contiguous")
 def count_nonzero(F, input, *, dim=None):
     """How many elements are not zero, over `dim`; NaN is not zero."""
     return F.xp.count_nonzero(input, axes(input, dim))
@@ -121,7 +134,8 @@ def product_slope(F, g, input, dim, keepdim, shape):
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
 
 
-@op(promotion="any", autocast="float32 on cuda", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
+@op(layout="contiguous",
+    promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=None, keepdim=False, dtype=None):
     """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
@@ -129,7 +143,8 @@ def prod(F, input, *, dim=None, keepdim=False, dtype=None):
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------
-@op(promotion="float", input=lambda F, g, input, out, dim, keepdim, input_shape: (
+@op(layout="contiguous", promotion="float", autocast="float32 on cuda",
+    input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
@@ -137,5 +152,5 @@ def logsumexp(F, input, *, dim, keepdim=False):
     top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
     out = xp.asarray(input - top)
-    out = xp.log(xp.add.reduce(xp.exp(out, out=out), dim, None, None, keepdim))
+    out = xp.log(F.sum(xp.exp(out, out=out), dim=dim, keepdim=keepdim))
     return out + (top if keepdim else top.reshape(out.shape))

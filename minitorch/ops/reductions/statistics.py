@@ -5,8 +5,9 @@ Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
 
 import warnings
 
+from ...core.arrays import is_floating
 from ..define import composite, op
-from .reduce import axes, count, mean, restore
+from .reduce import axes, count, is_all, mean, restore
 
 
 def settings(dim, unbiased, correction):
@@ -22,7 +23,7 @@ def settings(dim, unbiased, correction):
 
 def degrees_of_freedom(name, input, dim, unbiased, correction):
     """The dims as NumPy takes them, how many elements are averaged, and how many degrees of freedom they leave."""
-    if input.dtype.kind not in "f":
+    if not is_floating(input.dtype):
         raise RuntimeError(f"{name} only support floating point dtypes, not {input.dtype}: convert it first, as in "
                            f"x.float().{name}()")
     dim, correction = settings(dim, unbiased, correction)
@@ -36,21 +37,21 @@ def degrees_of_freedom(name, input, dim, unbiased, correction):
 
 def variance(F, name, input, dim, unbiased, keepdim, correction):
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
-    centred = input - F.xp.add.reduce(input, dim, None, None, True) / (n or 1)
-    return F.xp.add.reduce(centred * centred, dim, None, None, keepdim) / freedom
+    centred = input - F.sum(input, dim=dim, keepdim=True) / (n or 1)
+    return F.sum(centred * centred, dim=dim, keepdim=keepdim) / freedom
 
 
 def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
     """``2 (x - mean) / (n - correction)``; without degrees of freedom infinite, and NaN at the mean itself."""
     dim, correction = settings(dim, unbiased, correction)
-    every = tuple(range(len(shape))) if dim is None or dim == () or dim == [] else dim
+    every = tuple(range(len(shape))) if is_all(dim) else dim
     g = restore(F, g, dim, keepdim, shape)
     n = count(shape, dim) - correction
     d = input - F.mean(input, dim=every, keepdim=True)
     return g * F.where(d == 0, float("nan"), float("inf")) if n <= 0 else g * (2 / n) * d
 
 
-@op(promotion="any", sample=lambda d: variance_sample(d),
+@op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g, input, dim, unbiased, keepdim, correction, input_shape))
 def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
@@ -61,7 +62,7 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     return variance(F, "var", input, dim, unbiased, keepdim, correction)
 
 
-@op(promotion="any", sample=lambda d: variance_sample(d),
+@op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g / F.where(out == 0, float("inf"), 2 * out), input, dim, unbiased, keepdim, correction, input_shape))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):

@@ -6,12 +6,14 @@ from ...core.device import device as Device
 from ...core.device import get
 from ...core.dtypes import as_np
 from ...core.inplace import inplace
-from ...core.storage import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ...core.storage import contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
+from ...host.data import as_number
 from ..creation import create
-from ..creation.host_data import as_number
 from ..define import composite, method
-from .shape import _to, clone, copy_contiguous
+from ..layouts import copy_like, inverse, own_order, suggested_format
+from .memory import is_same_memory
+from .shape import _to, clone, copy_contiguous, in_format
 
 
 @method
@@ -22,9 +24,11 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     """
     flags = []
     for arg in args:
-        if isinstance(arg, Tensor):
+        if arg.__class__ is dtypes.dtype:
+            dtype = arg
+        elif isinstance(arg, Tensor):
             other = arg
-        elif isinstance(arg, dtypes.dtype) or arg in (float, int, bool, complex):
+        elif arg in (float, int, bool, complex):
             dtype = arg
         elif isinstance(arg, (str, Device)) or arg.__class__ is int:
             device = arg
@@ -46,28 +50,18 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
         found = as_np(dtype)
         if found != out.array.dtype:
             out = cast(out, found)
-    if memory_format is not None:
-        out = in_format(out, memory_format)
-    return clone(self) if copy and out is self else out
-
-
-def in_format(x, memory_format):
-    """`x` with its elements in the order that `memory_format` asks for; itself if they are."""
-    if memory_format is preserve_format or x.is_contiguous(memory_format=memory_format):
-        return x
-    if memory_format in (channels_last, channels_last_3d):
-        rank = 4 if memory_format is channels_last else 5
-        if x.array.ndim != rank:
-            raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
-        inner = range(2, rank)
-        return copy_contiguous(x.permute(0, *inner, 1)).permute(0, rank - 1, *range(1, rank - 1))
-    return copy_contiguous(x)
+    if memory_format is None or memory_format is preserve_format:
+        return clone(self) if copy and out is self else out
+    if out is not self:
+        return in_format(out, memory_format)
+    stays = not copy and memory_format is suggested_format(self.array)
+    return self if stays else clone_in(self, memory_format=memory_format)
 
 
 def cast(x, found):
     """`x` in a NumPy dtype; a result that is no float has no gradient."""
     if found.kind not in "fV" or not x.needs_grad:
-        return wrap(x.array.astype(found), x.backend)
+        return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
 
 
@@ -76,8 +70,10 @@ class ToBackend(Function):
 
     @staticmethod
     def forward(ctx, x, backend, non_blocking):
-        ctx.source = x.backend
-        return wrap(backend.from_backend(x.array, x.backend, non_blocking), backend)
+        ctx.source, order = x.backend, own_order(x.array)
+        source = x.array if order is None else x.array.transpose(order)
+        array = backend.from_backend(source, x.backend, non_blocking)
+        return wrap(array if order is None else array.transpose(inverse(order)), backend)
 
     @staticmethod
     def backward(ctx, g):
@@ -90,6 +86,9 @@ def to_backend(x, backend, non_blocking=False):
 
 def short_form(name, dtype):
     def convert(self, memory_format=None):
+        if memory_format is None:
+            found = dtype.np
+            return self if self.array.dtype == found else cast(self, found)
         return to(self, dtype=dtype, memory_format=memory_format)
     convert.__name__, convert.__doc__ = name, f"This tensor as {dtype.name}: ``to({dtype})``."
     return method(convert)
@@ -104,32 +103,20 @@ short_form("byte", dtypes.uint8)
 @method
 def cpu(self, memory_format=None):
     """This tensor in the processor's memory; itself if it is there."""
-    return to(self, device="cpu")
+    return to(self, device="cpu", memory_format=memory_format)
 
 
 @method
 def cuda(self, device=None, non_blocking=False, memory_format=None):
     """This tensor on a CUDA device (the current one by default)."""
-    return to(self, device="cuda" if device is None else device, non_blocking=non_blocking)
+    return to(self, device="cuda" if device is None else device, non_blocking=non_blocking,
+              memory_format=memory_format)
 
 
 @method
 def type_as(self, other):
     """This tensor in the dtype of `other`."""
     return to(self, dtype=other.dtype)
-
-
-@method(name="type")
-def type_(self, dtype=None, non_blocking=False):
-    """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
-    names = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
-             "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
-             "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
-    if dtype is None:
-        return f"torch.{'' if self.device.type == 'cpu' else self.device.type + '.'}{names[self.dtype.name]}Tensor"
-    if isinstance(dtype, str):
-        dtype = {f"torch.{word}Tensor": getattr(dtypes, d) for d, word in names.items()}[dtype]
-    return to(self, dtype=dtype)
 
 
 @composite(public_name="clone")
@@ -139,10 +126,12 @@ def clone_in(input, *, memory_format=None):
     """
     if memory_format is None or memory_format is preserve_format:
         return clone(input)
-    return copy_contiguous(input) if memory_format is contiguous_format else in_format(clone(input), memory_format)
+    if memory_format is contiguous_format:
+        return copy_contiguous(input)
+    return clone(input) if input.is_contiguous(memory_format=memory_format) else in_format(input, memory_format)
 
 
-zero_ = method(inplace("zero", create.zero), name="zero_")
+zero_ = method(inplace("zero", create.zero, repeated=True), name="zero_")
 
 
 @method
@@ -152,9 +141,8 @@ def fill_(self, value):
         if value.array.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} "
                                f"dimensions.")
-    else:
-        value = wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend)
-    return copy_(self, value)
+        return copy_(self, clone(value))                   # which may be an element of this tensor
+    return _fill(self, wrap(self.backend.xp.asarray(as_number(value, self.dtype), self.array.dtype), self.backend))
 
 
 @method
@@ -162,8 +150,16 @@ def copy_(self, other, non_blocking=False):
     """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     if not isinstance(other, Tensor):
         other = create.tensor(other)
+    elif is_same_memory(self.array, other.array) and not (self.needs_grad or other.needs_grad):
+        return self
     return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
                                                                      non_blocking=non_blocking))
 
 
-_copy = inplace("copy", create.copy)
+_copy, _fill = inplace("copy", create.copy), inplace("fill", create.copy, repeated=True)
+
+
+@method
+def module_load(self, other, assign=False):
+    """This tensor with the elements of `other`, or with `assign` `other` itself: how a module loads its state."""
+    return other.detach() if assign else self.detach().copy_(other)

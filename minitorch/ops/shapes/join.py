@@ -2,12 +2,13 @@
 
 import builtins
 import itertools
+import warnings
 
 from ...core import dtypes
 from ...core.tensor import Tensor
-from ..creation import host_data
+from ...host import data as host_data
 from ..define import composite, method, op
-from .shape import expand, ints, reshape, unsqueeze
+from .shape import copy_contiguous, expand, ints, reshape, unsqueeze
 from .view import _cat, _stack, diagonal, diagonal_backward, dim_of, narrow
 
 
@@ -158,6 +159,9 @@ def meshgrid(*tensors, indexing=None):
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t.array.ndim}D")
         if t.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    if indexing is None:
+        warnings.warn('torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument: '
+                      'write indexing="ij" for the present result', stacklevel=2)
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -176,7 +180,7 @@ def cartesian_prod(*tensors):
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([t.reshape(-1) for t in meshgrid(*tensors)], 1)
+    return stack([t.reshape(-1) for t in meshgrid(*tensors, indexing="ij")], 1)
 
 
 @composite
@@ -206,7 +210,7 @@ def repeat(self, *args, repeats=None):
     paired = [n for s in shape for n in (1, s)]
     full = [n for r, s in zip(repeats, shape) for n in (r, s)]
     out = expand(reshape(self, tuple(paired)), tuple(full)) if repeats else self
-    return out.clone().reshape([r * s for r, s in zip(repeats, shape)])
+    return copy_contiguous(out).reshape([r * s for r, s in zip(repeats, shape)])
 
 
 @composite
@@ -250,7 +254,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
     return input[(slice(None),) * d + (places,)]
 
 
-@op(name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
+@op(layout="first", name="flip", input=lambda F, g, dims: F.flip(g, dims=dims), namespace=None,
     sample=lambda d: ([d.array((2, 3))], dict(dims=d.choice([(0,), (0, 1), (-1,)]))))
 def _flip(F, input, *, dims):
     """`input` with the order along `dims` reversed."""
@@ -307,7 +311,7 @@ def rot90(input, k=1, dims=(0, 1)):
     return flip(input, (b if k % 4 == 1 else a,)).transpose(a, b).clone()
 
 
-@op(name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
+@op(layout="contiguous", name="roll", namespace=None, input=lambda F, g, shifts, dims: F.roll(
         g, shifts=tuple([-s for s in shifts]), dims=dims),
     sample=lambda d: ([d.array((2, 3))], dict(shifts=(1, -4), dims=(0, 1))))
 def _roll(F, input, *, shifts, dims):
@@ -318,14 +322,14 @@ def _roll(F, input, *, shifts, dims):
 @composite
 def roll(input, shifts, dims=None):
     """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
     if not shifts:
         raise RuntimeError("`shifts` required")
-    if dims is None or dims == () or dims == []:
+    dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if not dims:
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         return _roll(reshape(input, (-1,)), shifts, (0,)).reshape(input.array.shape)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not input.array.ndim:
@@ -334,7 +338,7 @@ def roll(input, shifts, dims=None):
 
 
 # ---- triangles and diagonals -------------------------------------------------------------------------------
-@op(inplace=True, input=lambda F, g, diagonal: F.tril(g, diagonal=diagonal),
+@op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.tril(g, diagonal=diagonal),
     sample=lambda d: ([d.array((2, 3, 4))], dict(diagonal=d.int(-2, 3))))
 def tril(F, input, *, diagonal=0):
     """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
@@ -342,7 +346,7 @@ def tril(F, input, *, diagonal=0):
     return F.xp.tril(input, diagonal)
 
 
-@op(inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
+@op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
     sample=lambda d: ([d.array((2, 3, 4))], dict(diagonal=d.int(-2, 3))))
 def triu(F, input, *, diagonal=0):
     """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
@@ -387,7 +391,7 @@ def diagflat(input, offset=0):
     return diag_embed(reshape(input, (-1,)), offset)
 
 
-@composite
+@composite(autocast="float32 on cpu")
 def trace(input):
     """The sum of the diagonal of a matrix."""
     if input.array.ndim != 2:
@@ -434,7 +438,7 @@ def replaced(input, src, view):
 @composite
 def narrow_copy(input, dim, start, length):
     """A copy of `narrow`."""
-    return narrow(input, dim, start, length).clone()
+    return copy_contiguous(narrow(input, dim, start, length))
 
 
 @composite

@@ -1,17 +1,25 @@
-"""Memory of a tensor: methods for strides, offsets and addresses; storages as PyTorch shows them."""
+"""Memory of a tensor: methods for strides, offsets and addresses; storages; which memory may be written to."""
 
-import numpy as np
+from math import prod
 
 from ...core import dtypes
-from ...core.arrays import owner, pointer
+from ...core.arrays import overlaps, owner, pointer
+from ...core.device import host
+from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
+from ...core.tensor import wrap
 from ..define import method
 
 
 class UntypedStorage:
     """The memory behind one or more tensors, as PyTorch shows it: a row of bytes."""
 
-    def __init__(self, memory):
+    def __init__(self, memory=0):
+        """Of an array; of a number of bytes, uninitialised; or of a sequence of bytes."""
+        if isinstance(memory, int):
+            memory = host().xp.empty(memory, "uint8")
+        elif isinstance(memory, (list, tuple)):
+            memory = host().xp.asarray(memory, "uint8")
         self.memory = memory
 
     def nbytes(self):
@@ -31,7 +39,7 @@ class UntypedStorage:
         return id(self.memory)
 
     def elements(self):
-        return self.memory.reshape(-1, order="A").view(np.uint8)
+        return self.memory.reshape(-1, order="A").view("uint8")
 
     def tolist(self):
         """The bytes, or the elements of a typed storage, in the order of memory."""
@@ -72,7 +80,7 @@ def stride(self, dim=None):
     if self.array.size:
         strides = tuple(s // self.array.itemsize for s in self.array.strides)
     else:
-        strides = tuple(int(np.prod([max(n, 1) for n in self.array.shape[i + 1:]])) for i in range(self.array.ndim))
+        strides = tuple(prod(max(n, 1) for n in self.array.shape[i + 1:]) for i in range(self.array.ndim))
     return strides if dim is None else strides[self.checked_dim(dim)]
 
 
@@ -115,3 +123,79 @@ def untyped_storage(self):
 def storage(self):
     """The memory that the tensor looks at, as elements."""
     return TypedStorage(owner(self.array), self.array.dtype)
+
+
+# ---- memory that is written to -----------------------------------------------------------------------------
+def require_no_overlap(array):
+    """RuntimeError if elements that are to be written share memory."""
+    if not array.flags.forc and overlaps(array):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
+                           "memory location. Please clone() the tensor before performing the operation.")
+
+
+def consistent(array, result, repeated):
+    """`result`, the tensor that is to be written to `array`: RuntimeError if elements that share memory would differ.
+
+    Of such elements only the last one has a gradient in the tensor returned, since memory holds one of them.
+    """
+    require_consistent(array, result.array, repeated)
+    if not result.needs_grad or not overlaps(array):
+        return result
+    places = sum([(result.backend.xp.arange(n) * step).reshape((n,) + (1,) * (array.ndim - i - 1))
+                  for i, (n, step) in enumerate(zip(array.shape, array.strides))])
+    order = result.backend.xp.arange(array.size).reshape(array.shape)
+    last = result.backend.xp.zeros(int(places.max()) + 1, "int64")
+    last[places.ravel()] = order.ravel()
+    return OPS["where"].call(wrap(last[places] == order, result.backend), result, result.detach())
+
+
+def require_consistent(array, values, repeated):
+    """RuntimeError unless elements of `array` that share memory are to be given equal `values`.
+
+    Elements of expanded tensors may be written at all only if `repeated`. PyTorch looks at expanded tensors only; what
+    it computes in windows that overlap otherwise depends on the order in which it visits the elements.
+    """
+    if not array.flags.forc and overlaps(array):
+        expanded = any(not step and n > 1 for n, step in zip(array.shape, array.strides))
+        if expanded and not repeated or not agree(array, values):
+            require_no_overlap(array)
+
+
+def agree(array, values):
+    """Whether all elements of an array that overlaps itself keep the `values` written to it; it is left as it was."""
+    before = array.copy()
+    array[...] = values
+    kept = array.copy()
+    array[...] = before
+    values = values.astype(array.dtype)
+    return bool(((kept == values) | (values != values)).all())
+
+
+def is_same_memory(a, b):
+    """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
+    return a is b or (owner(a) is owner(b) and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
+                      and pointer(a) == pointer(b))
+
+
+def require_apart(target, *sources):
+    """RuntimeError if a source of a write (a tensor) lies in the memory of the target, but not in the same places.
+
+    As in PyTorch, where either has gaps or repeats elements they are taken to be apart: all values are computed before
+    the first is written.
+    """
+    for x in sources:
+        source = getattr(x, "array", target)
+        if source is target or (source.base is None and target.base is None) or owner(source) is not owner(target):
+            continue
+        a, b = extent(target), extent(source)
+        if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or source.strides != target.strides):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
+                               "refer to a single memory location. Please clone() the tensor before performing the "
+                               "operation.")
+
+
+def extent(array):
+    """Where the memory of an array begins and ends, if its elements fill it without gaps and repetition."""
+    reach = sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize
+    if array.size and reach == array.nbytes and (array.flags.forc or not overlaps(array)):
+        return pointer(array), pointer(array) + reach

@@ -7,7 +7,9 @@ from operator import index
 
 from ...core.dtypes import float64
 from ...core.errors import worded
+from ...core.storage import contiguous_format, preserve_format
 from ..define import method, op
+from ..layouts import format_order, inverse
 
 
 def ints(sizes):
@@ -32,7 +34,7 @@ def sum_to(F, input, *, shape):
     """Sum over the axes along which `shape` was broadcast: the transpose of `expand`."""
     lead = input.ndim - len(shape)
     axes = tuple([i for i in range(input.ndim) if i < lead or (shape[i - lead] == 1 and input.shape[i] != 1)])
-    dtype = None if input.dtype.kind in "fc" else "int64"
+    dtype = None if input.dtype.kind in "fcV" else "int64"
     return F.xp.add.reduce(input, axes, dtype, keepdims=True).reshape(shape)
 
 
@@ -120,14 +122,6 @@ def permute(F, input, *, dims):
     return input.transpose(dims)
 
 
-def inverse(dims):
-    """The order that undoes `dims`."""
-    out = [0] * len(dims)
-    for i, d in enumerate(dims):
-        out[d] = i
-    return tuple(out)
-
-
 @method(name="permute")
 def permute_method(self, *args, dims=None):
     """A view with the dimensions in the order `dims`."""
@@ -141,8 +135,14 @@ def unsqueeze(F, input, *, dim):
     return F.xp.expand_dims(input, dim)
 
 
+@op(view=True, namespace=None, input=lambda F, g: g, sample=lambda d: ([d.array((2, 3))], {}))
+def alias(F, input):
+    """The same elements of the same memory, as a view."""
+    return input[...]
+
+
 # ---- copies and casts --------------------------------------------------------------------------------------
-@op(namespace=None, inline=True, input=lambda F, g: g)
+@op(layout="first", namespace=None, inline=True, input=lambda F, g: g)
 def clone(F, input):
     """A copy of `input` with memory of its own, in the order of `input`'s memory."""
     return input.copy("K")
@@ -154,7 +154,8 @@ def copy_contiguous(F, input):
     return input.copy("C")
 
 
-@op(name="to", namespace=None, input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype), node_name="ToCopyBackward0",
+@op(layout="first", name="to", namespace=None, node_name="ToCopyBackward0",
+    input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype),
     casts=False,
     sample=lambda d: ([d.array()], dict(dtype=float64)))
 def _to(F, input, *, dtype):
@@ -248,9 +249,22 @@ def places(xp, size, stride, offset, layout):
     return table[read]
 
 
+def in_format(x, memory_format):
+    """`x` with its elements in the order that `memory_format` asks for; itself if they are."""
+    if x.is_contiguous(memory_format=memory_format):
+        return x
+    order = format_order(memory_format, x.array)
+    return copy_contiguous(x) if order is None else permute(copy_contiguous(permute(x, order)), inverse(order))
+
+
 @method
 def contiguous(input, memory_format=None):
-    """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
-    if memory_format is not None:
-        return input.to(memory_format=memory_format)
+    """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do.
+
+    With `memory_format`, in the order that this asks for.
+    """
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator: use clone()")
+    if memory_format is not None and memory_format is not contiguous_format:
+        return in_format(input, memory_format)
     return input if input.is_contiguous() else copy_contiguous(input)

@@ -5,6 +5,7 @@ Functions that copy are in `join.py`."""
 from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
+from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, geometry
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
@@ -75,6 +76,8 @@ def flatten(input, start_dim=0, end_dim=-1):
 def unflatten(input, dim, sizes):
     """`input` with dimension `dim` as several of `sizes`, one of which may be -1."""
     d, shape = dim_of(input, dim), input.array.shape
+    if not shape:
+        raise RuntimeError(f"unflatten: Dimension specified as {dim} but tensor has no dimensions")
     sizes = ints((sizes,))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -168,6 +171,8 @@ def movedim(input, source, destination):
     for name, dims in (("source", source), ("destination", destination)):
         if len(set(dims)) < len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({dims})")
+    if not input.array.ndim:
+        return permute(input, ())
     order = [d for d in range(input.array.ndim) if d not in source]
     for to, d in sorted(zip(destination, source)):
         order.insert(to, d)
@@ -204,10 +209,10 @@ def _T(self):
 
 def _mT(self):
     """The last two dimensions swapped: a view."""
-    if self.array.ndim < 2:
+    if self.array.ndim == 1:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
                            f"tensor.")
-    return transpose(self, -2, -1)
+    return transpose(self, -2, -1) if self.array.ndim else _T(self)
 
 
 for _name, _transposed in (("T", _T), ("H", _T), ("mT", _mT), ("mH", _mT)):
@@ -254,10 +259,13 @@ def narrow(input, dim, start, length):
     sample=lambda d: ([d.array((3, 4, 3))], dict(offset=d.int(-2, 3), dim1=d.choice([0, 1]), dim2=-1)))
 def diagonal(F, input, *, offset=0, dim1=0, dim2=1):
     """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
-    if input.ndim > 1 and dim1 % input.ndim == dim2 % input.ndim and max(dim1, dim2) < input.ndim:
+    a, b = [checked_dim(d, input.ndim) for d in (dim1, dim2)]
+    if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = input.diagonal(offset, dim1, dim2)               # some array modules return it read-only
-    return F.strided(input[first_of(offset, dim1, dim2, input.ndim)], out.shape, out.strides)
+    corner = input[first_of(offset, a, b, input.ndim)]
+    rest = [d for d in range(input.ndim) if d not in (a, b)]
+    shape = [*[corner.shape[d] for d in rest], min(corner.shape[a], corner.shape[b])]
+    return F.strided(corner, shape, [*[corner.strides[d] for d in rest], corner.strides[a] + corner.strides[b]])
 
 
 def first_of(offset, dim1, dim2, ndim):
@@ -285,7 +293,7 @@ def _unbind(F, input, *, dim):
     return tuple([input[at + (i, ...)] for i in range(input.shape[dim])])   # the dots make a number a 0-d view
 
 
-@op(name="stack", namespace=None,
+@op(layout="contiguous", name="stack", namespace=None,
     joint=lambda F, g, needs, dim: F.unbind(g, dim=dim),
     sample=lambda d: ([d.array((2,)), d.array((2,))], dict(dim=d.int(0, 1))))
 def _stack(F, *pieces, dim):
@@ -296,7 +304,7 @@ def _stack(F, *pieces, dim):
 def fill_in(F, g, dim, shape):
     """The gradients of all slices, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
-    return [some * 0.0 if x is None else x for x in g]
+    return [F.zero(some) if x is None else x for x in g]
 
 
 @composite
@@ -322,11 +330,11 @@ def _split(F, input, *, sizes, dim):
 def fill_sizes(F, g, sizes, dim, shape):
     """The gradients of all chunks, zeros for those that were not used."""
     some = next(x for x in g if x is not None)
-    zero = F.sum(some, dim=(dim,), keepdim=True) * 0.0
+    zero = F.zero(F.sum(some, dim=(dim,), keepdim=True))
     return [F.expand(zero, size=(*shape[:dim], n, *shape[dim + 1:])) if x is None else x for x, n in zip(g, sizes)]
 
 
-@op(name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
+@op(layout="joined", name="cat", namespace=None, joint=lambda F, g, needs, pieces_shape, dim: F.split(
         g, sizes=tuple([s[dim] for s in pieces_shape]), dim=dim),
     sample=lambda d: ([d.array((2, 2)), d.array((1, 2))], dict(dim=0)))
 def _cat(F, *pieces, dim):
@@ -500,6 +508,7 @@ def in_place(name, function):
         check_is_no_leaf(self, name + "_")
         seen = function(self, *args, **kwargs)
         self.array = seen.array
+        bump_version(self, name + "_")
         if seen.node is not None:
             self.node, self.needs_grad = seen.node, True
         return self
@@ -518,6 +527,7 @@ def resize_(self, *sizes, memory_format=None):
     sizes = ints(sizes)
     if self.needs_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    check_is_no_leaf(self, "resize_")
     memory = owner(self.array)
     if count(sizes) <= memory.size and self.is_contiguous():
         self.array = self.backend.of_memory(self.array, sizes, row_major(sizes), self.storage_offset())
@@ -526,6 +536,7 @@ def resize_(self, *sizes, memory_format=None):
         n = min(old.size, new.size)
         new[:n] = old[:n]
         self.array = new.reshape(sizes)
+    bump_version(self, "resize_")
     return self
 
 

@@ -4,20 +4,22 @@ A worker keeps a few blocks of shared memory and writes each batch into a free o
 out when the batch is wanted, and its next message to the worker says that the block is free again. So shared memory
 holds no more than the batches under way, whatever the program keeps of them, and blocks are mapped once, not per batch.
 
-The name of a block is taken away as soon as both processes have mapped it, so nothing is left behind however they end;
-until then Python's resource tracker knows of it. Where there is no shared memory to be had (a container may have as
-little as 64 MB of it), the arrays go through the pipe, slower, with a warning.
+A block has no name: the worker sends it as an open file, behind the first message about it. So nothing is left behind
+however the processes end, by kill -9 too. (On Windows blocks have names, which end with the processes that know them.)
+Where there is no shared memory to be had (a container may have as little as 64 MB of it), the arrays go through the
+pipe, slower, with a warning.
 """
 
 import io
+import mmap
 import os
 import pickle
 import secrets
+import socket
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from multiprocessing import parent_process, resource_tracker
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 from typing import Any, NamedTuple
 
@@ -36,14 +38,45 @@ class Packed(NamedTuple):
     head: bytes
     name: str | None
     parts: list  # with a block the sizes of the arrays, without one their bytes
+    is_new: bool = False  # whether the block itself follows, as an open file
+
+
+class _Block:
+    """Shared memory without a name, that of the open file ``file``; ``name`` is for the two processes only."""
+
+    def __init__(self, file: int, name: str) -> None:
+        self.name, self.size, self.file = name, os.fstat(file).st_size, file
+        self.map = mmap.mmap(file, self.size)
+        self.buf = memoryview(self.map)
+
+    def close(self) -> None:
+        self.buf.release()
+        self.map.close()
+        self.sent()
+
+    def sent(self) -> None:
+        """The file is no longer needed."""
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
 
 
 class Sender:
-    """The worker's end: packs batches, and owns the blocks."""
+    """The worker's end: packs batches, and owns the blocks. To be made before another thread uses ``connection``."""
 
-    def __init__(self) -> None:
-        self._free: list[SharedMemory] = []
-        self._lent: dict[str, SharedMemory] = {}
+    def __init__(self, connection: Any) -> None:
+        self._free: list[Any] = []
+        self._lent: dict[str, Any] = {}
+        self._connection = connection
+        self._socket = _socket_of(connection) if os.name == "posix" else None
+
+    def send(self, result: Any, packed: Any) -> None:
+        """Send ``result``, which holds ``packed``, and the block of that, if the other end does not have it yet."""
+        self._connection.send(result)
+        if isinstance(packed, Packed) and packed.is_new and self._socket is not None:
+            block = self._lent[packed.name]  # type: ignore[index]
+            socket.send_fds(self._socket, [b"."], [block.file])
+            block.sent()
 
     def pack(self, data: Any) -> Packed:
         buffers: list[pickle.PickleBuffer] = []
@@ -59,13 +92,14 @@ class Sender:
             block.buf[start : start + len(part)] = part  # type: ignore[index]
             start += _aligned(len(part))
         self._lent[block.name] = block
-        return Packed(file.getvalue(), block.name, [len(part) for part in parts])
+        is_new = getattr(block, "file", -1) >= 0
+        return Packed(file.getvalue(), block.name, [len(part) for part in parts], is_new)
 
     def release(self, names: Sequence[str]) -> None:
         """The main process has copied the batches in these blocks."""
         self._free += [self._lent.pop(name) for name in names]
 
-    def _block(self, size: int) -> SharedMemory | None:
+    def _block(self, size: int) -> Any:
         """A free block of at least ``size`` bytes, or a new one, or None where the system has no more to give."""
         for i, block in enumerate(self._free):
             if block.size >= size:
@@ -83,21 +117,27 @@ class Receiver:
     """The main process's end: maps the workers' blocks when it first hears of them, and copies batches out."""
 
     def __init__(self) -> None:
-        self._blocks: dict[str, SharedMemory] = {}
-        self._coming: str | None = None
+        self._blocks: dict[str, Any] = {}
         self._warned = False
 
-    def accept(self, packed: Packed) -> None:
-        """Map the block of a batch that has just come in, and take away its name."""
-        if packed.name is not None and packed.name not in self._blocks:
-            self._map(packed.name)
-
-    def _map(self, name: str) -> None:
-        self._coming = name  # should Ctrl-C come now, close() takes care of the block
-        block = SharedMemory(name)
-        block.unlink()
-        self._blocks[name] = block
-        self._coming = None
+    def receive(self, connection: Any) -> Any:
+        """What has come from a worker. After an exception, Ctrl-C included, the connection is of no more use."""
+        result = connection.recv()
+        packed = result.packed
+        if not isinstance(packed, Packed) or packed.name is None or packed.name in self._blocks:
+            return result
+        if not packed.is_new:
+            self._blocks[packed.name] = SharedMemory(packed.name)
+            return result
+        with _socket_of(connection) as incoming:
+            data, files, _, _ = socket.recv_fds(incoming, 1, 1)
+        if not data:
+            raise EOFError
+        if not files:
+            raise RuntimeError("a DataLoader got a batch in shared memory, but has too many files open to look at it")
+        self._blocks[packed.name] = block = _Block(files[0], packed.name)
+        block.sent()
+        return result
 
     def unpack(self, packed: Packed) -> Any:
         """The batch, in memory of its own."""
@@ -121,9 +161,6 @@ class Receiver:
             )
 
     def close(self) -> None:
-        if self._coming is not None:
-            with suppress(FileNotFoundError):
-                self._map(self._coming)
         for block in self._blocks.values():
             block.close()
         self._blocks = {}
@@ -131,27 +168,46 @@ class Receiver:
 
 def prepare() -> None:
     """To be called before workers start: they must share one resource tracker with the main process."""
-    if os.name == "posix":
+    if os.name == "posix" and sys.platform != "linux":
         resource_tracker.ensure_running()
 
 
-def _new_block(size: int) -> SharedMemory:
-    owner = getattr(parent_process(), "pid", os.getpid())  # so that one can see whose it is
-    block = SharedMemory(f"minitorch_{owner}_{secrets.token_hex(4)}", create=True, size=size)
-    if sys.platform == "linux":
-        # Linux hands out shared memory that it does not have and kills with SIGBUS whoever writes to it. Ask now.
-        try:
-            file = os.open(f"/dev/shm/{block.name}", os.O_RDWR)
-            try:
-                os.posix_fallocate(file, 0, size)
-            finally:
-                os.close(file)
-        except OSError:
-            block.close()
-            with suppress(OSError):
-                block.unlink()
-            raise
-    return block
+def _socket_of(connection: Any) -> socket.socket:
+    """The socket behind one end of a two-way pipe."""
+    found = socket.socket(fileno=os.dup(connection.fileno()))
+    found.setblocking(True)  # whatever socket.setdefaulttimeout() has been told: both share one mode
+    return found
+
+
+def _new_block(size: int) -> Any:
+    if os.name != "posix":
+        return SharedMemory(create=True, size=size)
+    file = _unnamed_file(size)
+    try:
+        return _Block(file, secrets.token_hex(8))
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def _unnamed_file(size: int) -> int:
+    """An open file in memory, ``size`` bytes long; OSError where the system has no more to give."""
+    if sys.platform != "linux":
+        block = SharedMemory(create=True, size=size)
+        file = os.dup(block._fd)  # type: ignore[attr-defined]
+        block.unlink()
+        block.close()
+        return file
+    try:
+        file = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError:  # not mounted, or not a file system that knows such files
+        file = os.memfd_create("minitorch")
+    try:
+        os.posix_fallocate(file, 0, size)  # otherwise Linux may kill with SIGBUS whoever writes to it
+    except BaseException:
+        os.close(file)
+        raise
+    return file
 
 
 def _aligned(size: int) -> int:

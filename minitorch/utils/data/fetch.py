@@ -6,6 +6,11 @@ from typing import Any
 from .collate import default_collate
 from .dataset import Dataset, IterableDataset, fetch_many, gather
 
+_STOPPED = (
+    "StopIteration was raised in the dataset ({}) or in collate_fn, for index {}. Only the iterator of an "
+    "IterableDataset may end an epoch so: call next() with a default, or catch the exception"
+)
+
 
 class Fetcher:
     """Reads from ``dataset`` and collates; a stream is opened when the fetcher is made."""
@@ -19,9 +24,14 @@ class Fetcher:
         self.ended = False
 
     def fetch(self, index: Any) -> Any:
-        """The batch at ``index``; StopIteration where a stream has ended."""
-        if self.stream is not None:
-            return self.collate_fn(self._from_stream(index))
+        """The batch at ``index``; StopIteration where a stream has ended, and nowhere else."""
+        samples = index if self.stream is None else self._from_stream(index)
+        try:
+            return self.collate_fn(samples) if self.stream is not None else self._from_map(index)
+        except StopIteration as error:  # which would end the epoch without a word
+            raise RuntimeError(_STOPPED.format(type(self.dataset).__name__, str(index)[:100])) from error
+
+    def _from_map(self, index: Any) -> Any:
         if not self.auto_collation:
             return self.collate_fn(self.dataset[index])
         if self.collate_fn is default_collate:

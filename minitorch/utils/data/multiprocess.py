@@ -13,11 +13,13 @@ import signal
 import time
 import warnings
 import weakref
+from contextlib import nullcontext
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from typing import Any
 
 from . import channel, collate
+from .forking import quiet_products
 from .iterator import _BaseDataLoaderIter
 from .worker import RESUME, ExceptionWrapper, Job, Result, main
 
@@ -81,17 +83,19 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         )
         context = loader.multiprocessing_context or get_context()
         channel.prepare()
-        for number in range(loader.num_workers):
-            try:
-                self._workers.append(_Worker(context, job, number))
-            except (TypeError, AttributeError, pickle.PicklingError):
-                warnings.warn(
-                    "A DataLoader worker could not be started because the dataset, collate_fn or worker_init_fn cannot "
-                    f"be pickled, which the start method {context.get_start_method()!r} requires. Define them at the "
-                    "top level of a module, or pass multiprocessing_context='fork' where the system has it.",
-                    stacklevel=5,
-                )
-                raise
+        forks = context.get_start_method() == "fork"
+        try:
+            with quiet_products() if forks else nullcontext():
+                for number in range(loader.num_workers):
+                    self._workers.append(_Worker(context, job, number))
+        except (TypeError, AttributeError, pickle.PicklingError):
+            warnings.warn(
+                "A DataLoader worker could not be started because the dataset, collate_fn or worker_init_fn cannot "
+                f"be pickled, which the start method {context.get_start_method()!r} requires. Define them at the "
+                "top level of a module, or pass multiprocessing_context='fork' where the system has it.",
+                stacklevel=5,
+            )
+            raise
 
     @property
     def alive(self) -> bool:
@@ -200,15 +204,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _hear(self, worker: _Worker) -> None:
         try:
-            result: Result = worker.connection.recv()
+            result: Result = self._receiver.receive(worker.connection)
         except (EOFError, OSError):
             self._fail([worker])
         except BaseException:  # Ctrl-C may come in the middle of a message, whose rest would then be read as another
             self._stop()
             raise
         packed = result.packed
-        if isinstance(packed, channel.Packed):
-            self._receiver.accept(packed)
         if result.task not in self._tasks:  # of an epoch that was given up, or after the end of the stream
             worker.release(packed)
         elif packed is not None:
@@ -277,9 +279,7 @@ def _drain(worker: _Worker, receiver: channel.Receiver, deadline: float) -> None
         if worker.connection not in ready:
             return
         try:
-            result = worker.connection.recv()
-        except (EOFError, OSError):
+            receiver.receive(worker.connection)
+        except (EOFError, OSError, pickle.UnpicklingError):
             worker.process.join(left)
             return
-        if isinstance(result.packed, channel.Packed):
-            receiver.accept(result.packed)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...random import manual_seed
+from ...settings import set_num_threads
 from .dataset import Dataset, IterableDataset
 from .fetch import Fetcher
 
@@ -106,21 +107,22 @@ def main(job: Job, number: int, connection) -> None:
     # program handles it: the handler came along with fork.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    from .channel import Sender
+
+    sender = Sender(connection)
+    set_num_threads(1)  # or each of n workers would multiply matrices with all the processor's cores
     tasks: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, tasks), daemon=True).start()
     seed = _seed(job.base_seed, number)
     global _info
     _info = WorkerInfo(number, job.num_workers, seed, job.dataset)
     try:
-        _work(job, number, connection, tasks)
+        _work(job, number, sender, tasks)
     except (BrokenPipeError, ConnectionResetError):  # the loader was closed meanwhile
         pass
 
 
-def _work(job: Job, number: int, connection, tasks: queue.SimpleQueue) -> None:
-    from .channel import Sender
-
-    sender = Sender()
+def _work(job: Job, number: int, sender, tasks: queue.SimpleQueue) -> None:
     where = f"in DataLoader worker process {number}"
     stream = isinstance(job.dataset, IterableDataset)
     fetcher, failure, ended = None, None, False
@@ -146,7 +148,8 @@ def _work(job: Job, number: int, connection, tasks: queue.SimpleQueue) -> None:
                 ended = True
             else:
                 packed = ExceptionWrapper(where)
-        connection.send(Result(task, failure or packed))
+        packed = failure or packed
+        sender.send(Result(task, packed), packed)
 
 
 def _seed(base_seed: int, number: int) -> int:

@@ -14,6 +14,7 @@ Letters: N images, G groups, C and O channels of a group, F frequencies.
 
 from math import prod
 
+from ....core.arrays import is_floating
 from ....ops.nn.windows import reach
 from ..blocks import evenly
 
@@ -23,7 +24,7 @@ MOST = 1 << 28                 # largest spectrum of a weight, in bytes
 
 def applies(geometry, dtype, weights, size):
     """True if the method applies: windows that move by one position, floats, `weights` planes of `size` that fit."""
-    return max(geometry.stride) == 1 and dtype.kind == "f" and weights * size * dtype.itemsize <= MOST
+    return max(geometry.stride) == 1 and is_floating(dtype) and weights * size * dtype.itemsize <= MOST
 
 
 def circle(size, kernel, geometry, out):

@@ -2,7 +2,7 @@
 
 from ..backend import kernel
 from . import depthwise, fft, im2col, rows, winograd
-from .methods import Problem, choose, turning_pays
+from .methods import Problem, choose_for, turning_pays
 
 FORWARD = {"channels": im2col.forward_by_channels, "pixels": im2col.forward_by_pixels, "rows": rows.forward,
            "winograd": winograd.forward, "fft": fft.forward, "depthwise": depthwise.forward}
@@ -16,8 +16,10 @@ SCATTER = {"channels": im2col.scatter_by_channels, "pixels": im2col.scatter_by_p
 def convolution(F, input, weight, bias=None, *, geometry=None):
     size = geometry.out_size(input.shape[2:], weight.shape[2:])
     out = F.xp.empty((input.shape[0], weight.shape[0], *size), input.dtype)
-    if out.size:
+    if out.size and weight.size:
         run_forward(F, input, weight, bias, geometry, out)
+    elif out.size:                                         # sums of nothing
+        out[...] = 0 if bias is None else bias.reshape(-1, *(1,) * len(size))
     return out
 
 
@@ -43,20 +45,20 @@ def run_forward(F, x, weight, bias, geometry, out):
     """Fill `out` (N, O, *out) with the convolution of x (N, C, *size)."""
     p = Problem("forward", len(x), x.shape[1], len(weight), x.shape[2:], weight.shape[2:], out.shape[2:], geometry,
                 x.dtype)
-    FORWARD[choose(p)](F, x, weight, bias, geometry, out)
+    FORWARD[choose_for(F, p, x, weight)](F, x, weight, bias, geometry, out)
 
 
 def run_weight(F, x, grad, geometry, out):
     """Fill `out` (O, C / G, *kernel) with the gradient of the weight."""
     p = Problem("weight", len(x), x.shape[1], len(out), x.shape[2:], out.shape[2:], grad.shape[2:], geometry, x.dtype)
-    WEIGHT[choose(p)](F, x, grad, geometry, out)
+    WEIGHT[choose_for(F, p, x, grad)](F, x, grad, geometry, out)
 
 
 def run_input(F, grad, weight, geometry, out):
     """Fill `out` (N, C, *size) with the gradient of the input."""
     p = Problem("input", len(grad), out.shape[1], len(weight), out.shape[2:], weight.shape[2:], grad.shape[2:],
                 geometry, grad.dtype)
-    method = choose(p)
+    method = choose_for(F, p, grad, weight)
     if method == "fft":
         fft.input(F, grad, weight, geometry, out)
     elif method not in SCATTER or turning_pays(p, method):

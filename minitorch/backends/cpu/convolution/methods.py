@@ -1,6 +1,7 @@
 """The choice of an algorithm for a convolution: the methods and their estimated costs.
 
-The choice depends on shapes alone, so the same call takes the same path every time and on every machine. Costs are
+The choice depends on shapes alone, so the same call takes the same path every time and on every machine; except that
+methods which mix numbers (`MIXING`) leave those that are not level to the others (see `level.py`). Costs are
 nanoseconds of one core, from the table `COSTS`, fitted to measurements with NumPy's OpenBLAS on a core of 2.5 GHz with
 AVX-512; only their order matters. `minitorch.backends.convolution_method` (in `choice.py`) makes another choice: to
 compare methods, or where a program knows better.
@@ -22,6 +23,7 @@ from typing import NamedTuple
 from . import depthwise, fft, rows, winograd
 from .choice import forced
 from .im2col import not_cut
+from .level import is_finite, is_level
 
 COSTS = {
     "multiply": 0.03,          # a multiplication and addition in a matrix product
@@ -176,6 +178,7 @@ def depthwise_cost(p):
 
 METHODS = {"channels": channels_cost, "pixels": pixels_cost, "rows": rows_cost, "winograd": winograd_cost,
            "fft": fft_cost, "depthwise": depthwise_cost}
+MIXING = {"winograd": is_level, "fft": is_level, "depthwise": is_finite}       # which numbers each may mix
 
 
 # ---- the choice ---------------------------------------------------------------------------------------------
@@ -187,10 +190,18 @@ def choose(problem):
     return cheapest(problem)
 
 
+def choose_for(F, problem, *arrays):
+    """`choose`, or for arrays whose numbers that method had better not mix, one that mixes nothing."""
+    method = choose(problem)
+    if method in MIXING and method != forced.get() and not all([MIXING[method](F, x) for x in arrays]):
+        return cheapest(problem, mixing=False)
+    return method
+
+
 @lru_cache(maxsize=4096)
-def cheapest(problem):
-    """The name of the method that is estimated to cost least."""
-    costs = {name: cost(problem) for name, cost in METHODS.items()}
+def cheapest(problem, mixing=True):
+    """The name of the method that is estimated to cost least; not `mixing`, of those that mix no numbers."""
+    costs = {name: cost(problem) for name, cost in METHODS.items() if mixing or name not in MIXING}
     return min([(cost, name) for name, cost in costs.items() if cost is not None])[1]
 
 

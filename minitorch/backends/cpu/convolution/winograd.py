@@ -18,6 +18,7 @@ import functools
 
 import numpy as np
 
+from ....core.arrays import is_floating
 from ..blocks import evenly
 
 TILE = 4                       # outputs of a tile in each dimension; its inputs are two more
@@ -107,7 +108,7 @@ def tiles_of(F, matrix, frame, rows, across):
 def applies(kernel, geometry, dtype):
     """True if the method applies: 3x3, stride 1, no dilation, no groups, floats."""
     return (tuple(kernel) == (3, 3) and set(geometry.stride) == set(geometry.dilation) == {1} and geometry.groups == 1
-            and dtype.kind == "f")
+            and is_floating(dtype))
 
 
 def forward(F, x, weight, bias, geometry, out):

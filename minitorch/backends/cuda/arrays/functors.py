@@ -1,6 +1,15 @@
-"""The functors (`src/functors.cuh`) of NumPy's ufuncs."""
+"""The functors (`src/functors.cuh`) of op definitions and of NumPy's ufuncs."""
 
-__all__ = ["BINARY", "FUNCTORS", "SAME_AS", "TRUTHS", "UNARY"]
+import re
+
+__all__ = ["BINARY", "FUNCTORS", "SAME_AS", "TRUTHS", "UNARY", "functor_call"]
+
+
+def functor_call(op):
+    """The name of a definition's functor, and the attributes that are the functor's numbers with their defaults."""
+    functor, *attributes = re.findall(r"\w+", op.functor)
+    return functor, {k: dict(op.attrs)[k] for k in attributes}
+
 
 # name: (functor, kinds of dtypes that it computes in: f floats, i signed and u unsigned integers, b bools)
 FLOATS, NUMERIC, ALL = "f", "fiu", "fiub"

@@ -189,7 +189,7 @@ def moved(F, array, offset):
 def number_bits(x, dtype):
     """A number as 8 bytes of the type that `dtype` is computed in, as an integer."""
     kind = dtype.kind
-    if kind == "f" and dtype.itemsize == 8:
+    if kind in "fV" and dtype.itemsize == 8:
         return int.from_bytes(struct.pack("<d", x), "little", signed=True)
     if kind in "fV":
         try:

@@ -6,6 +6,7 @@ floats as they are.
 
 from ....core.registry import OPS
 from ..arrays.dtypes import is_float, kind_of
+from ..arrays.functors import functor_call
 from ..arrays.launch import launch
 from ..backend import kernel
 from .supported import float_input, floats
@@ -15,7 +16,7 @@ __all__ = ["bias_activation", "bias_activation_backward"]
 
 def activation(op):
     """Enter the kernel of an op of one float array, made from its definition's functor."""
-    functor, defaults = op.functor_call()
+    functor, defaults = functor_call(op)
 
     @kernel(op.name, when=float_input, halves=True)
     def call(F, input, **attrs):

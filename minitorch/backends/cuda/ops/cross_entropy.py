@@ -1,8 +1,8 @@
 """Cross entropy with class indices and the negative log likelihood, forward and backward: `src/cross_entropy.cu`.
 
-The forward pass reads the logits once and keeps the logarithm of the sum of exponentials of each sample, so that the
-backward pass needs no sums. The reference keeps `powers`, of the shape of the logits, and `totals`; here
-`powers` is the total weight (0-d) and `totals` those logarithms.
+The forward pass reads the logits once and keeps each sample's largest logit and the logarithm of the sum of the
+exponentials of all less that one, so that the backward pass needs no sums. The reference keeps `powers`, of the shape
+of the logits, and `totals`; here `powers` is the total weight (0-d) and `totals` (2, *) those two numbers.
 
 Targets are not looked at by the host, which would have to wait for the GPU: one that is no class makes the loss NaN. In
 the simulator it raises the IndexError that the CPU raises.
@@ -46,7 +46,8 @@ def cross_entropy(F, input, target, weight=None, *, ignore_index=-100, reduction
     check_classes("cross_entropy", input, target, weight)
     sizes = checked_sizes(F, input, target, ignore_index)
     input, target, weight = (x if x is None else dense(F, x) for x in (input, target, weight))
-    losses, counts, normalisers = (F.empty(target.shape, compute_dtype(input.dtype)) for _ in range(3))
+    wide = compute_dtype(input.dtype)
+    losses, counts, normalisers = (F.empty((*lead, *target.shape), wide) for lead in ((), (), (2,)))
     _, classes, inner = sizes
     arrays = losses, counts, normalisers, input, target, weight
     if inner > 1:

@@ -76,9 +76,9 @@ def max_pool_indices(F, input, *, windows):
     return places(F, input, windows, *layout(input.shape, windows))
 
 
-@kernel("max_pool_backward", when=lambda F, grad, input, result, *, pooling:
+@kernel("max_pool_backward", when=lambda F, grad, input, *, pooling:
         is_float(input.dtype) and grad.dtype == input.dtype and fits(input.shape, pooling), halves=True)
-def max_pool_backward(F, grad, input, result, *, pooling):
+def max_pool_backward(F, grad, input, *, pooling):
     found = layout(input.shape, pooling)
     indices, out = places(F, input, pooling, *found), F.empty(input.shape, grad.dtype)
     MAX_BACK(F.machine, blocks(out.size), BLOCK, out, dense(F, grad), indices, *found)

@@ -63,7 +63,7 @@ def same_floats(F, first, second, **attrs):
 def multipliable(*arrays):
     """True if our kernels multiply matrices of these: real numbers of one dtype."""
     dtype = arrays[0].dtype
-    return all(x.dtype == dtype for x in arrays) and (dtype.kind in "fi" or is_half(dtype))
+    return all(x.dtype == dtype for x in arrays) and dtype.kind in "fVi"
 
 
 def convolvable(F, a, b, bias=None, **attrs):

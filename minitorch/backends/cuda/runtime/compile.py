@@ -11,13 +11,11 @@ includes, the options and the version of NVRTC.
 
 import functools
 import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from ...cache import cache_folder
+from ...cache import cache_folder, is_kept, keep
 
 __all__ = ["CompileError", "Source", "compile_source", "from_file", "resources"]
 
@@ -117,18 +115,10 @@ def compile_source(source, macros=(), arch="90", form="ptx"):
     options = options_for(macros, arch, form)
     key = repr((source, [o for o in options if not o.startswith("-I")], nvrtc().getVersion()))
     path = cache_folder("kernels") / f"{Path(source.name).stem}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.{form}"
-    if not path.exists():
+    if not is_kept(path):
         code, _ = run_nvrtc(source, options, form)
-        write_whole(path, code)
+        keep(path, code if isinstance(code, bytes) else code.encode())
     return path
-
-
-def write_whole(path, content):
-    """Write a file so that no other process ever sees a part of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.replace(temporary, path)
 
 
 # ---- what a kernel takes -----------------------------------------------------------------------------------

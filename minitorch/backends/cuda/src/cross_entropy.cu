@@ -20,7 +20,8 @@ __device__ __forceinline__ void store_loss(Wide* losses, Wide* counts, i64 sampl
 }
 
 #ifdef THREADS
-// A row of logits by THREADS threads; `normalisers` get log(sum(exp(row))).
+// A row of logits by THREADS threads; `normalisers` (2, samples) get the largest logit and log(sum(exp(row - largest))):
+// their sum would lose the digits that logits far from 0 share.
 extern "C" __global__ void __launch_bounds__(THREADS* ROWS)
 entropy_rows(Wide* __restrict__ losses, Wide* __restrict__ counts, Wide* __restrict__ normalisers,
              const T* __restrict__ input, const U* __restrict__ targets, const T* __restrict__ weight, i64 rows,
@@ -38,9 +39,11 @@ entropy_rows(Wide* __restrict__ losses, Wide* __restrict__ counts, Wide* __restr
     row = over_row(row, Merge(), 0);
     if (threadIdx.x) return;
     i64 target = targets[sample];
-    Wide count = weight_of(target, weight, classes, ignored), normaliser = row.largest + log(row.sum);
-    normalisers[sample] = normaliser;
-    store_loss(losses, counts, sample, count == count && count != 0 ? normaliser - widen(input[target]) : 0, count);
+    Wide count = weight_of(target, weight, classes, ignored), rest = log(row.sum);
+    normalisers[sample] = row.largest;
+    normalisers[rows + sample] = rest;
+    store_loss(losses, counts, sample,
+               count == count && count != 0 ? rest - (widen(input[target]) - row.largest) : 0, count);
 }
 
 #else
@@ -55,10 +58,11 @@ entropy_planes(Wide* __restrict__ losses, Wide* __restrict__ counts, Wide* __res
     Exponentials row = of_nothing();
     for (i64 c = 0; c < classes; c++) row.add(widen(input[c * inner]));
     i64 target = targets[sample];
-    Wide count = weight_of(target, weight, classes, ignored), normaliser = row.largest + log(row.sum);
-    normalisers[sample] = normaliser;
-    store_loss(losses, counts, sample, count == count && count != 0 ? normaliser - widen(input[target * inner]) : 0,
-               count);
+    Wide count = weight_of(target, weight, classes, ignored), rest = log(row.sum);
+    normalisers[sample] = row.largest;
+    normalisers[samples + sample] = rest;
+    store_loss(losses, counts, sample,
+               count == count && count != 0 ? rest - (widen(input[target * inner]) - row.largest) : 0, count);
 }
 
 // The same for logits that are log-probabilities already: the negative log likelihood. Without `input`, only counts.
@@ -133,7 +137,7 @@ entropy_rows_backward(T* __restrict__ out, const T* __restrict__ grad, const T* 
     if (sample >= rows) return;
     i64 target = targets[sample];
     Wide scale = scale_of(grad, each, sample, weight_of(target, weight, classes, ignored), total);
-    Wide normaliser = normalisers[sample];
+    Wide largest = normalisers[sample], rest = normalisers[rows + sample];
     input += sample * classes;
     out += sample * classes;
 #pragma unroll 4
@@ -141,7 +145,7 @@ entropy_rows_backward(T* __restrict__ out, const T* __restrict__ grad, const T* 
         Wide x[VECTOR];
         load_pack(x, input + i);
 #pragma unroll
-        for (int v = 0; v < VECTOR; v++) x[v] = scale * (exp(x[v] - normaliser) - (i + v == target ? 1 : 0));
+        for (int v = 0; v < VECTOR; v++) x[v] = scale * (exp(x[v] - largest - rest) - (i + v == target ? 1 : 0));
         store_pack(out + i, x);
     }
 }
@@ -156,10 +160,10 @@ entropy_planes_backward(T* __restrict__ out, const T* __restrict__ grad, const T
     if (sample >= samples) return;
     i64 target = targets[sample], start = sample / inner * classes * inner + sample % inner;
     Wide scale = scale_of(grad, each, sample, weight_of(target, weight, classes, ignored), total);
-    Wide normaliser = normalisers[sample];
+    Wide largest = normalisers[sample], rest = normalisers[samples + sample];
     for (i64 c = 0; c < classes; c++)
         out[start + c * inner] =
-            narrow<T>(scale * (exp(widen(input[start + c * inner]) - normaliser) - (c == target ? 1 : 0)));
+            narrow<T>(scale * (exp(widen(input[start + c * inner]) - largest - rest) - (c == target ? 1 : 0)));
 }
 
 // All of the gradient by the log-probabilities: zeros but at the targets.

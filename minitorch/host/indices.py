@@ -1,11 +1,13 @@
 """Translation of indices: everything that PyTorch takes between the brackets of ``x[...]``, as NumPy takes it.
 
-No op definitions: those that read and write by such indices are in `index.py`.
+No op definitions: those that read and write by such indices are in `ops/indexing/index.py`.
 """
+
+import warnings
 
 import numpy as np
 
-from ...core.tensor import Tensor
+from ..core.tensor import Tensor
 
 __all__ = ["ALL", "is_array", "parse"]
 
@@ -18,8 +20,12 @@ def parse(x, item):
     Integers select before index arrays do: ``x[0, :, [1, 2]]`` is ``x[0][:, [1, 2]]``, where NumPy would broadcast
     the 0 as an array and move its dimension to the front.
     """
+    if item.__class__ is int and x.array.ndim:
+        return (item,), None
     parts = [clean(p, x.backend) for p in as_parts(item)]
-    used = sum(n_dims(p) for p in parts)
+    used = sum([n_dims(p) for p in parts])
+    if len(parts) > 1 and sum(p is Ellipsis for p in parts) > 1:
+        parts = with_one_ellipsis(parts, x.array.ndim - used)
     if used > x.array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.array.ndim}")
     if not any(map(is_array, parts)):
@@ -46,10 +52,26 @@ def as_parts(item):
     """The index between the brackets as a sequence of parts, one or more for each dimension."""
     if isinstance(item, tuple):
         return item
-    if isinstance(item, list) and any(isinstance(i, (slice, type(None), type(...))) for i in item):
-        return item                                        # a list with slices stands for a tuple; one with lists, as
-                                                           # PyTorch announced for itself, for an array
+    if isinstance(item, list) and len(item) < 32 and any(isinstance(i, PARTS) for i in item):
+        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated: a list of lists, of "
+                      "tensors or of slices is taken for a tuple. Use x[tuple(seq)] instead of x[seq], or "
+                      "x[torch.tensor(seq)] to index dimension 0 with all of it.", stacklevel=4)
+        return item
     return (item,)
+
+
+PARTS = (list, tuple, range, Tensor, np.ndarray, slice, type(None), type(...))
+
+
+def with_one_ellipsis(parts, left):
+    """The parts without further Ellipses, which PyTorch takes where they stand for nothing.
+
+    Each stands for the `left` dimensions that no other part uses: behind the second one there are none any more.
+    """
+    first, second = [i for i, p in enumerate(parts) if p is Ellipsis][:2]
+    if left and any(p is not Ellipsis for p in parts[second:]):
+        raise IndexError("an index can only have a single ellipsis ('...') before other parts: put one of them")
+    return [p for i, p in enumerate(parts) if p is not Ellipsis or i == first]
 
 
 def is_array(part):
@@ -92,7 +114,10 @@ def clean(part, backend):
                          f"indices (got {type(part).__name__})")
     if array.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
-    array = array.astype(bool) if array.dtype == np.uint8 else array
+    if array.dtype == np.uint8:
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                      stacklevel=4)
+        array = array.astype(bool)
     return array if array.__class__ is backend.ndarray else backend.from_host(array)
 
 

@@ -1,22 +1,25 @@
 """Data of the host: Python's numbers and nested lists, NumPy's arrays, buffers and sequences, on their way to a tensor.
 
 Results are NumPy arrays, the same for every device; a backend takes them over by `from_host`. Functions that return
-tensors are in the other files of this package.
+tensors are in `ops/creation`.
 """
 
 import builtins
 
 import numpy as np
 
-from ...core import dtypes
-from ...core.device import host
-from ...core.dtypes import as_np, get_default_dtype
-from ...core.tensor import Tensor, wrap
+from ..core import dtypes
+from ..core.device import host
+from ..core.dtypes import as_np, get_default_dtype
+from ..core.tensor import Tensor, wrap
 
 __all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "from_numpy", "is_array", "shares_memory"]
 
 
 # ---- from data ---------------------------------------------------------------------------------------------
+NUMBERS = "iufcb"                                          # kinds of arrays of Python's numbers, among them no bfloat16
+
+
 def array_of(data, dtype):
     """Python or NumPy data as a new NumPy array of the dtype that PyTorch would give it."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -27,7 +30,7 @@ def array_of(data, dtype):
         array = np.array(numbers)
     except (ValueError, OverflowError):
         raise explain_data(numbers) from None
-    if array.dtype.kind not in "iufcb" or array.dtype == "uint64" and dtype is None:
+    if array.dtype.kind not in NUMBERS or array.dtype == "uint64" and dtype is None:
         raise explain_data(numbers)
     return cast_data(array, inferred(data) if dtype is None else dtype)
 
@@ -63,7 +66,7 @@ def kinds_in(data):
 def cast_data(array, dtype):
     """The numbers in `array` as a NumPy array of `dtype`; RuntimeError if one is out of range."""
     found = as_np(dtype)
-    if array.size and found.kind in "iufV" and array.dtype.kind in "iufc" and found != array.dtype:
+    if array.size and found.kind in "iufV" and array.dtype.kind in "iufVc" and found != array.dtype:
         if array.dtype.kind == "c":
             dtypes.fit(1j, dtype)
         elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too

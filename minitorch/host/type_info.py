@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...core.dtypes import FLOATING, INTEGER, bfloat16, common_dtype, dtype, get_default_dtype
+from ..core.dtypes import FLOATING, INTEGER, bfloat16, common_dtype, dtype, get_default_dtype
 
 __all__ = ["finfo", "iinfo", "result_type"]
 
@@ -48,4 +48,5 @@ class iinfo:
 
 def result_type(tensor1, tensor2):
     """The type of the result of an arithmetic op on two operands, each a tensor or a Python number."""
-    return common_dtype([getattr(x, "array", x) for x in (tensor1, tensor2)])
+    return common_dtype([getattr(x, "array", x.item() if isinstance(x, np.generic) else x)
+                         for x in (tensor1, tensor2)])

@@ -1,0 +1,340 @@
+"""``__torch_function__``: calls that a subclass of Tensor, another class, or a mode wants to answer itself.
+
+Calls look for no such thing until there is one: when the first subclass is defined, the first mode is entered or
+`minitorch.overrides` is imported, `activate` exchanges the code of all public functions and methods. The functions stay
+the same objects. Their new code looks at the types of the arguments, and calls the old code, now a function of its own,
+if they are plain.
+"""
+
+import functools
+import threading
+import warnings
+from types import FunctionType
+
+from ..core.registry import FUNCTIONS
+from ..core.tensor import Size, Tensor
+from ..explain.failures import explain
+from ..ops import operators
+from . import api
+
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "dispatch",
+           "disabled_torch_function", "is_overloaded", "overloaded", "state"]
+
+
+class State(threading.local):
+    """What this thread has entered: modes, the innermost last, and blocks that switch overrides off."""
+
+    modes: tuple = ()
+    subclasses = True
+    everything = True
+
+
+state = State()
+
+# Types of arguments that never override; empty while a mode is entered in any thread, so that all calls are looked at.
+FIXED = {Tensor, Size, int, float, bool, complex, str, type(None), slice, type(...)}
+PLAIN = set(FIXED)
+_modes_entered = 0
+active = False                                             # whether calls are looked at
+_changing = threading.Lock()
+
+
+def disabled_torch_function(func, types, args=(), kwargs=None):
+    """The ``__torch_function__`` of classes that leave all calls as they are, such as Parameter."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class _Off:
+    """A block within which `state.<name>` is False."""
+
+    name: str
+
+    def __enter__(self):
+        self.outer = getattr(state, self.name)
+        setattr(state, self.name, False)
+
+    def __exit__(self, *exc):
+        setattr(state, self.name, self.outer)
+
+
+class DisableTorchFunctionSubclass(_Off):
+    """Within the block no class is asked; modes still are."""
+
+    name = "subclasses"
+
+
+class DisableTorchFunction(_Off):
+    """Within the block neither classes nor modes are asked."""
+
+    name = "everything"
+
+
+# ------------------------------------------------------------------ who wants to answer
+def is_overloaded(cls):
+    """Whether a class answers calls itself."""
+    found = getattr(cls, "__torch_function__", disabled_torch_function)
+    return found is not disabled_torch_function and cls is not Tensor
+
+
+def overloaded(args):
+    """The arguments, also those in lists and tuples among them, whose classes answer calls: one for each class.
+
+    They stand in their order, but a subclass before the classes that it is derived from.
+    """
+    found: list = []
+    for arg in args:
+        cls = arg.__class__
+        if cls in FIXED:
+            continue
+        if cls is list or cls is tuple:
+            for x in arg:
+                if x.__class__ not in FIXED and is_overloaded(type(x)):
+                    enter(found, x)
+        elif is_overloaded(type(arg)):
+            enter(found, arg)
+    return found
+
+
+def enter(found, arg):
+    """Put an argument in its place among those found before."""
+    cls = type(arg)
+    if any([type(other) is cls for other in found]):
+        return
+    place = next((i for i, other in enumerate(found) if issubclass(cls, type(other))), len(found))
+    found.insert(place, arg)
+
+
+def would_ask(tensors):
+    """Whether a mode, or the class of one of the tensors, would be asked about calls on them."""
+    return active and (bool(state.modes) or any([is_overloaded(type(t)) for t in tensors]))
+
+
+def dispatch(func, inner, args, kwargs):
+    """Let modes and classes answer the call ``func(*args, **kwargs)``; if there are none, ``inner`` does."""
+    if not state.everything:
+        return inner(*args, **kwargs)
+    found = overloaded((*args, *kwargs.values())) if state.subclasses else []
+    if not found and not state.modes:
+        return inner(*args, **kwargs)
+    result = ask(func, found, args, kwargs)
+    if result is NotImplemented:
+        if getattr(inner, "returns_not_implemented", False):
+            return result
+        raise TypeError(nobody_answered(func, found))
+    return result
+
+
+def ask(func, found, args, kwargs):
+    """What the innermost mode, or the first of the arguments `found` that does not refuse, makes of a call."""
+    types = tuple([type(arg) for arg in found])
+    if state.modes:
+        modes = state.modes
+        state.modes = modes[:-1]                           # what the mode calls goes to the next one
+        try:
+            result = modes[-1].__torch_function__(func, types, args, kwargs)
+        finally:
+            state.modes = modes
+        if result is not NotImplemented:
+            return result
+    for arg in found:
+        method = arg.__torch_function__
+        if getattr(method, "__self__", None) is arg:
+            warnings.warn("Defining your `__torch_function__ as a plain method is deprecated and will be an error in "
+                          "future, please define it as a classmethod.", DeprecationWarning, stacklevel=4)
+        result = method(func, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def nobody_answered(func, found):
+    mode = f" nor in mode {state.modes[-1]}" if state.modes else ""
+    return (f"no implementation found for '{full_name(func)}' on types that implement __torch_function__: "
+            f"{[type(arg) for arg in found]}{mode}. Multiple dispatch failed for '{full_name(func)}'; all "
+            f"__torch_function__ handlers returned NotImplemented")
+
+
+def full_name(func):
+    return f"{getattr(func, '__module__', None) or 'minitorch'}.{getattr(func, '__qualname__', func)}"
+
+
+def answer_failure(op, error, inputs, attrs):
+    """What an argument that is no tensor answers to the call of `op`, which could do nothing with it: raised `error`.
+
+    Calls come here for the first such argument only, if nothing has switched the machinery on before.
+    """
+    if overloaded(inputs) and state.everything and state.subclasses:
+        activate()
+        public = FUNCTIONS.get(("", op.name))
+        defaults = dict(op.attrs)
+        given = {k: v for k, v in attrs.items() if v is not defaults[k]}
+        return dispatch(op.call if public is None else public.call, op.call, inputs, given)
+    raise explain(op, error, inputs, attrs) from None
+
+
+# ------------------------------------------------------------------ modes
+class TorchFunctionMode:
+    """A block within which ``__torch_function__(func, types, args, kwargs)`` of this object answers all calls.
+
+    Derive from it and define that method. Calls within the method go to the next mode outside.
+    """
+
+    def __init__(self):
+        pass
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        activate()
+        activate_properties()
+        state.modes = (*state.modes, self)
+        count_modes(1)
+        return self
+
+    def __exit__(self, *exc):
+        state.modes = state.modes[:-1]
+        count_modes(-1)
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        """An older spelling of ``cls(...)``."""
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)
+
+
+def count_modes(n):
+    """Have all calls looked at while a mode is entered in any thread."""
+    global _modes_entered
+    with _changing:
+        _modes_entered += n
+        if _modes_entered:
+            PLAIN.clear()
+        else:
+            PLAIN.update(FIXED)
+
+
+# ------------------------------------------------------------------ exchanging the code
+def guarded(*args, _func=None, _inner=None, _plain=PLAIN, _dispatch=dispatch, **kwargs):
+    """The code that all functions get: `_func` is the function itself, `_inner` one with its old code."""
+    for arg in args:
+        if arg.__class__ not in _plain:
+            return _dispatch(_func, _inner, args, kwargs)
+    if kwargs:
+        for arg in kwargs.values():
+            if arg.__class__ not in _plain:
+                return _dispatch(_func, _inner, args, kwargs)
+    if not _plain:
+        return _dispatch(_func, _inner, args, kwargs)
+    return _inner(*args, **kwargs)
+
+
+def exchange(function, func=None):
+    """Give `function` the code of `guarded`. `func`: what overrides are told was called, if not `function` itself."""
+    if is_guarded(function):
+        return
+    inner = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
+                         function.__closure__)
+    inner.__kwdefaults__, inner.__doc__, inner.__qualname__ = (function.__kwdefaults__, function.__doc__,
+                                                               function.__qualname__)
+    inner.__module__, inner.__annotations__ = function.__module__, function.__annotations__
+    inner.__dict__.update(function.__dict__)
+    if inner.__globals__.get("__name__") == "minitorch.generated":   # its code may be written at its first call
+        inner.__globals__["target"] = inner
+    if not hasattr(function, "__wrapped__"):
+        function.__wrapped__ = inner                       # for `inspect`: its signature and source
+    func = func or function
+    inner.returns_not_implemented = func is not function and func.__name__ in OPERATORS.values()
+    function.__defaults__ = None
+    function.__kwdefaults__ = {"_func": func, "_inner": inner, "_plain": PLAIN, "_dispatch": dispatch}
+    function.__code__ = guarded.__code__.replace(co_freevars=function.__code__.co_freevars)
+
+
+# Python's operators are, in PyTorch, calls of the methods that they stand for; ``&``, ``//`` and ``==`` are their own.
+OPERATORS = {f"__{name}__": method for name, method in operators.BINARY.items()
+             if not method.startswith("bitwise") and not name.startswith("floor")}
+WRITES = {f"__i{name.strip('_')}__": f"{method}_" for name, method in OPERATORS.items()}
+OPERATORS |= {f"__r{name}__": OPERATORS[f"__{name}__"] for name in operators.COMMUTES if f"__{name}__" in OPERATORS}
+OPERATORS |= {f"__{name}__": name for name in operators.COMPARISONS if name != "eq"}
+UNARY = {f"__{name}__": method for name, method in operators.UNARY.items()}
+
+# PyTorch asks nobody about these: they make tensors of data, or belong to Python or to this machinery.
+IGNORED_FUNCTIONS = {
+    "is_tensor", "tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack", "is_grad_enabled",
+    "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "broadcast_shapes", "can_cast",
+    "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor",
+    "BoolTensor"}
+FACTORIES = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"}                  # but modes see these
+IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__torch_function__", "__iter__",
+                   "__reduce_ex__", "checked_dim", "check_grad", "edge", "graph", "as_subclass", "_make_subclass",
+                   "_make_wrapper_subclass", "_repr_html_", "is_inference", "_is_view"}
+
+
+def activate():
+    """Exchange the code of all public functions and of the methods of Tensor, once."""
+    global active
+    if active:
+        return
+    active = True
+    for (_, name), public in list(FUNCTIONS.items()):
+        if isinstance(public.call, FunctionType) and name not in IGNORED_FUNCTIONS:
+            exchange(public.call)
+    for name, stands_for in UNARY.items():                 # these are the functions of the package themselves
+        setattr(Tensor, name, calling(stands_for))
+    for name, method in list(vars(Tensor).items()):
+        if not isinstance(method, FunctionType) or name in IGNORED_METHODS or name in UNARY or is_guarded(method):
+            continue
+        stands_for = OPERATORS.get(name) or WRITES.get(name)
+        if stands_for is None and method.__name__ != name:
+            method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+        exchange(method, vars(Tensor).get(stands_for))
+    for function in (api.backward, api.grad):
+        exchange(function)
+        inner = function.__kwdefaults__["_inner"]
+        function.__kwdefaults__["_inner"] = unasked(inner)
+
+
+def calling(name):
+    """An operator that calls the method `name`, which asks overrides."""
+    def operator(self):
+        return getattr(Tensor, name)(self)
+    return operator
+
+
+def is_guarded(function):
+    """Whether a function has its new code already."""
+    return function.__code__.co_name == guarded.__code__.co_name
+
+
+def unasked(inner):
+    """`inner` with all overrides off: the backward pass computes with tensors of whatever class in C++, in PyTorch."""
+    @functools.wraps(inner)
+    def call(*args, **kwargs):
+        with DisableTorchFunction():
+            return inner(*args, **kwargs)
+    return call
+
+
+@functools.cache
+def activate_properties():
+    """Exchange the code of the properties of Tensor, which modes see too."""
+    for found in list(vars(Tensor).values()):
+        if isinstance(found, property):
+            for function, func in ((found.fget, found.__get__), (found.fset, found.__set__)):
+                if isinstance(function, FunctionType):
+                    exchange(function, func)
+    for (namespace, name), public in list(FUNCTIONS.items()):
+        if name in FACTORIES and not namespace and isinstance(public.call, FunctionType):
+            exchange(public.call)
+
+
+def dispatching(found):
+    """A property that asks overrides first: what a subclass has in the place of `found`, a property of Tensor."""
+    def get(self):
+        return dispatch(found.__get__, found.fget, (self,), {})
+
+    def put(self, value):
+        return dispatch(found.__set__, found.fset, (self, value), {})
+
+    return property(get, put if found.fset is not None else None, found.fdel, found.__doc__)

@@ -1,0 +1,105 @@
+"""Nodes of the graph as users see them: with PyTorch's class names, and `AccumulateGrad` for the leaves.
+
+In the graph a node is a plain `Node` and a leaf is its tensor. A node is given a class of its op's name when somebody
+first looks at it (``y.grad_fn``, ``next_functions``), which costs the calls nothing.
+"""
+
+import functools
+import weakref
+
+from ..core.graph import Node, OutputNode, rewrap
+from ..explain.graphs import raise_freed
+from .function import FunctionNode
+from .hooks import hooks_of
+
+__all__ = ["AccumulateGrad", "accumulate_grad", "shown"]
+
+NAMES = {"self": "input", "result": "out", "self_sizes": "input_shape", "other": "other"}
+
+
+def shown(node):
+    """The node behind a tensor as `grad_fn` shows it: that of the op, of a class that bears its name."""
+    if node.__class__ is OutputNode:
+        node = node.parents[0]
+    name = node.name()
+    if node.__class__.__name__ != name:
+        node.__class__ = named(name, node.__class__)
+    return node
+
+
+@functools.cache
+def named(name, base):
+    """A subclass of a node's class that is called `name` and has the same slots."""
+    return type(name, (base,), {"__slots__": (), "__module__": "minitorch.autograd.graph", "__getattr__": saved_value})
+
+
+def saved_value(node, name):
+    """``node._saved_self``: a value that the node keeps for its derivative formula, under PyTorch's name for it."""
+    if isinstance(node, FunctionNode):                     # PyTorch's node is the context itself
+        return attribute_of(node, name)
+    fields = getattr(node.op, "saved_fields", ())
+    field = name.removeprefix("_saved_")
+    field = field if field in fields else NAMES.get(field, field)
+    if not name.startswith("_saved_") or field not in fields:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute {name!r}")
+    if node.saved is None:
+        raise_freed(node)
+    values = node.unpacked() if hasattr(node, "unpacked") else node.saved
+    value = values[fields.index(field)]
+    if not isinstance(value, node.backend.ndarray):
+        return value
+    place = node.op.saved_places[fields.index(field)]
+    parent = (*node.parents, node)[place] if isinstance(place, int) else None
+    return rewrap(value, parent, node.backend)
+
+
+def attribute_of(node, name):
+    """An attribute of the context of a user-defined function's node."""
+    context = node.saved
+    context._node, outer = node, context._node             # whose values `saved_tensors` unpacks
+    try:
+        return getattr(context, name)
+    finally:
+        context._node = outer
+
+
+class AccumulateGrad(Node):
+    """How a leaf appears in `next_functions`, as in PyTorch; `variable` is the leaf."""
+
+    __slots__ = ("variable",)
+    next_functions = ()
+
+    def __init__(self, variable):
+        self.variable = variable
+
+    def name(self):
+        """Its name in PyTorch, where it is a class of C++."""
+        return "torch::autograd::AccumulateGrad"
+
+    def edge(self):
+        """The node and which of its outputs is meant."""
+        return self, 0
+
+    def register_hook(self, hook):
+        """Run ``hook((), grad_outputs)`` when a gradient has been added to the leaf's `grad`."""
+        return hooks_of(self.variable).add("post", hook)
+
+    def register_prehook(self, hook):
+        """Run ``hook(grad_outputs)`` before a gradient is added; what it returns replaces the gradient."""
+        return hooks_of(self.variable).add("node_pre", hook)
+
+    @property
+    def metadata(self):
+        """A dict for the user's own notes."""
+        return hooks_of(self.variable).metadata
+
+
+_accumulators: weakref.WeakValueDictionary = weakref.WeakValueDictionary()       # id of a leaf -> its AccumulateGrad
+
+
+def accumulate_grad(leaf):
+    """The node that stands for a leaf: the same one while somebody holds it."""
+    found = _accumulators.get(id(leaf))
+    if found is None or found.variable is not leaf:
+        found = _accumulators[id(leaf)] = AccumulateGrad(leaf)
+    return found

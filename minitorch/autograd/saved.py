@@ -1,0 +1,312 @@
+"""Saved tensors: hooks that store them elsewhere between the forward and the backward pass.
+
+    with saved_tensors_hooks(pack, unpack):
+        loss = model(x)                                    # the graph keeps ``pack(tensor)``
+    loss.backward()                                        # and computes with ``unpack(packed)``
+
+A node hook packs what a node has just saved and gives the node a class whose `pull` unpacks it: without such a block
+calls and backward passes pay nothing. Only the innermost pair of hooks is asked, in the thread that entered it. Writes
+to a tensor that was packed are not noticed: what becomes of it is the hooks' business, as in PyTorch.
+"""
+
+import threading
+import weakref
+
+from ..core import graph
+from ..core.grad_mode import recording
+from ..core.graph import MultiOutputNode, Node, OutputNode, placed, rewrap
+from ..core.tensor import Tensor, wrap
+from ..explain.graphs import raise_freed
+from .function import FunctionNode, Saved
+from .hooks import NodeHook, add_node_hook, remove_node_hook
+from .typed import TypedMultiOutputNode, TypedNode
+
+__all__ = ["allow_mutation_on_saved_tensors", "are_hooks_active", "disable_saved_tensors_hooks", "save_on_cpu",
+           "saved_tensors_hooks"]
+
+
+class Stack(threading.local):
+    """The pairs of hooks of this thread, the innermost last, and why there may be none (None: there may)."""
+
+    pairs: tuple = ()
+    refusal: str | None = None
+
+
+stack = Stack()
+_entered = 0                                               # blocks that are open, in all threads
+_changing = threading.Lock()
+
+
+def are_hooks_active():
+    """Whether this thread is inside a block of `saved_tensors_hooks`."""
+    return bool(stack.pairs)
+
+
+class saved_tensors_hooks:
+    """Within the block the graph keeps ``pack_hook(tensor)`` for each tensor that a call saves for the backward pass.
+
+    ``unpack_hook`` is given that and returns a tensor equal to the one packed. Neither may write to its argument.
+
+    >>> import minitorch
+    >>> x = minitorch.ones(2, requires_grad=True)
+    >>> with minitorch.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), minitorch.tensor):
+    ...     y = x.exp()
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([2.7183, 2.7183])
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self):
+        if stack.refusal is not None:
+            raise RuntimeError(stack.refusal)
+        stack.pairs = (*stack.pairs, (self.pack_hook, self.unpack_hook))
+        count(1)
+
+    def __exit__(self, *exc):
+        stack.pairs = stack.pairs[:-1]
+        count(-1)
+
+
+def count(n):
+    """Listen to new nodes while a block is open anywhere."""
+    global _entered
+    with _changing:
+        before, _entered = _entered, _entered + n
+        if not before:
+            add_node_hook(packer)
+        elif not _entered:
+            remove_node_hook(packer)
+
+
+class disable_saved_tensors_hooks:
+    """Within the block nobody can enter `saved_tensors_hooks`: RuntimeError with the text `error_message`."""
+
+    def __init__(self, error_message):
+        self.error_message = error_message
+
+    def __enter__(self):
+        if stack.pairs:
+            raise RuntimeError(self.error_message)
+        self.outer, stack.refusal = stack.refusal, self.error_message
+
+    def __exit__(self, *exc):
+        stack.refusal = self.outer
+
+
+# ------------------------------------------------------------------ packing
+class Packer(NodeHook):
+    """Packs what each new node has saved, if this thread has hooks."""
+
+    def recorded(self, node, result):
+        """Give the node packed values, and the class that unpacks them."""
+        if not stack.pairs:
+            return
+        hooks = stack.pairs[-1]
+        if isinstance(node, FunctionNode):
+            node.saved._saved = tuple([PackedSaved(x, *hooks) if x is not None else None for x in node.saved._saved])
+        elif node.__class__ in PACKED and node.saved:
+            places = (*node.parents, node)
+            at = [places[place] if place is not None else None for place in node.op.saved_places]
+            saved = tuple([packed(value, place, node, hooks) for value, place in zip(node.saved, at)])
+            if any(a is not b for a, b in zip(saved, node.saved)):
+                node.saved, node.__class__ = saved, PACKED[node.__class__]
+
+
+packer = Packer()
+
+
+class Packed:
+    """What the pack hook returned for one tensor, and the hook that unpacks it."""
+
+    __slots__ = ("value", "unpack_hook")
+
+    def __init__(self, tensor, pack_hook, unpack_hook):
+        version = graph.version(tensor.array)
+        with recording(False):
+            self.value = pack_hook(tensor)
+        self.unpack_hook = unpack_hook
+        if graph.version(tensor.array) != version:
+            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+                               "pack hook can not be modified by in-place operations as this can lead to unexpected "
+                               "side-effects. Please open an issue if you need to perform in-place operations on the "
+                               "input to a pack hook.")
+
+    def tensor(self):
+        """What the unpack hook makes of it."""
+        found = self.unpack_hook(self.value)
+        if not isinstance(found, Tensor):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                            f"{type(found)}")
+        return found
+
+
+def packed(value, place, node, hooks):
+    """A saved value, with `Packed` in the place of arrays; `place`: where it stands in the graph."""
+    if isinstance(value, node.backend.ndarray):
+        if place is node:                                  # its own result: detached, or the node would hold itself
+            place = None
+        return Packed(rewrap(value, place, node.backend), *hooks)
+    if type(value) is tuple:
+        several = place if type(place) is tuple else (None,) * len(value)
+        found = tuple([packed(v, p, node, hooks) for v, p in zip(value, several)])
+        return value if all(a is b for a, b in zip(found, value)) else found
+    return value
+
+
+def unpacked(value):
+    """The saved value again, as arrays."""
+    if value.__class__ is Packed:
+        return value.tensor().array
+    return tuple([unpacked(v) for v in value]) if type(value) is tuple else value
+
+
+class Unpacking:
+    """A node whose saved values are packed."""
+
+    __slots__ = ()
+
+    def unpacked(self):
+        """What it saved, as arrays."""
+        return tuple([unpacked(value) for value in self.saved])
+
+    def pull(self, g, create_graph):
+        """As `Node.pull`, without the question whether somebody has written to the values."""
+        if self.saved is None:
+            raise_freed(self)
+        values = self.unpacked()
+        if create_graph:
+            places = (*self.parents, self)
+            values = tuple([rewrap(value, places[place] if place is not None else None, self.backend)
+                            for value, place in zip(values, self.op.saved_places)])
+        return self.computed(g, values, create_graph)
+
+    def computed(self, g, values, create_graph):
+        """The gradients, from the values unpacked."""
+        return self.op.pull(self.op.recorded if create_graph else self.backend, g, values, self.parents)
+
+
+class PackedNode(Unpacking, Node):
+    """A `Node` with packed values."""
+
+    __slots__ = ()
+
+
+class PackedMultiOutputNode(Unpacking, MultiOutputNode):
+    """A `MultiOutputNode` with packed values."""
+
+    __slots__ = ()
+
+
+class PackedTypedNode(Unpacking, TypedNode):
+    """A `TypedNode` with packed values."""
+
+    __slots__ = ()
+    computed = TypedNode.computed
+
+
+class PackedTypedMultiOutputNode(PackedTypedNode, TypedMultiOutputNode):
+    """A `TypedMultiOutputNode` with packed values."""
+
+    __slots__ = ()
+
+
+PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode, TypedNode: PackedTypedNode,
+          TypedMultiOutputNode: PackedTypedMultiOutputNode}
+
+
+class PackedSaved(Saved):
+    """A tensor that a `Function` saved, packed: in the place of a `Saved` of its context."""
+
+    def __init__(self, saved, pack_hook, unpack_hook):
+        tensor, self.output = saved.value, saved.output
+        if self.output is not None:                        # an array of its own result
+            tensor, self.place = wrap(tensor, saved.backend), None
+        else:
+            self.place = (tensor.node or tensor) if tensor.needs_grad else None
+        self.packed = Packed(tensor, pack_hook, unpack_hook)
+
+    def unpack(self, node):
+        """The tensor, at its place in the graph."""
+        found = self.packed.tensor()
+        place = self.place if self.output is None else OutputNode(node, self.output)
+        if place is None or place is found or (found.needs_grad and found.node is place):
+            return found
+        return placed(wrap(found.array, found.backend), place)
+
+
+def kept(tensor):
+    """A tensor as a context keeps it for a backward pass: packed, if this thread has hooks."""
+    saved = Saved(tensor, None)
+    return PackedSaved(saved, *stack.pairs[-1]) if stack.pairs else saved
+
+
+# ------------------------------------------------------------------ ready-made hooks
+class save_on_cpu(saved_tensors_hooks):
+    """Within the block saved tensors wait in the CPU's memory, and are copied back when the backward pass needs them.
+
+    `pin_memory` takes page-locked memory where there is a GPU.
+    """
+
+    def __init__(self, pin_memory=False, device_type="cuda"):
+        def pack(tensor):
+            kept = tensor.detach().cpu()
+            return tensor.device, kept.pin_memory() if pin_memory and kept.numel() else kept
+
+        def unpack(packed):
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
+
+        super().__init__(pack, unpack)
+
+
+OUTSIDE = ("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+           "originally recorded.")
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Within the block tensors may be written to although a backward pass inside it needs their old values.
+
+    Copies are made when tensors are saved, not, as in PyTorch, when they are written to: it takes the memory that all
+    saved tensors take.
+    """
+
+    entered = threading.local()
+
+    def __init__(self):
+        self.cloned = weakref.WeakKeyDictionary()
+        super().__init__(self.pack, self.unpack)
+
+    def pack(self, tensor):
+        """A handle of a copy."""
+        handle = Handle()
+        self.cloned[handle] = tensor.detach().clone()
+        return handle
+
+    def unpack(self, handle):
+        """The copy, while the block is open."""
+        if handle not in self.cloned:
+            raise AssertionError(OUTSIDE)
+        return self.cloned[handle]
+
+    def clear(self):
+        """Forget all copies."""
+        self.cloned.clear()
+
+    def __enter__(self):
+        if getattr(self.entered, "on", False):
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        super().__enter__()
+        self.entered.on = True
+        return self
+
+    def __exit__(self, *exc):
+        super().__exit__(*exc)
+        self.entered.on = False
+        self.clear()
+
+
+class Handle:
+    """Stands in a graph for a copy that the context holds."""

@@ -1,0 +1,178 @@
+"""What a compiled function returns, taken apart at the trace and put together after each run.
+
+A result may be a tensor from outside (then it is that tensor again), a view of one (then later writes to either are
+seen by the other's graph), a view of another result, or new.
+"""
+
+import enum
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..core import dtypes, graph
+from ..core.arrays import owner
+from ..core.device import device
+from ..core.storage import TensorLayout
+from ..core.tensor import Size, Tensor
+from ..utils._pytree import tree_flatten
+
+__all__ = ["Results"]
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes, Size, np.dtype, np.generic, dtypes.dtype, device, enum.Enum,
+         type, type(Ellipsis), TensorLayout)
+OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "is_inference_tensor", "_grad", "hooks"}
+
+
+class Results:
+    """The nest of a function's results; ``build(arrays, tensors)`` makes it anew."""
+
+    links: Any = ()                                        # (which new one is a view, where its base is)
+    versions: Any = ()                                     # (which new one, how often the program writes to it)
+
+    def __init__(self, result, recorder, tensors, outside, holder):
+        self.leaves, self.spec = tree_flatten(result)
+        self.new, places = [], {}                          # the new tensors; where each tensor comes from
+        for n, x in enumerate(self.leaves):
+            if isinstance(x, Tensor):
+                if id(x) not in places:
+                    places[id(x)] = self.place(x, recorder, tensors, outside, holder)
+                self.leaves[n] = places[id(x)]
+            elif not isinstance(x, PLAIN):
+                recorder.give_up(f"it returns a {type(x).__name__}")
+        self.single = len(self.leaves) == 1 and self.spec.is_leaf() and isinstance(self.leaves[0], New)
+        self.all_new = all(isinstance(x, New) for x in self.leaves if isinstance(x, Place))
+        self.inference = [n for n, t in enumerate(self.new) if t.is_inference_tensor]
+        self.links = self.find_links(recorder, tensors, outside)
+
+    def place(self, t, recorder, tensors, outside, holder):
+        """Where the program finds a tensor."""
+        for i, x in enumerate(tensors):
+            if x is t:
+                return Argument(i)
+        if id(t) in outside:
+            return Outside(holder(t))
+        self.check(t, recorder)
+        self.new.append(t)
+        return New(len(self.new) - 1)
+
+    @staticmethod
+    def check(t, recorder):
+        """Give up for a new tensor that is more than an array and a node."""
+        hooks = t.node.hooks if t.node is not None else t.hooks
+        if type(t) is not Tensor or not OWN >= set(vars(t)) or hooks is not None or t._grad is not None:
+            recorder.give_up("it returns a tensor with a class, hooks, a gradient or attributes of its own")
+        elif t.array.__class__ is not t.backend.ndarray or not hasattr(t.array, "recorder"):
+            recorder.give_up("it returns a tensor on another device")
+        elif t.needs_grad and t.node is None:
+            recorder.give_up("it returns a leaf that requires grad")
+        elif recorder.value_of(t.array).root.kind == "constant":
+            recorder.give_up("it returns memory that Python brought along")
+
+    def find_links(self, recorder, tensors, outside):
+        """For the new tensors that are views: where the tensor is that they are views of."""
+        links, hidden = [], {}
+        for n, t in enumerate(self.new):
+            base = t._base
+            if base is None:
+                continue
+            at = next((i for i, x in enumerate(tensors) if x is base or x._base is base), None)
+            if at is not None:
+                links.append((n, Argument(at)))
+            elif id(base) in outside:
+                links.append((n, Outside(base)))
+            elif any(x is base for x in self.new):
+                links.append((n, New(next(k for k, x in enumerate(self.new) if x is base))))
+            else:
+                hidden.setdefault(id(base), []).append(t)
+        for views in hidden.values():                      # of memory that nobody else has: each is on its own
+            if any(t.needs_grad for t in views) and overlap([t.array.array for t in views]):
+                recorder.give_up("it returns views of the same elements")
+        return links
+
+    def note_versions(self, recorder):
+        """Note how often the program writes to its results; after the trace."""
+        found = {id(owner(t.array)): n for n, t in enumerate(self.new)}
+        counts = [(n, recorder.writes_to(owner(self.new[n].array))) for key, n in found.items()
+                  if recorder.roots[key][1].kind == "made"]
+        self.versions = [(n, count) for n, count in counts if count]
+
+    def forget(self):
+        """Let go of the tensors of the trace."""
+        self.new = ()
+
+    def mark(self, made, name):
+        """Tell the new tensors of a run how often they were written to, and that they are inference tensors."""
+        if self.versions:
+            bump([(made[n].array, count) for n, count in self.versions], name)
+        for n in self.inference:
+            made[n].is_inference_tensor = True
+
+    def build(self, made, tensors):
+        """The function's result, of the new tensors `made` and the arguments."""
+        for n, place in self.links:
+            source = place.find(made, tensors)
+            root = source if source._base is None else source._base
+            link(made[n], root)
+        if self.single:
+            return made[0]
+        if self.all_new:
+            return self.spec._build(iter([made[x.at] if x.__class__ is New else x for x in self.leaves]))
+        return self.spec._build(iter([x.find(made, tensors) if isinstance(x, Place) else x for x in self.leaves]))
+
+
+class Place:
+    """Where a result comes from."""
+
+    def __init__(self, at):
+        self.at = at
+
+
+class New(Place):
+    """A tensor that the program makes."""
+
+    def find(self, made, tensors):
+        return made[self.at]
+
+
+class Argument(Place):
+    """A tensor that the function was given."""
+
+    def find(self, made, tensors):
+        return tensors[self.at]
+
+
+class Outside(Place):
+    """A tensor that the function found; or the `Grad` of one."""
+
+    def find(self, made, tensors):
+        return self.at if isinstance(self.at, Tensor) else self.at.leaf._grad
+
+
+def link(view, root):
+    """Note that one tensor is a view of another: `core.tensor.mark_view`, for arrays that may be the same."""
+    view._base = root
+    if root._views is None:
+        root._views = []
+    root._views.append(weakref.ref(view))
+
+
+def bump(writes, name):
+    """Count writes in place: (array, how many)."""
+    memories = [owner(a) for a, _ in writes]
+    graph.bump_versions(memories, name, graph.calling_line())
+    for memory, (_, count) in zip(memories, writes):
+        if count > 1:
+            graph.versions[id(memory)].count += count - 1
+
+
+def overlap(arrays):
+    """Whether some of these arrays share elements."""
+    for n, a in enumerate(arrays):
+        for b in arrays[:n]:
+            try:
+                if np.shares_memory(a, b, max_work=100_000):
+                    return True
+            except (np.exceptions.TooHardError, TypeError):
+                return True
+    return False

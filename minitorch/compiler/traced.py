@@ -1,0 +1,281 @@
+"""The arrays and the backend of a trace: what is done to them is carried out on the real ones and recorded."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..core import graph
+from ..core.arrays import owner, pointer
+from ..core.backend import Backend
+from ..core.registry import OPS
+from ..utils._pytree import tree_leaves, tree_map
+
+__all__ = ["Traced", "TracedScalar", "Tracer", "arrays_in", "bare", "is_named_tuple"]
+
+# What NumPy computes for ``x ** n``, unlike `numpy.power`
+EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt, 1: np.positive, 2: np.square}
+
+
+def bare(x):
+    """A pytree with the real arrays in place of traced ones."""
+    return tree_map(lambda v: v.array if isinstance(v, Traced) else v, x)
+
+
+def arrays_in(x):
+    """The traced arrays in a pytree."""
+    return [v for v in tree_leaves(x) if isinstance(v, Traced)]
+
+
+def is_named_tuple(x):
+    return isinstance(x, tuple) and hasattr(x, "_fields")
+
+
+def share_version(array, traced):
+    """Let an array in a trace have the version of the real one."""
+    found = graph.versions.get(id(array))
+    if found is not None:
+        graph.versions[id(traced)] = found
+
+
+# ------------------------------------------------------------------ arrays that write down what is done to them
+class Traced(NDArrayOperatorsMixin):
+    """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
+
+    __array_priority__ = 2000
+    __hash__ = object.__hash__
+
+    def __init__(self, array, recorder, tensor=None):
+        self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
+        if owner(array) is array and recorder.owners.setdefault(id(array), self) is self:
+            recorder.writes[id(array)] = graph.version(array)
+            share_version(array, self)
+
+    # what is the same in every run with the same shapes
+    shape = property(lambda self: self.array.shape)
+    dtype = property(lambda self: self.array.dtype)
+    ndim = property(lambda self: self.array.ndim)
+    size = property(lambda self: self.array.size)
+    strides = property(lambda self: self.array.strides)
+    itemsize = property(lambda self: self.array.itemsize)
+    nbytes = property(lambda self: self.array.nbytes)
+    flags = property(lambda self: self.array.flags)
+
+    @property
+    def base(self):
+        """None for an array that owns its memory, else the traced array that does."""
+        memory = owner(self.array)
+        found = self.recorder.owners.get(id(memory))
+        return None if found is self else Traced(memory, self.recorder) if found is None else found
+
+    @property
+    def data(self):
+        """What `core.arrays.pointer` asks for: the address. Offsets between addresses are the same in every run."""
+        self.recorder.addressed.add(id(owner(self.array)))
+        return Address(pointer(self.array))
+
+    def __len__(self):
+        return len(self.array)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self.array)))
+
+    # what depends on the data
+    def read(self, how):
+        self.recorder.give_up(f"Python reads a value ({how})")
+        return self.array
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.read("as a NumPy array"), dtype)
+
+    def __bool__(self):
+        return bool(self.read("bool"))
+
+    def __int__(self):
+        return int(self.read("int"))
+
+    def __float__(self):
+        return float(self.read("float"))
+
+    def __index__(self):
+        return operator.index(self.read("index"))
+
+    def item(self, *args):
+        return self.read("item").item(*args)
+
+    def tolist(self):
+        return self.read("tolist").tolist()
+
+    @property
+    def ctypes(self):
+        return self.read("address").ctypes
+
+    # operations
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
+        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        writes = tuple(x for x in out if x is not None) + ((inputs[0],) if method == "at" else ())
+        if out:
+            kwargs["out"] = out if len(out) > 1 else out[0]
+        return self.recorder.call("call", name, getattr(ufunc, method), inputs, kwargs, writes)
+
+    def __array_function__(self, function, types, args, kwargs):
+        name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+        if not re.fullmatch(r"np(\.[A-Za-z_]\w*)+", name) or operator.attrgetter(name[3:])(np) is not function:
+            self.recorder.give_up(f"{name} is no function of NumPy's")
+        return self.recorder.call("call", name, function, args, kwargs, out_of(kwargs))
+
+    def __pow__(self, other):
+        exact = EXACT_POWERS.get(other) if type(other) in (int, float) and self.dtype.kind in "fc" else None
+        return super().__pow__(other) if exact is None else exact(self)
+
+    def __getitem__(self, index):
+        return self.recorder.call("index", "getitem", operator.getitem, (self, index), {})
+
+    def __setitem__(self, index, value):
+        self.recorder.write("setitem", self, operator.setitem, (self, index, value))
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        if name in ("T", "real", "imag", "mT"):
+            return self.recorder.call("attribute", name, lambda x: getattr(x, name), (self,), {})
+        if not callable(getattr(np.ndarray, name)):
+            return getattr(self.read(f"as {name}"), name)
+        writes = name in ("fill", "sort", "partition", "put", "resize", "itemset")
+        return lambda *args, **kwargs: self.recorder.call(
+            "method", name, lambda x, *a, **k: getattr(x, name)(*a, **k), (self, *args), kwargs,
+            (self,) if writes else out_of(kwargs))
+
+
+class TracedScalar(Traced):
+    """What a function of NumPy's returned as a number. It is no array, and not written to: ``s += 1`` is a new one."""
+
+    def as_array(self):
+        """The number as an array."""
+        made = Traced(self.array, self.recorder)
+        made.value, self.recorder.owners[id(self.array)] = self.value, made
+        return made
+
+
+for _name in vars(NDArrayOperatorsMixin):
+    if _name.startswith("__i") and "__" + _name[3:] in vars(NDArrayOperatorsMixin):        # ``__iadd__`` of ``__add__``
+        setattr(TracedScalar, _name, lambda self, other: NotImplemented)
+
+
+class Address:
+    """The address of an array, where device arrays have it."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+
+def out_of(kwargs):
+    out = kwargs.get("out")
+    return () if out is None else out if isinstance(out, tuple) else (out,)
+
+
+# ------------------------------------------------------------------ a backend that writes down what it is asked for
+class TracedModule:
+    """The array module: its functions record themselves, its types and constants are what they are."""
+
+    def __init__(self, module, recorder, name="np"):
+        self._module, self._recorder, self._name = module, recorder, name
+
+    ndarray = Traced
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        if isinstance(getattr(np, name, None), np.ufunc) and self._name == "np":
+            return TracedUfunc(found, name, self._recorder)
+        if hasattr(found, "__path__") or (hasattr(found, "__name__") and found.__class__.__name__ == "module"):
+            return TracedModule(found, self._recorder, f"{self._name}.{name}")
+        if isinstance(found, type) or not callable(found):
+            return found
+        path, recorder = f"{self._name}.{name}", self._recorder
+        if name in ("shape", "ndim", "size", "result_type", "promote_types", "can_cast", "iinfo", "finfo",
+                    "broadcast_shapes"):
+            return lambda *args, **kwargs: found(*bare(args), **bare(kwargs))
+        if name == "asarray":                              # of what is one already: itself
+            return lambda x, *args, **kwargs: (
+                recorder.call("call", path, found, (x, *args), kwargs) if args or kwargs or not isinstance(x, Traced)
+                else x.as_array() if isinstance(x, TracedScalar) else x)
+        return lambda *args, **kwargs: recorder.call("call", path, found, args, kwargs, out_of(kwargs))
+
+
+class TracedUfunc:
+    """One ufunc of the array module, and its methods (`reduce`, `at`, ...)."""
+
+    def __init__(self, ufunc, name, recorder):
+        self._ufunc, self._recorder = ufunc, recorder
+        self._name, self._nin = getattr(np, name).__name__, getattr(np, name).nin
+
+    def __call__(self, *inputs, **kwargs):
+        inputs, out = inputs[:self._nin], inputs[self._nin:]
+        if out:
+            kwargs["out"] = out[0] if len(out) == 1 else out
+        return self._recorder.call("call", f"np.{self._name}", self._ufunc, inputs, kwargs, out_of(kwargs))
+
+    def __getattr__(self, name):
+        found = getattr(self._ufunc, name)
+        if not callable(found):
+            return found
+        path = f"np.{self._name}.{name}"
+
+        def call(*args, **kwargs):
+            writes = (args[0],) if name == "at" else out_of(kwargs)
+            if name == "reduce" and len(args) > 3 and args[3] is not None:
+                writes = (args[3],)
+            return self._recorder.call("call", path, found, args, kwargs, writes)
+        return call
+
+
+class Tracer(Backend):
+    """A backend of traced arrays in front of a real one."""
+
+    def __init__(self, base, recorder):
+        inline = {name: kernel for name, kernel in base.kernels.items() if base.on_host and OPS[name].inline}
+        super().__init__(base.device, TracedModule(base.xp, recorder), inline)
+        self.base, self.recorder, self.block = base, recorder, None
+        self.ndarray = Traced
+
+    def __getattr__(self, name):
+        plain = name.removeprefix("full_")
+        row = OPS.get(plain)
+        if row is None:
+            return super().__getattr__(name)
+        inline = row.inline and (self.base.on_host or plain not in self.base.kernels)
+        found = self.find(name) if row.xp_name or row.view or inline else self.opaque(name, getattr(self.base, name))
+        setattr(self, name, found)
+        return found
+
+    def opaque(self, name, function):
+        """An op as one instruction."""
+        return lambda *args, **kwargs: self.recorder.call("call", f"F.{name}", function, args, kwargs)
+
+    def strided(self, array, shape, strides):
+        return self.recorder.call("call", "F.strided", self.base.strided, (array, shape, strides), {})
+
+    def of_memory(self, array, size, stride, offset):
+        self.recorder.addressed.add(id(owner(bare(array))))
+        return self.recorder.call("call", "F.of_memory", self.base.of_memory, (array, size, stride, offset), {})
+
+    def fill_random(self, array, sampler, generator, args):
+        self.recorder.call("call", "F.fill_random", self.base.fill_random, (array, sampler, generator, args), {},
+                           writes=(array,), pure=False)
+
+    def from_host(self, array):
+        """Values that Python brings along: the same in every later run, in new memory each time."""
+        if isinstance(array, Traced):
+            return array
+        made = self.base.from_host(array)
+        return self.recorder.call("call", "np.array", self.base.xp.array, (made,), {})
+
+    def from_backend(self, array, source, non_blocking=False):
+        self.recorder.give_up("it brings values from another device")
+        return self.base.from_backend(array, source, non_blocking)
+
+    def to_host(self, array):
+        return self.base.to_host(array.read("on the host") if isinstance(array, Traced) else array)

@@ -1,0 +1,430 @@
+"""Random programs of several calls, run by PyTorch and by minitorch, compared after every line.
+
+    python tests/parity/programs.py --programs 5000 --seed 1
+
+A program is text: lines about tensors ``t0, t1, ...`` in which ``torch`` is either library. Each line is drawn, run by
+PyTorch, and kept if it works (and sometimes if it does not: then both must raise). Databases of single calls cannot
+see what calls do to each other: a view that is written to, a value that was kept, a dtype that wandered off.
+A program that differs is shortened line by line before it is shown.
+"""
+
+import argparse
+import random
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+import minitorch
+
+FLOATS = ("float32", "float64", "bfloat16", "float16")
+SHORT = {"float16": "half", "bfloat16": "bfloat16"}
+TOLERANCE = {"float32": 2e-4, "float64": 1e-9, "bfloat16": 0.06, "float16": 8e-3}
+
+
+# ---- drawing -----------------------------------------------------------------------------------------------
+class Draft:
+    """A program in the making, with what PyTorch says of its tensors so far."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.lines = []
+        self.scope = scope_of(torch)
+        self.n = 0
+        self.block = None                                  # the text of an open ``with`` block
+
+    def names(self, test=lambda t: True):
+        found = [k for k, t in self.scope.items() if k[0] == "t" and k[1:].isdigit() and torch.is_tensor(t)]
+        return [k for k in found if works(test, self.scope[k])]
+
+    def tensor(self, test=lambda t: True):
+        found = self.names(test)
+        # The youngest half of the time, so that chains grow.
+        return (found[-1] if self.rng.random() < 0.5 else self.rng.choice(found)) if found else None
+
+    def new(self):
+        self.n += 1
+        return f"t{self.n - 1}"
+
+    def add(self, line, within=True):
+        """Keep the line if PyTorch runs it, or, sometimes, if it refuses it."""
+        if within and self.block and self.rng.random() < 0.6:
+            line = f"with {self.block}: {line}"
+        scope = dict(self.scope)
+        try:
+            run_line(line, scope)
+        except Exception as error:
+            if self.rng.random() < 0.1 and not isinstance(error, (SyntaxError, NameError, AttributeError)):
+                self.lines.append(line)
+            return False
+        if any(torch.is_tensor(t) and t.numel() > 4000 for k, t in scope.items() if k not in self.scope):
+            return False
+        self.scope.update(scope)
+        self.lines.append(line)
+        return True
+
+
+def works(test, t):
+    """Whether a test is true; PyTorch refuses questions about a view whose memory was written to in another's name."""
+    try:
+        return test(t)
+    except RuntimeError:
+        return False
+
+
+def scope_of(library):
+    return {"torch": library, "F": library.nn.functional, "nn": library.nn}
+
+
+def run_line(line, scope):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(line, scope)
+
+
+def draw(seed, length=14):
+    """The lines of one program, and whether PyTorch ran each."""
+    draft = Draft(seed)
+    rng = draft.rng
+    draft.add(f"torch.manual_seed({rng.randrange(100)})")
+    for _ in range(rng.randint(1, 3)):
+        leaf(draft)
+    steps = 0
+    while steps < length:
+        steps += 1
+        if rng.random() < 0.06:
+            draft.block = rng.choice([None, None, "torch.no_grad()", "torch.enable_grad()",
+                                      "torch.autocast('cpu', torch.bfloat16)"])
+        rng.choices(STEPS, WEIGHTS)[0](draft)
+    draft.block = None
+    ending(draft)
+    return draft.lines
+
+
+# ---- lines -------------------------------------------------------------------------------------------------
+def shape(rng, least=0, most=3):
+    return tuple(rng.choice([1, 2, 3, 4]) for _ in range(rng.randint(least, most)))
+
+
+def leaf(d):
+    rng, name = d.rng, d.new()
+    dtype = rng.choice(["float32"] * 6 + ["float64", "bfloat16", "bfloat16", "float16"])
+    grad = rng.random() < 0.6
+    text = f"{name} = torch.randn({shape(rng, 1)}).to(torch.{dtype})"
+    if rng.random() < 0.15:
+        text = f"{name} = torch.randn({shape(rng, 2)}).to(torch.{dtype}).transpose(0, 1)"
+    if rng.random() < 0.1:
+        text, grad = f"{name} = torch.randint(-3, 4, {shape(rng, 1)})", False
+    if grad:
+        text += ".requires_grad_()"
+    d.add(text)
+
+
+def is_float(t):
+    return t.dtype.is_floating_point
+
+
+def scalar(rng):
+    return rng.choice(["2", "0.5", "-1.5", "3", "True"])
+
+
+def index(d, name):
+    rng, t = d.rng, d.scope[name]
+    parts = []
+    for n in t.shape[:rng.randint(1, max(1, t.dim()))]:
+        i = rng.randrange(-n, n) if n else 0
+        parts.append(rng.choice([str(i), ":", f"{rng.randrange(n + 1)}:", f":{rng.randrange(n + 1)}", "::2", "None",
+                                 f"[{i}, {rng.randrange(-n, n) if n else 0}]", f"torch.tensor([{i}])"]))
+    if rng.random() < 0.1:
+        parts.insert(rng.randint(0, len(parts)), "...")
+    if rng.random() < 0.1:
+        return f"{name} > 0"
+    return ", ".join(parts) or "..."
+
+
+def dim_of(d, name):
+    n = max(1, d.scope[name].dim())
+    return d.rng.randrange(-n, n)
+
+
+VIEWS = """{x}.transpose({a}, {b}) | {x}.unsqueeze({a}) | {x}.squeeze() | {x}.reshape(-1) | {x}.view(-1) | {x}.flatten()
+{x}[{i}] | {x}[{i}] | {x}.select({a}, 0) | {x}.narrow({a}, 0, {less}) | {x}.movedim({a}, {b}) | {x}.expand({wide})
+{x}.diagonal() | {x}.detach() | {x}.mT | {x}.unfold({a}, {two}, 1) | {x}.chunk(2, {a})[0] | {x}.split(1, {a})[-1]
+{x}.unbind({a})[0] | {x}.view_as({x}) | {x}.permute({order}) | {x}.as_strided(({two},), (1,)) | {x}.swapaxes({a}, {b})
+{x}.data | {x}.contiguous() | {x}.unflatten({a}, (1, -1)) | {x}.tensor_split(2, {a})[0]"""
+UNARY = """{x}.sin() | {x}.exp() | {x}.tanh() | {x}.sigmoid() | {x}.abs() | {x}.neg() | {x}.relu() | {x}.square() | {x}.clone()
+{x}.log1p() | {x}.sqrt() | {x}.reciprocal() | {x}.isnan() | {x}.float() | {x}.double() | {x}.half() | {x}.bfloat16()
+{x}.cos() | {x}.erf() | {x}.logical_not() | {x}.exp2() | {x}.expm1() | {x}.rsqrt() | {x}.atan() | {x}.softmax(-1)
+{x}.log_softmax(-1) | {x}.cumsum(0) | {x}.flip(0) | {x}.sort()[0] | {x}.tril() | {x}.roll(1) | {x}.repeat(2, 1)
+{x}.nan_to_num() | {x}.clamp(-1, 0.5) | {x}.pow(2) | {x}.logsumexp(-1) | {x}.repeat_interleave(2) | {x}.cumprod(0)
+{x}.cummax(0)[0] | {x}.topk(1)[0] | {x}.deg2rad() | {x}.triu() | {x}.masked_fill({x} > 0, {n}) | {x}.logcumsumexp(0)"""
+BINARY = """{x} + {y} | {x} - {y} | {x} * {y} | {x} / {y} | {x} * {y} | {x} + {y} | {x} < {y} | {x} >= {y} | {x} == {y}
+{x} ** {y} | {y} - {x} | {y} / {x} | {y} * {x}"""
+TWO = """torch.maximum({x}, {y}) | torch.where({x} > 0, {x}, {y}) | torch.atan2({x}, {y}) | {x}.lerp({y}, 0.3)
+torch.hypot({x}, {y}) | torch.addcmul({x}, {y}, {y}, value=0.5) | torch.add({x}, {y}, alpha=2) | torch.minimum({x}, {y})
+torch.logaddexp({x}, {y}) | F.mse_loss({x}, {y}) | F.smooth_l1_loss({x}, {y}) | torch.cdist({x}, {y}) | torch.dist({x}, {y})
+F.cosine_similarity({x}, {y}, 0) | torch.addcdiv({x}, {x}, {y}) | torch.xlogy({x}, {y}) | torch.fmax({x}, {y})"""
+REDUCTIONS = """{x}.sum() | {x}.sum({a}) | {x}.mean({a}) | {x}.mean({a}, keepdim=True) | {x}.amax({a}) | {x}.max({a})[0]
+{x}.min({a})[0] | {x}.std({a}) | {x}.var({a}, keepdim=True) | {x}.norm(dim={a}) | {x}.logsumexp({a}) | {x}.prod({a})
+{x}.argmax({a}) | {x}.any({a}) | {x}.median({a})[0] | {x}.norm() | {x}.max() | {x}.mean() | {x}.nansum({a}) | {x}.all({a})
+{x}.amin({a}, keepdim=True) | {x}.var() | {x}.mode({a})[0] | {x}.min() | {x}.count_nonzero({a}) | {x}.aminmax(dim={a})[1]
+{x}.norm(1, {a}) | {x}.kthvalue(1, {a})[0] | {x}.quantile(0.5, {a}) | {x}.sum({a}, dtype=torch.float64)"""
+WRITES = """{w}.mul_({y}) | {w}.add_({y}) | {w}.sub_({n}) | {w}.zero_() | {w}.fill_(0.5) | {w}.copy_({t}) | {w}.relu_()
+{w}.sin_() | {w}.clamp_(-1, 1) | {w}.exp_() | {w}.div_(2) | {w}.masked_fill_({w} > 0, 0.5) | {w}.tanh_() | {w}.neg_()
+F.relu({w}, inplace=True) | {w}.sigmoid_() | F.dropout({w}, 0.5, True, True) | {w}.index_fill_(0, torch.tensor([0]), 2)
+{w}.unsqueeze_(0) | {w}.t_() | {w}.squeeze_() | {w}.pow_(2) | {w}.index_add_(0, torch.tensor([0]), {w}[:1].clone())
+{w}.lerp_({x}, 0.5) | {w}.normal_() | {w}.uniform_() | {w}.sqrt_() | {w}.cumsum_(0) | {x}[{i}] = {y} | {x}[{i}] = {n}
+{x}[{i}] += {n} | {x}[{i}] *= {y} | {x}[{i}] = {y} | {x}[{i}] = {n} | {x}.view(-1)[0] = {n} | {x}[{x} > 0] = {n}"""
+PRODUCTS = """{x} @ {y} | torch.matmul({x}, {x}.mT) | F.linear({x}, {x}.detach()) | torch.einsum('...i,...i->...', {x}, {x})
+torch.outer({x}, {x}) | F.linear({x}, {y}.mT) | {x}.mv({x}[0]) | torch.tensordot({x}, {y}, 1) | torch.bmm({x}, {x}.mT)"""
+JOINING = """torch.cat([{x}, {y}], {a}) | torch.stack([{x}, {y}], {a}) | torch.cat([{x}.mT, {x}.mT], {a}) | {x}.clone()
+torch.gather({x}, 0, torch.zeros_like({x}).long()) | {x}.index_select({a}, torch.tensor([0, 0])) | torch.zeros_like({x})
+F.one_hot({x}) | F.pad({x}, (1, 2)) | torch.where({x} > 0, {x}, 0.) | torch.full_like({x}, 2) | {x}.masked_select({x} > 0)
+torch.hstack([{x}, {y}]) | torch.scatter({x}, 0, torch.zeros_like({x}).long(), {x}) | torch.empty_like({x}).copy_({x})
+torch.broadcast_tensors({x}, {y})[0] | torch.meshgrid({x}, {x}, indexing='ij')[0] | torch.tensor({x}.tolist())
+{x}.new_zeros(2) | {x}.to(torch.float64) | {x}.type_as({y}) | torch.bucketize({x}, torch.tensor([-1., 0., 1.]))
+torch.rand_like({x}) | torch.randperm(3) | torch.scatter_add({x}, 0, torch.zeros_like({x}).long(), {x})"""
+LAYERS = """F.layer_norm({x}, ({last},)) | F.gelu({x}) | F.softmax({x}, -1) | F.dropout({x}, 0.5) | F.silu({x}) | F.elu({x})
+nn.Linear({last}, 3)({x}) | nn.Linear({last}, 2).to({x}.dtype)({x}) | F.normalize({x}, dim=-1) | F.leaky_relu({x})
+F.softplus({x}) | nn.BatchNorm1d({last}).to({x}.dtype)({x}) | F.cross_entropy({x}, {x}.argmax(-1).detach())
+nn.Sequential(nn.Linear({last}, 2), nn.ReLU(inplace=True))({x}) | nn.GRU({last}, 2)({x})[0] | F.max_pool1d({x}, 2)
+F.avg_pool1d({x}, 2) | F.conv1d({x}, {x}.detach()) | F.rms_norm({x}, ({last},)) | F.hardtanh({x}) | F.glu({x}, -1)
+F.binary_cross_entropy_with_logits({x}, {x}.detach().sigmoid()) | F.scaled_dot_product_attention({x}, {x}, {x})
+F.adaptive_avg_pool1d({x}, 2) | F.huber_loss({x}, {x} * 0.5) | F.interpolate({x}, scale_factor=2) | F.group_norm({x}, 1)
+nn.MultiheadAttention({last}, 1).to({x}.dtype)({x}, {x}, {x})[0] | F.instance_norm({x}) | F.kl_div({x}, {x}.detach().exp())
+F.nll_loss(F.log_softmax({x}, -1), torch.zeros({x}.shape[0]).long()) | nn.Embedding(3, 2)({x}.long().clamp(0, 2))
+F.prelu({x}, {x}.detach().flatten()[:1]) | nn.LayerNorm({last}).to({x}.dtype)({x}) | nn.LSTM({last}, 2)({x})[0]"""
+GRAPH = """{x}.retain_grad() | {x}.register_hook(lambda g: g * 2) | {x}.detach_() | {x}.sum().backward(retain_graph=True)
+{l}.grad = None | {z} = torch.autograd.grad({x}.sum(), {l}, create_graph=True, retain_graph=True)[0]
+{z} = torch.autograd.grad(({x} * {x}).sum(), {l}, retain_graph=True, allow_unused=True)[0] | {x}.requires_grad_(False)
+{z} = {l}.grad | {l}.grad.zero_() | {l}.data.add_(1) | torch.optim.SGD([{l}], lr=0.1).step()
+torch.optim.Adam([{l}]).step() | nn.utils.clip_grad_norm_([{l}], 0.1)"""
+
+
+def choose(rng, templates, **names):
+    """One of the calls that a text lists, with its names filled in."""
+    return rng.choice([line for part in templates.splitlines() for line in part.split(" | ")]).format(**names)
+
+
+def view(d):
+    x, rng = d.tensor(), d.rng
+    t, a = d.scope[x], dim_of(d, x)
+    size = t.shape[a] if t.dim() else 1
+    text = choose(rng, VIEWS, x=x, a=a, b=dim_of(d, x), i=index(d, x), less=max(1, size - 1), two=min(2, size),
+                  wide=", ".join(["2"] + ["-1"] * t.dim()), order=list(range(t.dim()))[::-1])
+    # A view made in no_grad says in PyTorch that it requires gradients, although none reach it.
+    d.add(f"{d.new()} = {text}", within=False)
+
+
+def unary(d):
+    d.add(f"{d.new()} = {choose(d.rng, UNARY, x=d.tensor(), n=scalar(d.rng))}")
+
+
+def operand(d, name):
+    """Another tensor, rather one that broadcasts, or a number."""
+    if d.rng.random() < 0.3:
+        return scalar(d.rng)
+
+    def fits(t):
+        try:
+            torch.broadcast_shapes(t.shape, d.scope[name].shape)
+            return True
+        except RuntimeError:
+            return d.rng.random() < 0.05
+    return d.tensor(fits) or "2"
+
+
+def binary(d):
+    x = d.tensor()
+    y = operand(d, x)
+    d.add(f"{d.new()} = {choose(d.rng, TWO if y[0] == 't' and d.rng.random() < 0.3 else BINARY, x=x, y=y)}")
+
+
+def reduction(d):
+    x = d.tensor()
+    d.add(f"{d.new()} = {choose(d.rng, REDUCTIONS, x=x, a=dim_of(d, x))}")
+
+
+def write(d):
+    """A write in place, into a tensor or through a view."""
+    x, rng = d.tensor(), d.rng
+    y = operand(d, x)
+    target = rng.choice([x, x, x, f"{x}[{index(d, x)}]", f"{x}[{index(d, x)}]", f"{x}.view(-1)", f"{x}.mT",
+                         f"{x}.detach()", f"{x}.data"])
+    d.add(choose(rng, WRITES, x=x, y=y, w=target, t=y if y[0] == "t" else x, n=scalar(rng), i=index(d, x)))
+
+
+def product(d):
+    x = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
+    if x:
+        t = d.scope[x]
+        y = d.tensor(lambda u: u.dtype == t.dtype and u.dim() >= 1 and u.shape[-min(2, u.dim())] == t.shape[-1]) or x
+        d.add(f"{d.new()} = {choose(d.rng, PRODUCTS, x=x, y=y)}")
+
+
+def joining(d):
+    x = d.tensor()
+    y = d.tensor(lambda u: u.dim() == d.scope[x].dim()) or x
+    d.add(f"{d.new()} = {choose(d.rng, JOINING, x=x, y=y, a=dim_of(d, x))}")
+
+
+def layer(d):
+    x = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
+    if x:
+        d.add(f"{d.new()} = {choose(d.rng, LAYERS, x=x, last=d.scope[x].shape[-1])}")
+
+
+def graph(d):
+    """What programs do to the graph itself."""
+    x = d.tensor(is_float)
+    if x:
+        leaf_name = d.tensor(lambda t: t.requires_grad and t.is_leaf) or x
+        d.add(choose(d.rng, GRAPH, x=x, l=leaf_name, z=d.new()))
+
+
+STEPS = (view, unary, binary, reduction, write, product, joining, layer, graph, leaf)
+WEIGHTS = (5, 3, 5, 2, 6, 1, 2, 2, 2, 1)
+
+
+def ending(d):
+    """A backward pass from everything that has a graph."""
+    roots = d.names(lambda t: t.requires_grad and is_float(t) and not t.is_leaf)
+    for name in roots[-3:]:
+        weights = f"torch.arange(1., 1. + {name}.numel()).view({name}.shape)"
+        d.add(f"({name}.double() * {weights}).sum().backward(retain_graph=True)")
+
+
+# ---- comparing ---------------------------------------------------------------------------------------------
+def facts(t):
+    """What can be compared of a tensor but its values."""
+    return dict(dtype=str(t.dtype).partition(".")[2], shape=tuple(t.shape), requires_grad=t.requires_grad,
+                contiguous=t.is_contiguous(), leaf=t.is_leaf)
+
+
+def values(t):
+    t = t.detach()
+    return np.asarray((t.double() if t.dtype.is_floating_point else t).tolist(), dtype=float)
+
+
+def differ(a, b, tolerance):
+    """How minitorch's tensor `b` differs from PyTorch's `a`; None if it does not."""
+    theirs, ours = facts(a), facts(b)
+    for key in theirs:
+        if theirs[key] != ours[key]:
+            return f"{key} is {theirs[key]}, got {ours[key]}"
+    x, y = values(a), values(b)
+    if x.size:
+        finite = np.isfinite(x)
+        scale = max(1.0, np.abs(x[finite]).max(initial=0.0))
+        limit = tolerance * scale if is_float(a) else 0
+        both = finite & np.isfinite(y)
+        distance = np.abs(np.where(both, x, 0) - np.where(both, y, 0))
+        same = np.where(both, distance <= limit, (np.isnan(x) & np.isnan(y)) | (x == y))
+        if not same.all():
+            return f"values are {x.ravel()[:6]}, got {y.ravel()[:6]}"
+    return None
+
+
+def compare(lines):
+    """(line, how it differs) of the first line after which the libraries disagree; None if they never do."""
+    theirs, ours = scope_of(torch), scope_of(minitorch)
+    tolerance = max(TOLERANCE[dtype] for dtype in FLOATS if dtype == "float32" or any(
+        dtype in line or f".{SHORT.get(dtype)}()" in line for line in lines))     # of the coarsest type that takes part
+    for line in lines:
+        errors = []
+        for scope in (theirs, ours):
+            try:
+                run_line(line, scope)
+                errors.append(None)
+            except Exception as error:
+                errors.append(error)
+        a, b = errors
+        if (a is None) != (b is None):
+            shown = a if b is None else b
+            words = str(shown).partition("\n")[0][:150]
+            return line, f"{'PyTorch' if b is None else 'minitorch'} raises {type(shown).__name__}: {words}"
+        for name in [k for k in theirs if k[0] == "t" and k[1:].isdigit()]:
+            if (theirs[name] is None) != (ours.get(name) is None):
+                return line, f"{name} is {theirs[name]}, got {ours.get(name)}"
+            if theirs[name] is None:
+                continue
+            found = differ(theirs[name], ours[name], tolerance)
+            if found:
+                return line, f"{name}: {found}"
+            if theirs[name].is_leaf:
+                g, h = theirs[name].grad, ours[name].grad
+                if (g is None) != (h is None):
+                    there = ("None", "there")
+                    return line, f"{name}.grad is {there[g is not None]}, got {there[h is not None]}"
+                found = g is not None and differ(g, h, tolerance)
+                if found:
+                    return line, f"{name}.grad: {found}"
+    return None
+
+
+def shortened(lines):
+    """The program without the lines that the difference does not need."""
+    found = compare(lines)
+    i = len(lines) - 1
+    while i >= 0:
+        shorter = lines[:i] + lines[i + 1:]
+        again = compare_quietly(shorter)
+        if again and kind(again) == kind(found):
+            lines = shorter
+        i -= 1
+    return lines, compare(lines)
+
+
+def compare_quietly(lines):
+    try:
+        return compare(lines)
+    except Exception:
+        return None
+
+
+def kind(found):
+    words = found[1]
+    return words.partition(" raises ")[2][:25] or words.partition(": ")[2].partition(" is ")[0] or words[-20:]
+
+
+# Differences that are meant: the words of a line, or of the difference, and the reason.
+MEANT: list = []
+
+
+def is_meant(line, words):
+    return any(in_line in line and in_words in words for in_line, in_words, _ in MEANT)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=20)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    shown, differences, meant = {}, 0, 0
+    for i in range(options.programs):
+        lines = draw(options.seed * 1_000_000 + i)
+        found = compare(lines)
+        if found is None:
+            continue
+        lines, found = shortened(lines)
+        if is_meant(*found):
+            meant += 1
+            continue
+        differences += 1
+        key = kind(found)
+        if shown.setdefault(key, 0) < 3 and sum(shown.values()) < options.show:
+            print(f"--- program {i}: {found[1]}\n    " + "\n    ".join(lines), flush=True)
+        shown[key] += 1
+    print(f"{options.programs} programs, {differences} differ, {meant} differ as they are meant to: {shown}")
+
+
+if __name__ == "__main__":
+    main()

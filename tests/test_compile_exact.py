@@ -1,0 +1,764 @@
+"""A compiled function is the function: each test names something that a program could get wrong without a word."""
+
+import gc
+import random
+import warnings
+
+import numpy as np
+import pytest
+from compiled_programs import NAMES, Case, check, random_case
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import minitorch as torch
+import minitorch.nn as nn
+import minitorch.nn.functional as F
+from minitorch.ops.define import op
+
+
+def same(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape and a.requires_grad == b.requires_grad
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-5, atol=1e-6)
+
+
+def eagerly(f):
+    return any("eagerly" in note for note in f.notes)
+
+
+def agrees(f, *calls, kept=True):
+    """Compiled and eager runs of `f` agree, with gradients; `kept`: and there is a program for it."""
+    compiled = torch.compile(f)
+    for make in calls:
+        x, y = make(), make()
+        a, b = f(*x), compiled(*y)
+        same(a, b)
+        if a.requires_grad:
+            a.sum().backward(), b.sum().backward()
+        for u, v in zip(x, y):
+            same(u, v)
+            assert (u.grad is None) is (v.grad is None) and u._version == v._version
+            if u.grad is not None:
+                same(u.grad, v.grad)
+    assert eagerly(compiled) is not kept, compiled.notes
+    return compiled
+
+
+# ---- writes in place ---------------------------------------------------------------------------------------
+def element(v, x):
+    v[0, 0] = 0.5
+
+
+def row(v, x):
+    v[0] = 0.5
+
+
+def flat_element(v, x):
+    v.view(-1)[0] = 9.0
+
+
+def in_a_row(v, x):
+    v[0].add_(1)
+
+
+def columns(v, x):
+    v[:, 1:] = 0
+
+
+def everything(v, x):
+    v[...] = 0.5
+
+
+def transposed(v, x):
+    v.t().mul_(3)
+
+
+def of_a_diagonal(v, x):
+    v.diagonal().fill_(7)
+
+
+def strided(v, x):
+    v.as_strided((2,), (1,), 1).mul_(2)
+
+
+def with_a_tensor(v, x):
+    v[1] = x[0] * 2
+
+
+def by_list(v, x):
+    v[[0, 1]] = x[:1]
+
+
+def by_mask(v, x):
+    v[x > 0] = 0.25
+
+
+def augmented(v, x):
+    v[0] *= x[1]
+    v += 1
+
+
+def detached(v, x):
+    v.detach().mul_(2)
+
+
+WRITES = [element, row, flat_element, in_a_row, columns, everything, transposed, of_a_diagonal, strided, with_a_tensor,
+          by_list, by_mask, augmented, detached]
+
+
+@pytest.mark.parametrize("needs_grad", [False, True])
+@pytest.mark.parametrize("write", WRITES, ids=lambda f: f.__name__)
+def test_writes_into_elements_and_views(write, needs_grad):
+    def f(x):
+        v = x * 2
+        write(v, x)
+        return v * 3
+    agrees(f, *[lambda k=k: (torch.tensor([[1.0, -2.0, k], [0.5, k, -1.0]], requires_grad=needs_grad),)
+                for k in range(3)])
+
+
+@pytest.mark.parametrize("needs_grad", [False, True])
+def test_a_cache_that_is_filled(needs_grad):
+    def f(x):
+        v = torch.zeros(4, 4)
+        v[:2] = x
+        return v * 2
+    agrees(f, *[lambda k=k: (torch.full((2, 4), k - 0.5).requires_grad_(needs_grad),) for k in range(3)])
+
+
+@pytest.mark.parametrize("needs_grad", [False, True])
+def test_any_view_of_an_argument(needs_grad):
+    agrees(lambda x: x.as_strided((2, 2), (1, 2)) * 2, *[lambda: (torch.arange(6.0).requires_grad_(needs_grad),)] * 3)
+    agrees(lambda x: x.t().view_as(x.t()) * 2, *[lambda: (torch.ones(2, 3).requires_grad_(needs_grad),)] * 3)
+    agrees(lambda x: x.repeat_interleave(2, -1) * 2, *[lambda: (torch.ones(2, 3).requires_grad_(needs_grad),)] * 3)
+
+
+def test_a_copy_whose_source_is_written_later():
+    def f(x):
+        a = x * 2
+        b = a.clone()
+        a.add_(1)
+        return a * b
+    agrees(f, *[lambda k=k: (torch.full((3,), float(k)),) for k in range(3)])
+
+
+def test_a_copy_that_is_written_and_viewed():
+    def f(x):
+        a = (x * 2).tanh()
+        b = a.clone()
+        b[0] = 1.0
+        v = b.view(-1)
+        c = torch.sin(x) + torch.cos(x)
+        return v.sum() + c.sum() + v[:3] * 2
+    agrees(f, *[lambda k=k: (torch.full((40, 40), float(k)),) for k in range(3)])
+
+
+def test_arguments_that_are_written():
+    def f(x, y):
+        x.mul_(2)
+        y[0] = x[1]
+        return x + y
+    compiled = agrees(f, *[lambda k=k: (torch.full((3,), float(k)), torch.ones(3)) for k in range(3)])
+    x, y = torch.ones(3), torch.ones(3)
+    kept = (y.requires_grad_() * x).sum()                  # whose gradient needs the value of x
+    y.requires_grad_(False)
+    compiled(x, y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.backward()
+
+
+def test_a_write_in_the_traced_call_is_counted_too():
+    x, w = torch.ones(3), torch.ones(3, requires_grad=True)
+    kept = (w * x).sum()
+    torch.compile(lambda x: x.mul_(2))(x)
+    assert x._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.backward()
+
+
+def test_writes_to_an_argument_with_a_graph_reach_the_graph():
+    def f(x):
+        x.mul_(3)
+        return x * 2
+    agrees(lambda x: f(x * 1), *[lambda: (torch.ones(3, requires_grad=True),)] * 2)
+    for g in (f, torch.compile(f)):
+        w = torch.ones(3, requires_grad=True)
+        for _ in range(2):
+            x = w * 1
+            (g(x).sum() + x.sum()).backward()
+        assert w.grad.tolist() == [18.0] * 3
+
+
+# ---- arguments and results that share memory ---------------------------------------------------------------
+def test_aliased_arguments():
+    def f(x, y):
+        x.add_(1)
+        return x * 10 + y
+    compiled = torch.compile(f)
+    for _ in range(3):
+        a, b = torch.zeros(2), torch.zeros(2)
+        assert compiled(a, b).tolist() == [10, 10]
+        assert compiled(a, a).tolist() == [22, 22]
+        assert compiled(a, a[:]).tolist() == [33, 33] and compiled(a[:], a).tolist() == [44, 44]
+        c = torch.zeros(3)
+        assert compiled(c[:2], c[1:]).tolist() == [11, 10]
+        assert compiled(c[1:], c[:2]).tolist() == [21, 12]
+    assert not eagerly(compiled)
+
+
+def test_a_written_buffer_that_is_also_the_argument():
+    state = torch.zeros(2)
+
+    def f(x):
+        state.add_(1)
+        return x * 1
+    compiled = torch.compile(f)
+    assert compiled(torch.ones(2)).tolist() == [1, 1] and compiled(torch.ones(2)).tolist() == [1, 1]
+    assert compiled(state).tolist() == [3, 3] and compiled(state).tolist() == [4, 4]
+
+
+def test_arguments_come_back_as_themselves():
+    w = torch.ones(2, requires_grad=True)
+    compiled = torch.compile(lambda x: (x, w, x * 2, x))
+    for _ in range(3):
+        x = torch.ones(2)
+        a, b, c, d = compiled(x)
+        assert a is x and b is w and d is x and c.tolist() == [2, 2]
+    assert not eagerly(compiled)
+
+
+def test_one_result_twice_is_one_tensor():
+    def f(x):
+        y = x * 2
+        return y, {"again": y}
+    compiled = torch.compile(f)
+    for _ in range(3):
+        y, rest = compiled(torch.ones(2))
+        assert rest["again"] is y
+
+
+@pytest.mark.parametrize("which", [lambda x, r: x, lambda x, r: r], ids=["argument", "result"])
+def test_results_that_are_views_of_arguments(which):
+    compiled = torch.compile(lambda x: x.view(-1)[1:])
+    for f in (compiled, compiled, lambda x: x.view(-1)[1:]):
+        w = torch.arange(4.0).reshape(2, 2).requires_grad_()
+        x = w * 1
+        r = f(x)
+        which(x, r).mul_(10)
+        (x.sum() + r.sum()).backward()
+        assert w.grad.tolist() == [[1.0 if which(1, 2) == 2 else 10.0, 20.0], [20.0, 20.0]]
+    assert not eagerly(compiled)
+
+
+def test_a_view_among_the_results_follows_its_base():
+    def f(x):
+        y = x * 2
+        return y, y[0]
+    compiled = torch.compile(f)
+    for g in (compiled, compiled, f):
+        x = torch.ones(2, 2, requires_grad=True)
+        y, v = g(x)
+        v.mul_(5)
+        y.sum().backward()
+        assert y.tolist() == [[10, 10], [2, 2]] and x.grad.tolist() == [[10, 10], [2, 2]]
+
+
+def test_constants_are_new_in_each_run():
+    compiled = torch.compile(lambda x: (torch.tensor([1.0, 2.0]), torch.zeros(2), x * torch.tensor([1.0, 2.0])))
+    for _ in range(3):
+        for t in compiled(torch.ones(2)):
+            t.add_(1)
+    assert [t.tolist() for t in compiled(torch.ones(2))] == [[1, 2], [0, 0], [1, 2]]
+
+
+# ---- what is guarded ---------------------------------------------------------------------------------------
+def test_modes_between_calls():
+    def f(x):
+        return x.view(3, 2, 1) * w
+    w = torch.ones(1, requires_grad=True)
+    compiled, x = torch.compile(f), torch.ones(3, 2, requires_grad=True)
+    g = torch.compile(lambda x: x @ x.t())
+    for _ in range(2):
+        assert compiled(x).requires_grad
+        with torch.no_grad():
+            assert not compiled(x.detach()).requires_grad and not compiled(x).requires_grad
+        with torch.inference_mode():
+            assert compiled(x).is_inference() == f(x).is_inference()
+            assert torch.compile(lambda: torch.ones(2))().is_inference()
+        for dtype in (torch.bfloat16, torch.float16):
+            with torch.autocast("cpu", dtype=dtype):
+                assert g(x.detach()).dtype == dtype
+        assert g(x.detach()).dtype == torch.float32
+
+
+def test_the_default_dtype():
+    compiled = torch.compile(lambda: torch.ones(2))
+    assert compiled().dtype == torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert compiled().dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_other_strides_and_dict_keys():
+    def f(d):
+        first, *rest = d.values()
+        return {k: (v * 2 - first).reshape(-1) for k, v in d.items()}
+    compiled = torch.compile(f)
+    x = torch.arange(6.0).reshape(2, 3)
+    for a in (x, x.t().contiguous().t(), x.flip(1), x[:1].expand(2, 3), torch.arange(12.0).reshape(2, 6)[:, ::2]):
+        for keys in ("ab", "ba", "ac"):
+            for _ in range(2):
+                given = {k: a + i if i else a for i, k in enumerate(keys)}
+                expected, found = f(given), compiled(given)
+                assert list(expected) == list(found)
+                for k in expected:
+                    same(expected[k], found[k])
+    assert not eagerly(compiled)
+
+
+def test_numbers_that_are_equal_but_not_the_same():
+    compiled = torch.compile(lambda x, k: 1 / (x * k))
+    x = torch.ones(1)
+    for _ in range(2):
+        assert [compiled(x, k).item() for k in (0.0, -0.0, 1, 1.0, True)] == [np.inf, -np.inf, 1, 1, 1]
+
+
+def test_parameters_that_are_frozen_and_thawed():
+    w = torch.ones(2)
+    compiled = torch.compile(lambda x: x * w)
+    for needs in (False, True, False, True):
+        w.requires_grad_(needs)
+        assert compiled(torch.ones(2)).requires_grad is needs
+
+
+scale, offset = 2.0, torch.ones(2)
+
+
+def test_globals_closures_and_attributes():
+    global scale, offset
+    settings = {"power": 1}
+
+    class Config:
+        shift = 0.0
+    config, factor = Config(), 1.0
+
+    def f(x):
+        return ((x * scale + offset) * factor + config.shift) ** settings["power"]
+    compiled, x = torch.compile(f), torch.ones(2)
+
+    def agree():
+        for _ in range(2):
+            assert compiled(x).tolist() == f(x).tolist()
+    try:
+        agree()
+        scale = 5.0
+        agree()
+        offset = torch.zeros(2)
+        agree()
+        factor = 3.0
+        agree()
+        config.shift = 1.0
+        agree()
+        settings["power"] = 2
+        agree()
+        Config.limit = 3
+        agree()
+    finally:
+        scale, offset = 2.0, torch.ones(2)
+    assert not eagerly(compiled)
+
+
+def test_modules_that_change():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5), nn.BatchNorm1d(2))
+    compiled, x = torch.compile(net), torch.randn(4, 2)
+
+    def agree():
+        for _ in range(2):
+            torch.manual_seed(0)
+            expected = net(x)
+            for m in net.modules():
+                if isinstance(m, nn.BatchNorm1d):
+                    m.reset_running_stats()
+            torch.manual_seed(0)
+            same(compiled(x), expected)
+            for m in net.modules():
+                if isinstance(m, nn.BatchNorm1d):
+                    m.reset_running_stats()
+    agree()
+    net.eval()
+    agree()
+    net.train()
+    net[1].p = 0.1
+    agree()
+    net[0].weight = nn.Parameter(torch.ones(2, 2))
+    agree()
+    handle = net[0].register_forward_hook(lambda m, args, out: out * 3)
+    agree()
+    handle.remove()
+    agree()
+    net[2] = nn.ReLU()
+    agree()
+    with torch.no_grad():
+        net[0].weight.mul_(2)
+    agree()
+    net[0].weight.data = torch.zeros(2, 2)
+    agree()
+    new = {name: p * 2 for name, p in net.named_parameters()}
+    a, b = (torch.func.functional_call(f, {**{k + n: p for n, p in new.items()}}, (x,))
+            for f, k in ((net.eval(), ""), (compiled, "_orig_mod.")))
+    same(a, b)
+
+
+def test_a_method_sees_its_object():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gain = 2.0
+
+        @torch.compile
+        def forward(self, x):
+            return F.dropout(x * self.gain, 0.5, self.training)
+    net, other = Net().eval(), Net().eval()
+    other.gain = 7.0
+    for _ in range(2):
+        assert net(torch.ones(2)).tolist() == [2, 2] and other(torch.ones(2)).tolist() == [7, 7]
+    net.gain = 3.0
+    assert net(torch.ones(2)).tolist() == [3, 3]
+    net.train()
+    torch.manual_seed(0)
+    assert len({tuple(net(torch.ones(2)).tolist()) for _ in range(20)}) > 1
+
+
+# ---- what a program cannot do ------------------------------------------------------------------------------
+def test_shapes_that_depend_on_values():
+    def f(x):
+        y = x[x > 0]
+        return y.sum() / y.numel()
+    compiled = agrees(f, *[lambda k=k: (torch.arange(6.0) - k,) for k in range(4)], kept=False)
+    assert "depends on values" in compiled.notes[0]
+    for g in (lambda x: x.nonzero().numel() * x, lambda x: x.unique().numel() * x,
+              lambda x: x.long().bincount().numel() * x, lambda x: torch.masked_select(x, x > 1).numel() * x,
+              lambda x: x.repeat_interleave(x.long()).numel() * x):
+        agrees(g, *[lambda k=k: (torch.arange(4.0) * k,) for k in range(3)], kept=False)
+
+
+def test_random_numbers_and_seeds():
+    def f(x):
+        return x + torch.randperm(8).float() + random.random() + np.random.rand()
+    compiled, x = torch.compile(f), torch.zeros(8)
+    drawn = {tuple(compiled(x).tolist()) for _ in range(5)}
+    assert len(drawn) == 5 and eagerly(compiled)
+
+    def seeded(x):
+        torch.manual_seed(3)
+        return x + torch.rand(8)
+    compiled = torch.compile(seeded)
+    assert len({tuple(compiled(x).tolist()) for _ in range(3)}) == 1
+
+
+def test_the_stream_goes_on_after_a_dead_draw():
+    def f(x):
+        torch.rand(5)
+        F.dropout(x, 0.5)
+        return F.dropout(x, 0.5) + torch.rand(3)
+    compiled, found = torch.compile(f), {}
+    for g in (f, compiled):
+        torch.manual_seed(0)
+        found[g] = [*[g(torch.ones(3)).tolist() for _ in range(3)], torch.rand(1).item()]
+    assert found[f] == found[compiled] and not eagerly(compiled)
+
+
+def test_state_that_the_function_keeps():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls, self.last, self.seen = 0, None, []
+
+        def forward(self, x):
+            self.calls += 1
+            previous, self.last = self.last, x * self.calls
+            self.seen.append(self.calls)
+            return self.last if previous is None else self.last + previous
+    net, compiled = Counting(), torch.compile(Counting())
+    for f in (net, compiled):
+        assert [f(torch.ones(1)).item() for _ in range(4)] == [1, 3, 5, 7]
+    assert compiled.seen == [1, 2, 3, 4]
+
+
+def test_numpy_arrays_and_objects_that_may_change():
+    table = np.ones(3, np.float32)
+    compiled = torch.compile(lambda x: x * torch.from_numpy(table))
+    assert compiled(torch.ones(3)).tolist() == [1, 1, 1]
+    table[:] = 5
+    assert compiled(torch.ones(3)).tolist() == [5, 5, 5]
+    with_argument = torch.compile(lambda x, a: x + torch.tensor(a))
+    for k in range(3):
+        assert with_argument(torch.zeros(3), np.full(3, k, np.float32)).tolist() == [k] * 3
+
+    class Box:
+        pass
+    box = Box()
+    compiled = torch.compile(lambda x, box: x * box.scale)
+    for k in range(4):
+        box.scale = float(k)
+        assert compiled(torch.ones(1), box).item() == k
+    assert compiled(torch.ones(1), {"set"} and box).item() == 3
+
+
+def test_results_of_other_kinds():
+    class Output:
+        def __init__(self, value):
+            self.value = value
+    compiled = torch.compile(lambda x: Output(x * 2))
+    assert [compiled(torch.full((1,), float(k))).value.item() for k in range(3)] == [0, 2, 4]
+
+
+def test_tensors_from_outside_that_get_other_arrays_flags_or_hooks():
+    w = torch.ones(2)
+
+    def f(x):
+        w.data = x * 2
+        return x + w
+    compiled = torch.compile(f)
+    for k in range(3):
+        assert compiled(torch.full((2,), float(k))).tolist() == [3 * k] * 2 and w.tolist() == [2 * k] * 2
+    seen = []
+
+    def hooked(x):
+        y = x * 2
+        y.register_hook(seen.append)
+        return y
+    compiled = torch.compile(hooked)
+    for k in range(3):
+        compiled(torch.ones(2, requires_grad=True)).sum().backward()
+        assert len(seen) == k + 1
+
+
+def test_hooks_on_parameters():
+    w = torch.ones(2, requires_grad=True)
+
+    @torch.compile
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        return x * 1
+    step(torch.ones(2)), step(torch.ones(2))
+    handle = w.register_hook(lambda g: g * 10)
+    for _ in range(2):
+        step(torch.ones(2))
+        assert w.grad.tolist() == [10, 10]
+    handle.remove()
+    step(torch.ones(2))
+    assert w.grad.tolist() == [1, 1]
+
+
+def test_a_graph_that_the_function_has_gone_through():
+    w = torch.ones(2, requires_grad=True)
+
+    def step(x):
+        loss = (w * x).exp().sum()
+        loss.backward()
+        return loss
+    compiled = torch.compile(step)
+    for _ in range(3):
+        loss = compiled(torch.ones(2))
+        assert loss.requires_grad
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+    assert not eagerly(compiled)
+
+
+def test_a_run_that_was_given_up_leaves_an_ordinary_graph():
+    def f(x):
+        y = x.exp()
+        float(y.sum())
+        return y, y * y
+    x = torch.ones(2, requires_grad=True)
+    y, z = torch.compile(f)(x)
+    g, = torch.autograd.grad(z.sum(), x, create_graph=True)
+    g.sum().backward()
+    assert x.grad.tolist() == pytest.approx([4 * np.e**2] * 2)
+    y, z = torch.compile(f)(x)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_gradients_of_any_layout_arrive():
+    compiled = torch.compile(lambda x: x.sum(0, keepdim=True).expand(3, 4).t())
+    for f in (compiled, compiled):
+        x = torch.ones(3, 4, requires_grad=True)
+        y = f(x)
+        y.backward(torch.arange(12.0).reshape(3, 4).t())
+        assert x.grad.tolist() == [[12, 15, 18, 21]] * 3
+        x.grad = None
+        f(x).backward(torch.ones(1).expand(4, 3))
+        assert x.grad.tolist() == [[3] * 4] * 3
+
+
+def test_a_compiled_function_in_a_trace_without_arguments():
+    w = torch.ones(2)
+    inner = torch.compile(lambda: w * 2)
+    inner(), inner()
+    outer = torch.compile(lambda x: x + inner())
+    for k in range(3):
+        w.fill_(float(k))
+        assert outer(torch.ones(2)).tolist() == [1 + 2 * k] * 2
+
+
+def test_errors_are_those_of_eager_runs():
+    compiled = torch.compile(lambda x, i: x[i] * 2)
+    x = torch.arange(3.0)
+    compiled(x, torch.tensor([0, 1])), compiled(x, torch.tensor([0, 1]))
+    with pytest.raises(IndexError) as found:
+        compiled(x, torch.tensor([0, 7]))
+    with pytest.raises(IndexError) as expected:
+        x[torch.tensor([0, 7])]
+    assert str(found.value) == str(expected.value)
+    with warnings.catch_warnings(record=True) as seen:     # NumPy's are filtered for this package
+        g = torch.compile(lambda x: 1 / x.log())
+        for _ in range(3):
+            assert g(torch.tensor([0.0, 1.0])).tolist()[1] == np.inf
+    assert not seen
+
+
+# ---- large arrays: buffers and blocks ----------------------------------------------------------------------
+def chain(x, y):
+    a = torch.tanh(x * 2 + y)
+    b = a * x - torch.sigmoid(a)
+    c = torch.exp(-b * b) + a
+    total = c.sum(0)
+    d = (c * 0.5 + b).clamp(-1, 1)
+    e = torch.sqrt(d * d + 1) * total
+    return e.sum(), (e * d).mean(1)
+
+
+def test_buffers_that_are_freed_inside_a_block_loop():
+    rng = np.random.default_rng(0)
+    compiled = torch.compile(chain)
+    for _ in range(3):
+        x, y = [torch.tensor(rng.standard_normal((257, 300), np.float32)) for _ in range(2)]
+        for a, b in zip(chain(x, y), compiled(x, y)):
+            same(a, b)
+    assert "for i in range" in compiled.source
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 9), st.integers(0, 9)), min_size=4, max_size=24),
+       st.integers(0, 99))
+def test_random_chains_in_blocks(steps, seed):
+    ops = [torch.tanh, lambda a: a * 0.5 + 1, torch.abs, lambda a: a.sum(0) * 1e-3 + a, lambda a: a.clone().add_(1),
+           lambda a: a.t().contiguous().t().tanh(), torch.sigmoid, lambda a: a.flip(0)]
+
+    def f(x, y):
+        values = [x, y]
+        for n, i, j in steps:
+            a, b = values[i % len(values)], values[j % len(values)]
+            values.append(ops[n](a) - b if j % 2 else ops[n](a) * 0.5)
+        return values[-1], values[len(values) // 2].mean(1)
+    rng, compiled = np.random.default_rng(seed), torch.compile(f)
+    for _ in range(3):
+        x, y = [torch.tensor(rng.standard_normal((70, 1000), np.float32)) for _ in range(2)]
+        for a, b in zip(f(x, y), compiled(x, y)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-4, atol=2e-4)
+            assert a.stride() == b.stride()
+
+
+def test_large_arrays_of_16_bits():
+    def f(x):
+        return torch.tanh(x * 2 + 1) * torch.sigmoid(x) - x
+    compiled = torch.compile(f)
+    for dtype in (torch.bfloat16, torch.float16):
+        x = torch.randn(300, 1000).to(dtype)
+        for _ in range(2):
+            a, b = f(x), compiled(x)
+            assert a.dtype == b.dtype == dtype
+            np.testing.assert_allclose(a.float().numpy(), b.float().numpy(), rtol=2e-2, atol=2e-2)
+
+
+# ---- names -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("names", [["w²"], ["µ", "μ"], ["ﬁ", "fi"], ["class"], ["a b", "a_b"], ["1"], ["x\n\r\u2028y"],
+                                   ["np", "F", "s"], ['"""'], ["é", "é"]])
+def test_any_names_of_parameters(names):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for i, name in enumerate(names):
+                self.register_parameter(name, nn.Parameter(torch.full((2,), i + 2.0)))
+
+        def forward(self, x):
+            for p in self.parameters():
+                x = x * p
+            return x
+    net = Net()
+    compiled = torch.compile(net)
+    for _ in range(2):
+        assert compiled(torch.ones(2)).tolist() == net(torch.ones(2)).tolist()
+    assert compiled.source.isascii() and not any("eagerly" in n for n in compiled.notes)
+
+
+@pytest.mark.parametrize("name", ['f"""\nraise SystemExit\n"""', "a\nimport os", "²", "lambda", "", "µ", "np"])
+def test_any_name_of_a_function_or_a_class(name):
+    ran = []
+
+    def f(x):
+        return x * 2
+    f.__name__ = name
+    compiled = torch.compile(f)
+    assert compiled(torch.ones(1)).item() == compiled(torch.ones(1)).item() == 2
+    w = torch.ones(2, requires_grad=True)
+    kind = type(f"S\n    raise SystemExit {name}", (torch.optim.SGD,), {"__repr__": lambda self: "\r\x0craise X"})
+    opt = kind([w], 0.1)
+
+    def step(x):
+        opt.zero_grad()
+        (w * x).sum().backward()
+        opt.step()
+        ran.append(1) if False else None
+        return x * 1
+    compiled = torch.compile(step)
+    for _ in range(3):
+        compiled(torch.ones(2))
+    assert w.tolist() == pytest.approx([0.7, 0.7]) and "step()" in compiled.source
+
+
+@pytest.mark.parametrize("name", ["f(): pass\nraise SystemExit", "µ", "a b", ""])
+def test_the_name_of_an_op_is_an_identifier(name):
+    def forward(F, input):
+        return input * 2
+    forward.__name__ = name
+    with pytest.raises(ValueError, match="ASCII identifier"):
+        op(namespace=None)(forward)
+
+
+# ---- random programs ---------------------------------------------------------------------------------------
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(st.integers(0, 1 << 40))
+def test_random_programs_with_writes_modes_and_modules(seed):
+    """A sample of what ``python tests/compiled_programs.py`` runs for longer, and makes smaller where it fails."""
+    check(random_case(random.Random(seed)))
+
+
+WRITING = [name for name in NAMES if name.endswith("_") or name in (
+    "element", "flat_element", "row", "columns", "all_of_it", "rows_by_list", "by_tensor", "by_mask", "shifted", "out",
+    "augmented", "part_augmented", "under_no_grad", "buffer_written", "weight_stepped", "detached", "data", "cache")]
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_each_kind_of_write(name):
+    check(Case((("twice", 0, 0, 1), (name, 2, 1, 1), ("twice", 2, 0, 0)), needs_grad=(True, True), results="all",
+               modes=("grad", "grad")))
+
+
+def test_frozen_objects_are_traced():
+    w = torch.ones(2)
+    gc.freeze()
+    try:
+        compiled = torch.compile(lambda x: x * w)
+        for k in range(3):
+            w.fill_(float(k))
+            assert compiled(torch.ones(2)).tolist() == [k, k]
+    finally:
+        gc.unfreeze()
+    assert not eagerly(compiled)
