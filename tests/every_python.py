@@ -23,7 +23,7 @@ FIRST_NUMPY = {"3.10": "2.0.0", "3.11": "2.0.0", "3.12": "2.0.0", "3.13": "2.1.0
 CORE = """test_tensor test_autograd test_dtypes test_indexing test_reductions test_pointwise test_matmul test_linalg
 test_nn_functional test_nn_module test_optim test_optim_schedules test_random test_serialization test_data
 test_data_workers test_compile test_func test_printing test_pytree test_threads test_op_columns test_memory
-test_recorded test_noticing""".split()
+test_recorded test_noticing test_noticing_more""".split()
 ABOUT = """import sys, sysconfig
 print("%d.%d" % sys.version_info[:2] + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")))"""
 
@@ -62,9 +62,9 @@ def environment(folder, name, python, numpy):
     return inner
 
 
-def test(python, name, options):
+def tried(python, name, options):
     """The last line of pytest, and its exit status."""
-    files = [f"tests/{test}.py" for test in CORE]
+    files = [f"tests/{file}.py" for file in CORE]
     gil = {"PYTHON_GIL": "0"} if name.endswith("t") else {}
     done = subprocess.run([python, "-m", "pytest", "-n", "0", "-q", "--no-header", "-rfE", *files, *options], cwd=ROOT,
                           env={**os.environ, "PYTHONPATH": str(ROOT), **gil}, capture_output=True, text=True)
@@ -91,7 +91,7 @@ def main():
                 continue
             exact = subprocess.run([python, "-c", "import numpy; print(numpy.__version__)"], capture_output=True,
                                    text=True)
-            said, status = test(python, name, options)
+            said, status = tried(python, name, options)
             print(f"Python {name}, NumPy {exact.stdout.strip()}:", *said, sep="\n    ", flush=True)
             bad += status != 0
     sys.exit(bool(bad))

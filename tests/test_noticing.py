@@ -1,7 +1,6 @@
 """Cases that bugs planted in the library once survived: each is what no other test saw. See `tests/mutation`."""
 
 import copy
-import inspect
 import io
 import warnings
 import zipfile
@@ -166,6 +165,7 @@ def test_compiled_chains_do_not_reuse_what_is_still_read(n):
         for a, b in zip(compiled(x, y), program(x, y)):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-5, atol=1e-5)
         x = x + 0.25
+    assert ("in blocks" in compiled.source) == (n > 1000) and ("out=" in compiled.source) == (n > 1000)
 
 
 # ---- files -------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_broadcast_tensors_takes_a_list_too():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(RuntimeError, match="bool"):
         torch.trapezoid(torch.tensor([True, False]))
-    with pytest.raises(RuntimeError, match="square"):
+    with pytest.raises(RuntimeError, match="linalg.cond.*square"):
         torch.linalg.cond(torch.ones(2, 3), 1)
     for options in ({"momentum": -1}, {"weight_decay": -1}, {"lr": -1}, {"nesterov": True}):
         with pytest.raises(ValueError):
@@ -282,6 +282,8 @@ def test_products_in_place():
     assert x.baddbmm_(a, b, alpha=0.5).tolist() == [[[4, 4], [4, 4]]] * 2
     assert torch.ones(2, 2).addmm_(torch.eye(2), torch.eye(2)).tolist() == [[2, 1], [1, 2]]
     assert torch.ones(2).addmv_(torch.eye(2), torch.tensor([1.0, 2.0]), beta=2).tolist() == [3, 4]
+    assert torch.addr(torch.ones(1, 2), torch.ones(1), torch.ones(2), out=x[0, :1]).tolist() == [[2, 2]]
+    assert x[0].tolist() == [[2, 2], [4, 4]]
     assert torch.ones(1, 2).addr_(torch.ones(1), torch.tensor([1.0, 2.0])).tolist() == [[2, 3]]
 
 
@@ -320,17 +322,17 @@ def test_spectral_norm_looks_along_the_outputs():
     normed = nn.utils.parametrizations.spectral_norm
     for layer, n in ((nn.Linear(3, 2), 2), (nn.Conv1d(3, 5, 2), 5), (nn.ConvTranspose1d(3, 5, 2), 5)):
         assert normed(layer).parametrizations.weight[0]._u.shape == (n,)
-    x = torch.ones(4, 3)
-    assert normed(nn.Linear(3, 2), dim=1).parametrizations.weight[0]._u.shape == (3,) and x.shape == (4, 3)
+    assert normed(nn.Linear(3, 2), dim=1).parametrizations.weight[0]._u.shape == (3,)
 
 
 def test_functional_call_merges_dicts():
     layer = nn.Linear(2, 1)
     one, two = {"weight": torch.ones(1, 2)}, {"bias": torch.tensor([5.0])}
     for call in (torch.func.functional_call, nn.utils.stateless.functional_call):
-        if call is torch.func.functional_call:
-            assert call(layer, (one, two), torch.ones(1, 2)).tolist() == [[7]]
+        assert call(layer, (one, two), torch.ones(1, 2)).tolist() == [[7]]
         assert call(layer, {**one, **two}, torch.ones(1, 2)).tolist() == [[7]]
+    with pytest.raises(ValueError, match="appear in multiple"):
+        nn.utils.stateless.functional_call(layer, (one, one), torch.ones(1, 2))
 
 
 def test_hooks_of_all_modules_run_and_go():
@@ -339,9 +341,12 @@ def test_hooks_of_all_modules_run_and_go():
     after = nn.modules.module.register_module_forward_hook(lambda module, args, out: seen.append("after"))
     layer = nn.Linear(1, 1)
     layer(torch.ones(1))
-    before.remove(), after.remove()
+    again = nn.modules.module.register_module_forward_hook(lambda module, args, out: seen.append("again"))
     layer(torch.ones(1))
-    assert seen == ["before", "after"]
+    before.remove(), after.remove(), again.remove()
+    layer(torch.ones(1))
+    assert seen == ["before", "after", "before", "after", "again"]
+    seen[2:] = []
     layer.register_forward_hook(lambda *_: seen.append("first"))
     layer.register_forward_hook(lambda *_: seen.append("second"))
     layer.register_forward_hook(lambda *_: seen.append("zeroth"), prepend=True)
@@ -409,168 +414,3 @@ def test_compiled_functions_say_what_runs_eagerly():
 def test_betas_are_numbers_or_tensors(name):
     with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
         getattr(torch.optim, name)([nn.Parameter(torch.ones(1))], betas=(torch.tensor(0.9), 0.999))
-
-
-# ---- found by tests/mutation, later ------------------------------------------------------------------------
-def test_compiled_functions_tell_numbers_apart():
-    compiled = torch.compile(lambda x, n, word="a": x * n if word == "a" else x - n)
-    for n, word in ((2, "a"), (3, "a"), (2.0, "b"), (2, "b"), (True, "a"), (3, "a")):
-        for _ in range(2):
-            assert compiled(torch.full((2,), 5.0), n, word).tolist() == ([5 * n] * 2 if word == "a" else [5 - n] * 2)
-
-
-def test_files_that_are_none():
-    for wrong in (5, None, ["name"]):
-        with pytest.raises(AttributeError, match="file-like object with a 'write'"):
-            torch.save({}, wrong)
-
-
-def test_compressed_files_are_refused_with_advice():
-    buffer, packed = io.BytesIO(), io.BytesIO()
-    torch.save({"a": torch.ones(3)}, buffer)
-    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
-        for entry in old.infolist():
-            new.writestr(entry.filename, old.read(entry))
-    packed.seek(0)
-    with pytest.raises(RuntimeError, match="compressed or encrypted"):
-        torch.load(packed)
-
-
-def test_what_is_shared_stays_shared_in_a_file():
-    inner = [torch.ones(2)]
-    buffer = io.BytesIO()
-    torch.save({"a": inner, "b": inner, "c": inner[0], "name": "a" * 50, "again": "a" * 50}, buffer)
-    buffer.seek(0)
-    found = torch.load(buffer)
-    assert found["a"] is found["b"] and found["c"].data_ptr() == found["a"][0].data_ptr()
-    assert found["name"] == found["again"] == "a" * 50
-
-
-def test_empty_tensors_anywhere_in_their_storage():
-    x = torch.arange(6.0)
-    buffer = io.BytesIO()
-    torch.save([x, x[2:2], x[6:], x[3:5]], buffer)
-    buffer.seek(0)
-    found = torch.load(buffer)
-    assert [y.tolist() for y in found] == [[0, 1, 2, 3, 4, 5], [], [], [3, 4]]
-
-
-class Slotted:
-    __slots__ = ("a", "__dict__")
-
-
-def test_objects_with_slots_come_back():
-    thing = Slotted()
-    thing.a, thing.b = 1, 2
-    buffer = io.BytesIO()
-    torch.save(thing, buffer)
-    for safe in (False, True):
-        buffer.seek(0)
-        with torch.serialization.safe_globals([Slotted]):
-            found = torch.load(buffer, weights_only=safe)
-        assert (found.a, found.b) == (1, 2)
-
-
-def test_a_distributed_sampler_needs_both_numbers():
-    sampler = torch.utils.data.distributed.DistributedSampler
-    for options in ({}, {"rank": 0}, {"num_replicas": 2}):
-        with pytest.raises(RuntimeError, match="num_replicas= and rank="):
-            sampler(range(4), **options)
-    assert list(sampler(range(4), num_replicas=2, rank=1, shuffle=False)) == [1, 3]
-
-
-def test_a_scaler_refuses_an_empty_state():
-    scaler = torch.amp.GradScaler("cpu")
-    with pytest.raises(RuntimeError, match="state dict is empty"):
-        scaler.load_state_dict({})
-
-
-def test_profiles_are_handed_over_when_ready():
-    seen = []
-    schedule = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
-    with torch.profiler.profile(schedule=schedule, on_trace_ready=lambda profile: seen.append(profile)) as profile:
-        for _ in range(4):
-            torch.ones(2) + 1
-            profile.step()
-    assert seen == [profile]
-    with torch.profiler.profile(on_trace_ready=lambda profile: seen.append("end")):
-        torch.ones(2) + 1
-    assert seen[1:] == ["end"]
-
-
-def test_products_with_vectors_may_be_taken_again():
-    x = torch.tensor([1.0, 2.0])
-    _, pull = torch.func.vjp(lambda a: a * a, x)
-    for _ in range(2):
-        assert pull(torch.ones(2))[0].tolist() == [2, 4]
-    _, pull, extra = torch.func.vjp(lambda a: (a * 3, "extra"), x, has_aux=True)
-    assert pull(torch.ones(2))[0].tolist() == [3, 3] and extra == "extra"
-
-
-def test_one_thread_is_enough():
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        assert torch.get_num_threads() == 1
-        with pytest.raises(RuntimeError, match="positive integer"):
-            torch.set_num_threads(0)
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_summaries_end_at_a_depth():
-    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Linear(3, 1)))
-    shown = [nn.summary(model, torch.ones(4, 2), depth=depth) for depth in (0, 1, None)]
-    assert [len(found.table()) for found in shown] == [1, 3, 5]
-    assert shown[0].flops == shown[2].flops == shown[2].rows[0].flops > shown[2].rows[1].flops > 0
-
-
-def test_gradients_that_count_ties_twice_are_told():
-    from minitorch.testing.diagnose import diagnose
-    x = np.array([2.0, 2.0, 1.0, 0.5])
-    share = np.array([[0.5, 0.5, 0.0, 0.0]])
-    words = diagnose(np.array([1.0, 1.0, 0.0, 0.0]), share, np.ones(1), x, ())
-    assert any("ties counted twice" in text for text in words)
-    assert not any("ties" in text for text in diagnose(np.array([0.5, 0.5, 1.0, 0.0]), share, np.ones(1), x, ()))
-
-
-def test_switches_of_other_libraries_have_their_names():
-    assert torch.backends.mkldnn.__name__ == "minitorch.backends.mkldnn" and torch.backends.mkldnn.__doc__
-
-
-def test_views_that_are_gone_are_forgotten():
-    x = torch.ones(3, requires_grad=True) * 1
-    for _ in range(2000):
-        x[0]
-    assert len(x._views) <= 32
-
-
-def test_signatures_name_out():
-    assert str(inspect.signature(torch.exp)) == "(input, *, out=None)"
-    assert "out" not in inspect.signature(torch.squeeze).parameters
-
-
-def test_results_of_several_numbers_are_arrays():
-    x = torch.arange(6.0).reshape(2, 3)
-    for found in (torch.var_mean(x), torch.std_mean(x), torch.aminmax(x), torch.linalg.slogdet(torch.eye(2)),
-                  torch.frexp(torch.tensor(2.5)), torch.tensor([2.0, 1.0]).sort(), torch.tensor(3.0).max(0)):
-        for part in found:
-            assert isinstance(part.array, np.ndarray) and (part + 0).shape == part.shape
-
-
-def test_functions_of_float32_are_as_exact_as_float32():
-    x = torch.linspace(0.1, 9, 200, dtype=torch.float64)
-    for name in ("erf", "erfc", "special.erfcx", "lgamma", "digamma", "special.i0e", "special.i1e", "special.log_ndtr",
-                 "expm1", "log1p", "special.ndtr"):
-        call = torch.special.__dict__[name.split(".")[1]] if "." in name else getattr(torch, name)
-        np.testing.assert_allclose(call(x.float()).numpy(), call(x.float().double()).numpy(), rtol=1e-5, atol=2e-38,
-                                   err_msg=name)
-
-
-def test_old_names_of_interpolation():
-    x = torch.arange(4.0).reshape(1, 1, 2, 2)
-    with pytest.warns(UserWarning, match="deprecated"):
-        assert F.upsample_bilinear(x, scale_factor=2).equal(
-            F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True))
-    with pytest.warns(UserWarning, match="deprecated"):
-        assert F.upsample_nearest(x, 3).equal(F.interpolate(x, 3))

@@ -10,8 +10,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import torch  # noqa: E402
-
 from recorded import FOLDER, SUBJECTS, cases, outcome  # noqa: E402
 
 
@@ -22,6 +20,7 @@ def lines(found):
 
 
 def main(subjects):
+    import torch
     FOLDER.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     if "inputs" in subjects:
