@@ -95,6 +95,7 @@ from .autograd.grad_mode import no_grad as no_grad
 from . import onnx as onnx
 from . import ops as ops
 from . import optim as optim
+from . import overrides as overrides
 from .core.storage import preserve_format as preserve_format
 from . import printing as printing
 from . import profiler as profiler
@@ -825,8 +826,11 @@ def scatter(input: Tensor, dim: _Int, index: Tensor, src: _Operand | None = None
     the last one counts. `reduce` "add" or "multiply" combines instead of replacing. RuntimeError for an index outside
     the dimension, and where the dtypes differ.
     """
+@overload
 def scatter_add(input: Tensor, dim: _Int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a position."""
+@overload
+def scatter_add(input: Tensor, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 def scatter_reduce(input: Tensor, dim: _Int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """The "sum", "prod", "mean", "amax" or "amin" of `input` and all of `src` that `index` sends to the same position.
 
@@ -845,8 +849,11 @@ def index_select(input: Tensor, dim: _Int, index: Tensor, *, out: Tensor | None 
     """
 def index_add(input: Tensor, dim: _Int, index: Tensor, source: Tensor, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with the slices of `source`, times `alpha`, added to those that `index` names along `dim`."""
+@overload
 def index_copy(input: Tensor, dim: _Int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
+@overload
+def index_copy(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 def index_fill(input: Tensor, dim: _Int, index: Tensor, value: _Operand, *, out: Tensor | None = None) -> Tensor:
     """A copy of `input` with the slices that `index` names along `dim` filled with a number or 0-d tensor."""
 def index_reduce(input: Tensor, dim: _Int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
@@ -992,19 +999,22 @@ def nanmedian(input: Tensor, dim: _Int, keepdim: _bool = False, *, out: Sequence
 def nanmedian(input: Tensor, *, axis: _Int, keepdims: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.nanmedian: ...
 def mode(input: Tensor, dim: _Int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> return_types.mode:
     """The most frequent element along `dim`, the smallest of several, and its last index, as a named tuple."""
-def quantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def quantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The `q`-th quantiles, of all elements or along `dim`; the dimension of a vector `q` comes first. NaN if one is.
 
     `interpolation` decides for a rank between two elements: "linear", "lower", "higher", "midpoint", "nearest".
     """
-def nanquantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def nanquantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The quantiles of what is not NaN; see `quantile`."""
 def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
     """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
 def dist(input: Tensor, other: _Operand, p: _Number = 2) -> Tensor:
     """The `p`-norm of ``input - other``."""
+@overload
 def renorm(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
     """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
+@overload
+def renorm(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
 def matmul(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
 
@@ -1209,8 +1219,8 @@ def group_norm(input: Tensor, num_groups: _Int, weight: Tensor | None = None, bi
 def rms_norm(input: Tensor, normalized_shape: _Int | Sequence[_Int], weight: Tensor | None = None, eps: _Number | None = None) -> Tensor:
     """``x / sqrt(mean(x^2) + eps) * weight``, the mean over the last dimensions, whose sizes `normalized_shape` are.
 
-    `eps` is by default the machine epsilon of the dtype. Source: B. Zhang and R. Sennrich, "Root Mean Square Layer
-    Normalization", 2019.
+    `eps` is by default the machine epsilon of the dtype, of float32 for 16-bit floats. Source: B. Zhang and R.
+    Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
 @overload
 def max_pool1d(input: Tensor, kernel_size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int] | None = None, padding: _Int | Sequence[_Int] | _str = 0, dilation: _Int | Sequence[_Int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
@@ -1581,11 +1591,8 @@ def scatter_(input: Tensor, dim: _Int, index: Tensor, src: _Operand | None = Non
     """In-place twin of `scatter`: writes the result into this tensor and returns it."""
 @overload
 def scatter_(input: Tensor, index: Tensor, src: _Operand | None = None, *, axis: _Int | Sequence[_Int], value: _Number | None = None, reduce: _str | None = None) -> Tensor: ...
-@overload
 def scatter_add_(input: Tensor, dim: _Int, index: Tensor, src: Tensor) -> Tensor:
     """In-place twin of `scatter_add`: writes the result into this tensor and returns it."""
-@overload
-def scatter_add_(input: Tensor, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
 def scatter_reduce_(input: Tensor, dim: _Int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
     """In-place twin of `scatter_reduce`: writes the result into this tensor and returns it."""
@@ -1596,11 +1603,8 @@ def index_add_(input: Tensor, dim: _Int, index: Tensor, source: Tensor, *, alpha
     """In-place twin of `index_add`: writes the result into this tensor and returns it."""
 @overload
 def index_add_(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], alpha: _Number = 1) -> Tensor: ...
-@overload
 def index_copy_(input: Tensor, dim: _Int, index: Tensor, source: Tensor) -> Tensor:
     """In-place twin of `index_copy`: writes the result into this tensor and returns it."""
-@overload
-def index_copy_(input: Tensor, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 @overload
 def index_fill_(input: Tensor, dim: _Int, index: Tensor, value: _Operand) -> Tensor:
     """In-place twin of `index_fill`: writes the result into this tensor and returns it."""
@@ -1619,11 +1623,8 @@ def masked_fill_(input: Tensor, mask: Tensor, value: _Operand) -> Tensor:
     """In-place twin of `masked_fill`: writes the result into this tensor and returns it."""
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place twin of `masked_scatter`: writes the result into this tensor and returns it."""
-@overload
 def renorm_(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
     """In-place twin of `renorm`: writes the result into this tensor and returns it."""
-@overload
-def renorm_(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
     """In-place twin of `addmm`: writes the result into this tensor and returns it."""
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:

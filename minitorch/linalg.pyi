@@ -49,7 +49,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 
     The first may be a vector, taken as a row, the last one, taken as a column.
     """
-def vecdot(x: Tensor, y: Tensor, *, dim: _Int = -1, out: Tensor | None = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: _Int = -1, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
     """The sum of products over `dim`, with broadcasting."""
 def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
     """The X of ``A X = B`` (or ``X A = B`` if not `left`) for a triangular `A`: (..., n, n) and (..., n, k).
@@ -158,7 +158,7 @@ def lstsq(input: Tensor, B: Tensor, rcond: _Number | None = None, *, driver: _st
     ranks (unless "gels") and the singular values ("gelsd", "gelss"); empty tensors otherwise. The default driver is
     "gelsy". All are computed from singular values, of which those up to `rcond` times the largest count as 0.
     """
-def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
+def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The norms of the matrices in the two dimensions `dim`.
 
     `ord`: "fro" the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the largest and smallest

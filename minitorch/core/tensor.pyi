@@ -61,8 +61,8 @@ class Tensor:
     _views: Any
     needs_grad: _bool
     parents: Any
-    is_inference_tensor: _bool
-    def __init__(self, *data: Any, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> None: ...
+    def __new__(self, *data: Any, device: _device | _str | _Int | None = None, requires_grad: _bool = False) -> Tensor: ...
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     @property
     def shape(self) -> Size:
         """The size of each dimension."""
@@ -128,7 +128,7 @@ class Tensor:
     def is_signed(self) -> _bool:
         """Whether the dtype has negative values."""
     def is_inference(self) -> _bool:
-        """Whether it was made in `inference_mode`."""
+        """Whether its memory was made in `inference_mode`."""
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __bool__(self) -> _bool: ...
@@ -169,15 +169,6 @@ class Tensor:
         """The same memory without the graph. Writes through it count as writes to this tensor."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
-    def retain_grad(self) -> None:
-        """Keep the gradient of this computed tensor in `grad` too."""
-    @property
-    def retains_grad(self) -> _bool:
-        """Whether `retain_grad` was called on this computed tensor."""
-    def register_hook(self, hook: Callable[..., Any]) -> Any:
-        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
-    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
-        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
     def graph(self, model: Any = None, params: Any = None) -> Any:
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
     def edge(self) -> Any:
@@ -186,6 +177,15 @@ class Tensor:
     def _repr_html_(self) -> Any: ...
     def __deepcopy__(self, memo: Any) -> Any: ...
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any: ...
+    def retain_grad(self) -> None:
+        """Keep the gradient of this computed tensor in `grad` too."""
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Run ``hook(gradient)`` when this tensor's gradient is known; what it returns replaces the gradient."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
+        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
+    @property
+    def retains_grad(self) -> _bool:
+        """Whether `retain_grad` was called on this computed tensor."""
     @property
     def T(self) -> Tensor:
         """All dimensions in reverse order: a view."""
@@ -868,16 +868,10 @@ class Tensor:
         """In-place twin of `scatter`: writes the result into this tensor and returns it."""
     @overload
     def scatter_(self, index: Tensor, src: _Operand | None = None, *, axis: _Int | Sequence[_Int], value: _Number | None = None, reduce: _str | None = None) -> Tensor: ...
-    @overload
     def scatter_add(self, dim: _Int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with `src` added where `index` says along `dim`, as often as it names a position."""
-    @overload
-    def scatter_add(self, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
-    @overload
     def scatter_add_(self, dim: _Int, index: Tensor, src: Tensor) -> Tensor:
         """In-place twin of `scatter_add`: writes the result into this tensor and returns it."""
-    @overload
-    def scatter_add_(self, index: Tensor, src: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def scatter_reduce(self, dim: _Int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
         """The "sum", "prod", "mean", "amax" or "amin" of `input` and all of `src` that `index` sends to the same position.
@@ -915,16 +909,10 @@ class Tensor:
         """In-place twin of `index_add`: writes the result into this tensor and returns it."""
     @overload
     def index_add_(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], alpha: _Number = 1) -> Tensor: ...
-    @overload
     def index_copy(self, dim: _Int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with the slices that `index` names along `dim` replaced by those of `source`."""
-    @overload
-    def index_copy(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
-    @overload
     def index_copy_(self, dim: _Int, index: Tensor, source: Tensor) -> Tensor:
         """In-place twin of `index_copy`: writes the result into this tensor and returns it."""
-    @overload
-    def index_copy_(self, index: Tensor, source: Tensor, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     @overload
     def index_fill(self, dim: _Int, index: Tensor, value: _Operand, *, out: Tensor | None = None) -> Tensor:
         """A copy of `input` with the slices that `index` names along `dim` filled with a number or 0-d tensor."""
@@ -1079,27 +1067,21 @@ class Tensor:
     def nanmedian(self, *, axis: _Int, keepdims: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.nanmedian: ...
     def mode(self, dim: _Int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> return_types.mode:
         """The most frequent element along `dim`, the smallest of several, and its last index, as a named tuple."""
-    def quantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def quantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The `q`-th quantiles, of all elements or along `dim`; the dimension of a vector `q` comes first. NaN if one is.
 
         `interpolation` decides for a rank between two elements: "linear", "lower", "higher", "midpoint", "nearest".
         """
-    def nanquantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    def nanquantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The quantiles of what is not NaN; see `quantile`."""
     def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
     def dist(self, other: _Operand, p: _Number = 2) -> Tensor:
         """The `p`-norm of ``input - other``."""
-    @overload
     def renorm(self, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
         """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
-    @overload
-    def renorm(self, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
-    @overload
     def renorm_(self, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
         """In-place twin of `renorm`: writes the result into this tensor and returns it."""
-    @overload
-    def renorm_(self, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int]) -> Tensor: ...
     def matmul(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
 
@@ -1273,6 +1255,26 @@ class Tensor:
         """
     def corrcoef(self) -> Tensor:
         """The correlations of the rows of `input`, (N, D) to (N, N): their covariances over their standard deviations."""
+    @overload
+    def stride(self, dim: None = None) -> tuple[_int, ...]:
+        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
+
+        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
+        """
+    @overload
+    def stride(self, dim: _Int) -> _int: ...
+    def storage_offset(self) -> _int:
+        """The offset of the tensor in its memory, in elements."""
+    def storage_range(self) -> tuple[_int, _int]:
+        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
+    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
+        """Whether the elements lie in memory in the order of the indices, without gaps."""
+    def data_ptr(self) -> _int:
+        """The address of the first element."""
+    def untyped_storage(self) -> _UntypedStorage:
+        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
+    def storage(self) -> _TypedStorage:
+        """The memory that the tensor looks at, as elements."""
     def expand(self, *args: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, implicit: _bool = False) -> Tensor:
         """A view with dimensions of size 1 repeated to the given sizes, without copying; -1 keeps a size."""
     def reshape(self, *args: _Int | Sequence[_Int], shape: _Int | Sequence[_Int] | None = None) -> Tensor:
@@ -1280,7 +1282,10 @@ class Tensor:
     def permute(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """A view with the dimensions in the order `dims`."""
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
-        """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do."""
+        """`input` itself if its elements lie in memory in the order of the indices, else a copy in which they do.
+
+        With `memory_format`, in the order that this asks for.
+        """
     def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.zeros` with the dtype and device of this tensor."""
     def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
@@ -1350,26 +1355,6 @@ class Tensor:
         """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     def module_load(self, other: _Operand, assign: Any = False) -> Tensor:
         """This tensor with the elements of `other`, or with `assign` `other` itself: how a module loads its state."""
-    @overload
-    def stride(self, dim: None = None) -> tuple[_int, ...]:
-        """How many elements apart neighbours are in memory, along each dimension or along `dim`.
-
-        For a tensor without elements, where NumPy keeps no strides, those of a contiguous one.
-        """
-    @overload
-    def stride(self, dim: _Int) -> _int: ...
-    def storage_offset(self) -> _int:
-        """The offset of the tensor in its memory, in elements."""
-    def storage_range(self) -> tuple[_int, _int]:
-        """Where the first element lies in the memory that owns it, and how many it holds, in elements."""
-    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
-        """Whether the elements lie in memory in the order of the indices, without gaps."""
-    def data_ptr(self) -> _int:
-        """The address of the first element."""
-    def untyped_storage(self) -> _UntypedStorage:
-        """The memory that the tensor looks at, as bytes: ``nbytes()``, ``data_ptr()``."""
-    def storage(self) -> _TypedStorage:
-        """The memory that the tensor looks at, as elements."""
     @overload
     def type(self, dtype: None = None) -> _str:
         """The name of the tensor's type, such as ``torch.FloatTensor``; with `dtype`, the tensor as that type."""
@@ -1517,6 +1502,14 @@ class Tensor:
     def __abs__(self) -> Tensor: ...
     def __invert__(self) -> Tensor: ...
     def __pos__(self) -> Tensor: ...
+    def as_subclass(self, cls: Any) -> Tensor:
+        """This tensor as one of the class `cls`: the same memory; gradients flow through."""
+    def _make_subclass(self, data: Any, require_grad: Any = False, **options: Any) -> Tensor:
+        """A leaf of the class `cls` in the memory of `data`, without its graph: for the ``__new__`` of subclasses."""
+    def _make_wrapper_subclass(self, *args: Any, **options: Any) -> Tensor:
+        """Refused: tensors without memory answer below the calls, by ``__torch_dispatch__``, which is not here."""
+    __init_subclass__: Any
+    __torch_function__: Any
 
 new_size: Any
 def wrap(array: Any, backend: Any, new: Any = ...) -> Tensor:

@@ -385,8 +385,8 @@ def layer_norm(input: Tensor, normalized_shape: _Int | Sequence[_Int], weight: T
 def rms_norm(input: Tensor, normalized_shape: _Int | Sequence[_Int], weight: Tensor | None = None, eps: _Number | None = None) -> Tensor:
     """``x / sqrt(mean(x^2) + eps) * weight``, the mean over the last dimensions, whose sizes `normalized_shape` are.
 
-    `eps` is by default the machine epsilon of the dtype. Source: B. Zhang and R. Sennrich, "Root Mean Square Layer
-    Normalization", 2019.
+    `eps` is by default the machine epsilon of the dtype, of float32 for 16-bit floats. Source: B. Zhang and R.
+    Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _Number = 0.1, eps: _Number = 1e-05) -> Tensor:
     """``(x - mean) / sqrt(var + eps) * weight + bias`` by channel, for (N, C) or (N, C, *).
@@ -442,8 +442,8 @@ def add_rms_norm(input: Tensor, residual: Tensor, weight: Tensor | None = None, 
     """``(rms_norm(s), s)`` for ``s = input + residual``, which is `add_layer_norm` without mean and bias.
 
     `input` and `residual` are (..., D), `weight` is (D,), and so ``rms_norm(s) = s / sqrt(mean(s^2) + eps) * weight``
-    over the last dimension; `eps` is by default the machine epsilon of the dtype. PyTorch has no such function. Source
-    of the formula: B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+    over the last dimension; `eps` is by default the machine epsilon of the dtype, as in `rms_norm`. PyTorch has no such
+    function. Source of the formula: B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
 
     >>> import minitorch as torch
     >>> torch.nn.functional.add_rms_norm(torch.tensor([[1., 6.]]), torch.tensor([[0., 1.]]))
