@@ -18,7 +18,7 @@ from ..core.arrays import owner, pointer
 from ..core.device import get
 from ..core.grad_mode import grad_mode, recording
 from ..core.graph import MultiOutputNode, Node, OutputNode
-from ..core.tensor import wrap
+from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
 from . import trace
 from .emit import Source, identifier, set_gradients
@@ -222,7 +222,7 @@ class Plan:
             base = getattr(t, "_base", None)
             if base is not None and base.needs_grad and grad_mode.enabled:
                 return False
-            if t.is_inference() and not grad_mode.inference:
+            if isinstance(t, Tensor) and t.is_inference() and not grad_mode.inference:
                 return False
         return self.sharing.same([t.array for t in tensors])
 

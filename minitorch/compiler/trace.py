@@ -21,6 +21,7 @@ import numpy as np
 
 from ..autograd.function import Saved
 from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
+from ..autograd.inference import note_inference
 from ..core import graph
 from ..core.arrays import owner
 from ..core.backend import Float32Compute
@@ -288,8 +289,10 @@ class Tracing(NodeHook):
         replace(self.tracer, self.base)
         for t in tensors_of(self.tracer, living):
             if isinstance(t.array, Traced):
-                held[id(t)] = t.array
+                held[id(t)], inference = t.array, t.is_inference()
                 t.array = t.array.array
+                if inference:                              # which is noted of memory
+                    note_inference(t)
             t.backend = self.base
         return held
 
