@@ -11,7 +11,7 @@ from ..core.arrays import is_floating, is_half
 from ..core.graph import MultiOutputNode, Node
 from ..core.op import recorded
 from ..core.registry import NAMES, late
-from ..core.tensor import wrap
+from ..core.tensor import Tensor, wrap
 
 
 class TypedNode(Node):
@@ -53,7 +53,7 @@ class TypedMultiOutputNode(TypedNode, MultiOutputNode):
 
 def fitted(gradient, dtype):
     """A gradient, raw or a tensor, in the type of its input; a complex one as it is, for the cast before the call."""
-    is_raw = not hasattr(gradient, "array")
+    is_raw = not isinstance(gradient, Tensor)
     found = gradient.dtype if is_raw else gradient.array.dtype
     if found is dtype or found == dtype or not is_floating(found) or not is_floating(dtype):
         return gradient
