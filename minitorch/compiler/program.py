@@ -132,13 +132,14 @@ class Program:
         """Compute the same pure call of the same operands once, as long as nothing is written in between.
 
         A write changes memory, not values: after one to a root, calls that read this root are new. Results that are
-        written to are never shared.
+        written to are never shared, nor are the program's own results with its backward pass: whoever has them may write
+        to them first, as eagerly, where the backward pass computes such a value itself.
         """
         written = {v.root for i in self.instructions for v in i.writes}
         mapping: dict[Value, Value] = {}
         epochs: dict[Value, int] = {}
         effects, seen, left = 0, {}, []
-        kept = {v.root for v in self.held()}
+        kept, returned = {v.root for v in self.held()}, {v.root for v in self.outputs}
         for instruction in self.instructions:
             instruction.replace(mapping)
             for v in instruction.writes:
@@ -150,6 +151,8 @@ class Program:
                 key = (instruction.kind, instruction.name, frozen(instruction.args), frozen(instruction.kwargs), epoch,
                        effects)
             found = seen.get(key) if key is not None else None
+            if found is not None and instruction.phase == "backward" and any(v.root in returned for v in found):
+                found = None
             if found is not None and not any(r.root in kept for r in instruction.results):
                 mapping.update(zip(instruction.results, found))
                 continue
