@@ -522,3 +522,7 @@ def test_16_bit_floats_are_computed_in_32():
         half = call(x.half())
         assert half.dtype is minitorch.float16
         close(half.float(), call(x.half().float()), 1e-3)
+
+
+def test_one_hot_of_a_number_is_a_vector():
+    assert F.one_hot(torch.tensor(2), 4).tolist() == [0, 0, 1, 0]

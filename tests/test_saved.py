@@ -165,7 +165,8 @@ def test_gradients_together_are_those_one_by_one(op):
 
 # ---- programs ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("pool", [nn.MaxPool2d(2), nn.MaxPool2d(3, 2, 1), nn.AdaptiveMaxPool2d(2), nn.AvgPool2d(2),
-                                  nn.AdaptiveMaxPool2d((3, 2))], ids=str)
+                                  nn.AdaptiveMaxPool2d((3, 2))],
+                         ids=["l1_loss", "gelu", "rdiv"])
 def test_pooling_then_relu_in_place(pool):
     """The usual order of a network's layers."""
     minitorch.manual_seed(0)
@@ -272,3 +273,13 @@ def test_a_write_to_windows_that_overlap_passes_each_gradient_once(write):
     y.backward(minitorch.tensor([[1.0, 10.0], [100.0, 1000.0]]))
     slope = (write(minitorch.ones(2)) - write(minitorch.zeros(2)))[0]
     assert (x.grad / slope).tolist() == [1.0, 110.0, 1000.0, 0.0]
+
+
+@pytest.mark.parametrize("call", [lambda a: F.l1_loss(a, a * 0.3), lambda a: F.gelu(a), lambda a: 2 / a],
+                         ids=["l1_loss", "gelu", "rdiv"])
+def test_what_is_kept_of_numbers_is_an_array(call):
+    """NumPy makes a scalar of a result without dimensions; a recorded pass needs what was kept as a tensor."""
+    a = minitorch.tensor(0.5, dtype=minitorch.float64, requires_grad=True)
+    recorded, = minitorch.autograd.grad(call(a), a, create_graph=True)
+    call(a).backward()
+    assert recorded.item() == pytest.approx(a.grad.item())

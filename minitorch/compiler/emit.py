@@ -402,7 +402,7 @@ def is_blockable(i):
         return False
     if math.prod(v.shape) < LARGE or math.prod(v.shape[1:]) > BLOCK or v.root is not v:
         return False
-    if not v.example.flags.c_contiguous or v.dtype.kind not in "fiub":     # the loop's arrays are, and have a name
+    if not v.example.flags.c_contiguous or v.dtype.kind not in NUMPYS:     # the loop's arrays are, and have a name
         return False
     return all(o.shape == v.shape or len(o.shape) < len(v.shape) or
                (len(o.shape) == len(v.shape) and o.shape[0] in (1, v.shape[0])) for o in i.operands())

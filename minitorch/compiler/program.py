@@ -132,8 +132,8 @@ class Program:
         """Compute the same pure call of the same operands once, as long as nothing is written in between.
 
         A write changes memory, not values: after one to a root, calls that read this root are new. Results that are
-        written to are never shared, nor are the program's own results with its backward pass: whoever has them may write
-        to them first, as eagerly, where the backward pass computes such a value itself.
+        written to are never shared, nor are the program's own results with its backward pass: whoever has them may
+        write to them first, as eagerly, where the backward pass computes such a value itself.
         """
         written = {v.root for i in self.instructions for v in i.writes}
         mapping: dict[Value, Value] = {}

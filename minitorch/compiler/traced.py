@@ -128,7 +128,8 @@ class Traced(NDArrayOperatorsMixin):
         return self.recorder.call("call", name, function, args, kwargs, out_of(kwargs))
 
     def __pow__(self, other):
-        exact = EXACT_POWERS.get(other) if type(other) in (int, float) and self.dtype.kind in "fc" else None
+        takes = self.dtype.kind in "fc"                    # NumPy takes no such way for bfloat16
+        exact = EXACT_POWERS.get(other) if type(other) in (int, float) and takes else None
         return super().__pow__(other) if exact is None else exact(self)
 
     def __getitem__(self, index):
