@@ -165,8 +165,7 @@ def test_gradients_together_are_those_one_by_one(op):
 
 # ---- programs ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("pool", [nn.MaxPool2d(2), nn.MaxPool2d(3, 2, 1), nn.AdaptiveMaxPool2d(2), nn.AvgPool2d(2),
-                                  nn.AdaptiveMaxPool2d((3, 2))],
-                         ids=["l1_loss", "gelu", "rdiv"])
+                                  nn.AdaptiveMaxPool2d((3, 2))], ids=str)
 def test_pooling_then_relu_in_place(pool):
     """The usual order of a network's layers."""
     minitorch.manual_seed(0)
