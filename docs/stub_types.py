@@ -157,7 +157,8 @@ RESULTS = table({
         Tensor.__bool__ Tensor.__contains__ Tensor.is_complex Tensor.is_floating_point Tensor.is_signed
         Tensor.is_contiguous Tensor.is_inference Tensor.is_pinned Tensor.is_shared Tensor.is_set_to
         Tensor.is_cuda Tensor.is_cpu Tensor.is_leaf Tensor.requires_grad Tensor.retains_grad""",
-    "_int": """numel seed initial_seed get_device Tensor.numel Tensor.nelement Tensor.dim Tensor.ndimension
+    "_int": """numel seed initial_seed get_device Tensor.output_nr Tensor.numel Tensor.nelement
+        Tensor.dim Tensor.ndimension
         Tensor.element_size Tensor.storage_offset Tensor.data_ptr Tensor.get_device Tensor.__len__
         Tensor.__int__ Tensor.__index__ Tensor.checked_dim Tensor.__hash__ Tensor.ndim Tensor.itemsize
         Tensor.nbytes Tensor._version""",

@@ -147,3 +147,8 @@ def test_decompositions_of_low_rank(shape):
     torch.testing.assert_close(U @ torch.diag_embed(S) @ V.mH, low - low.mean(-2, keepdim=True))
     with pytest.raises(ValueError, match="not greater than min"):
         torch.pca_lowrank(low, q=max(m, n) + 1)
+
+
+def test_output_nr():
+    x = torch.ones(4, requires_grad=True)
+    assert x.output_nr == (x * 2).output_nr == 0 and [t.output_nr for t in x.split(2)] == [0, 1]

@@ -92,8 +92,14 @@ def register_post_accumulate_grad_hook(self, hook):
     return hooks_of(self).add("accumulated", hook)
 
 
+def output_nr(self):
+    """Which of the outputs of its graph node the tensor is."""
+    return self.node.op if self.node.__class__ is graph.OutputNode else 0
+
+
 for _name, _function in dict(retain_grad=retain_grad, register_hook=register_hook,
                              register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+                             output_nr=property(output_nr, doc=output_nr.__doc__),
                              retains_grad=property(is_retained, doc=is_retained.__doc__)).items():
     setattr(Tensor, _name, _function)
 
