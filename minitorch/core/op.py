@@ -202,9 +202,7 @@ class Op:
 
     def bind(self, backend):
         """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
-        if self.xp_name:                                   # the array module's own function
-            return getattr(backend.xp, self.xp_name)
-        return MethodType(self.forward, backend)
+        return getattr(backend.xp, self.xp_name) if self.xp_name else MethodType(self.forward, backend)
 
     def __repr__(self):
         return f"<op {self.name}>"
@@ -212,8 +210,7 @@ class Op:
 
 def parameters_of(function):
     """The names of a function's parameters (`inspect.signature` would take most of the package's import time)."""
-    code = function.__code__
-    return list(code.co_varnames[:code.co_argcount])
+    return list(function.__code__.co_varnames[:function.__code__.co_argcount])
 
 
 def camel_case(name):
