@@ -171,8 +171,7 @@ class Op:
         self.__doc__ = self.doc
         self.node_name = self.node_name or camel_case(self.name) + "Backward0"
         self.casts = self.casts and any(k == "dtype" for k, _ in self.attrs)
-        unknown = set(self.vjps) - {x.name for x in self.inputs}
-        if unknown:
+        if unknown := set(self.vjps) - {x.name for x in self.inputs}:
             raise TypeError(f"op {self.name}: a derivative formula for {sorted(unknown)}, which are not inputs")
         self.vjps = {x.name: self.vjps.get(x.name) for x in self.inputs}
         if self.name in OPS:
@@ -191,8 +190,7 @@ class Op:
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         if isinstance(self.outputs, tuple):
             known |= {f"out{i}" for i in range(len(self.outputs))}
-        unknown = {f for fields in self.reads.values() for f in fields} - known
-        if unknown:
+        if unknown := {f for fields in self.reads.values() for f in fields} - known:
             raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
