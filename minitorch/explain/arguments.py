@@ -76,7 +76,8 @@ def _no_tensor(error, name, given, defaults):
     for i, x in enumerate(given.values()):
         for j, element in enumerate(x if isinstance(x, list | tuple) else ()):
             if element is culprit:
-                return TypeError(f"{name}(): expected {wanted} as element {j} in argument {i}, but got {_type(culprit)}")
+                return TypeError(f"{name}(): expected {wanted} as element {j} in argument {i}, but got "
+                                 f"{_type(culprit)}")
     return None
 
 

@@ -15,8 +15,8 @@ def explain(op, error, inputs, attrs):
     """The error to raise instead of `error`, which `op` raised on these arguments."""
     if getattr(error, "explained", False):
         return error
-    found = (_wrong_type(op, error, inputs) or _wrong_attribute(op, error, attrs) or _wrong_dim(error, inputs) or _wrong_shape(op, error, inputs)
-             or wrong_index(error) or _wrong_dtype(op, error, inputs))
+    found = (_wrong_type(op, error, inputs) or _wrong_attribute(op, error, attrs) or _wrong_dim(error, inputs)
+             or _wrong_shape(op, error, inputs) or wrong_index(error) or _wrong_dtype(op, error, inputs))
     if found is None:
         return error
     found.explained = True

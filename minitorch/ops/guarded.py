@@ -28,7 +28,7 @@ def first_call(*args, _load, **kwargs):
     return _load()(*args, **kwargs)
 
 
-# Warnings count callers by `stacklevel`, and skip frames of these names: the first call warns at the caller's line, too.
+# Warnings count callers by `stacklevel` and skip frames of this name: the first call warns at the caller's line, too.
 first_call.__code__ = first_call.__code__.replace(co_filename="<importlib._bootstrap, as first_call is>")
 
 
