@@ -37,21 +37,16 @@ def check_bincount(input, weights, minlength):
 
 @op(name="histogramdd", namespace=None, promotion="any", sample=lambda d: (
     [d.array((6, 2))], dict(edges=tuple([d.array((4,)).cumsum() for _ in range(2)]))))
-def _histogramdd(F, input, weight: Other = None, *, edges=(), linear=False):
+def _histogramdd(F, input, weight: Other = None, *, edges=()):
     """How many of the points `input`, (N, D), or how much `weight`, (N,), lies in each box between D rows of edges.
 
-    The last bin of each dimension includes its upper edge; points outside and NaN count nowhere. With `linear` bins
-    are equal, and their places computed, as in PyTorch: an edge that is rounded may lie in the bin below.
+    The last bin of each dimension includes its upper edge; points outside and NaN count nowhere.
     """
     xp = F.xp
     sizes = tuple([len(e) - 1 for e in edges])
     flat, inside = xp.zeros(len(input), "int64"), xp.ones(len(input), bool)
     for x, e, n in zip(input.T, edges, sizes):
-        if linear:
-            within = xp.where((x >= e[0]) & (x <= e[-1]), x, e[0])
-            at = xp.minimum(((within - e[0]) * e.dtype.type(n) / (e[-1] - e[0])).astype("int64"), n - 1)
-        else:
-            at = xp.where(x == e[-1], n - 1, xp.searchsorted(e, x, "right") - 1)
+        at = xp.where(x == e[-1], n - 1, xp.searchsorted(e, x, "right") - 1)
         inside &= (x >= e[0]) & (x <= e[-1]) & (at < n)
         flat = flat * n + at
     counts = xp.bincount(flat[inside], None if weight is None else weight[inside], prod(sizes))
@@ -82,7 +77,7 @@ def histc(input, bins=100, min=0, max=0):
         raise errors.not_implemented("histogram_cpu", input.array.dtype)
     x = input.array.reshape(-1)
     edges = bin_edges("torch.histc", x, bins, None if min == max else (min, max), 1)
-    return _histogramdd(input.detach().reshape(-1, 1), None, (input.backend.from_host(edges),), True)
+    return _histogramdd(input.detach().reshape(-1, 1), None, (input.backend.from_host(edges),))
 
 
 @composite
