@@ -72,6 +72,7 @@ late.places.update(
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     explain="minitorch.formula:explain",
+    explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
     from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",

@@ -203,7 +203,6 @@ def test_half_precision_sums_do_not_saturate():
     (lambda x: x[:0].median(0), IndexError, "non-zero size"),
     (lambda x: t.trapezoid(x, x=x, dx=1.0), TypeError, "not both"),
     (lambda x: t.gradient(x[:1]), RuntimeError, "at least"),
-    (lambda x: t.searchsorted(x, x.double()), RuntimeError, "same dtype"),
     (lambda x: x.unsqueeze(0).cov(), RuntimeError, "two or fewer"),
 ])
 def test_errors_say_what_was_expected(call, error, words):

@@ -15,6 +15,7 @@ from ..core.registry import FUNCTIONS
 from ..core.tensor import Size, Tensor
 from ..explain.failures import explain
 from ..ops import operators
+from ..ops.guarded import is_pending
 from . import api
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "dispatch",
@@ -242,6 +243,8 @@ def exchange(function, func=None):
     inner.__dict__.update(function.__dict__)
     if inner.__globals__.get("__name__") == "minitorch.generated":   # its code may be written at its first call
         inner.__globals__["target"] = inner
+    if is_pending(inner):
+        inner.__kwdefaults__["_load"].target = inner
     if not hasattr(function, "__wrapped__"):
         function.__wrapped__ = inner                       # for `inspect`: its signature and source
     func = func or function

@@ -26,12 +26,15 @@ def inplace(name, call, op=None, repeated=False):
     writer = name + "_"
 
     def method(self, *args, **kwargs):
-        if ufunc is not None and not kwargs and is_plain(self, args):
-            getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
-            bump_version(self, writer)
-            return self
-        late.require_apart(self.array, *args, *kwargs.values())
-        return overwrite(self, call(before(self, op, args), *args, **kwargs), writer, repeated)
+        try:
+            if ufunc is not None and not kwargs and is_plain(self, args):
+                getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
+                bump_version(self, writer)
+                return self
+            late.require_apart(self.array, *args, *kwargs.values())
+            return overwrite(self, call(before(self, op, args), *args, **kwargs), writer, repeated)
+        except AttributeError as error:
+            raise late.explain_call(error, call, (self, *args), kwargs, writer) from None
 
     method.__name__ = writer
     method.__doc__ = f"In-place twin of `{name}`: writes the result into this tensor and returns it."

@@ -170,8 +170,7 @@ class Op:
         self.__doc__ = self.doc
         self.node_name = self.node_name or camel_case(self.name) + "Backward0"
         self.casts = self.casts and any(k == "dtype" for k, _ in self.attrs)
-        unknown = set(self.vjps) - {x.name for x in self.inputs}
-        if unknown:
+        if unknown := set(self.vjps) - {x.name for x in self.inputs}:
             raise TypeError(f"op {self.name}: a derivative formula for {sorted(unknown)}, which are not inputs")
         self.vjps = {x.name: self.vjps.get(x.name) for x in self.inputs}
         if self.name in OPS:
@@ -189,8 +188,7 @@ class Op:
         known = {*names, "out", *self.keeps, *dict(self.attrs), *(x + f for f in ("_shape", "_dtype") for x in names)}
         if isinstance(self.outputs, tuple):
             known |= {f"out{i}" for i in range(len(self.outputs))}
-        unknown = {f for fields in self.reads.values() for f in fields} - known
-        if unknown:
+        if unknown := {f for fields in self.reads.values() for f in fields} - known:
             raise TypeError(f"op {self.name}: a derivative formula asks for {sorted(unknown)}, which it does not have")
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
@@ -200,9 +198,7 @@ class Op:
 
     def bind(self, backend):
         """The forward pass as a function on `backend`'s arrays, with all that it keeps."""
-        if self.xp_name:                                   # the array module's own function
-            return getattr(backend.xp, self.xp_name)
-        return MethodType(self.forward, backend)
+        return getattr(backend.xp, self.xp_name) if self.xp_name else MethodType(self.forward, backend)
 
     def __repr__(self):
         return f"<op {self.name}>"
@@ -210,8 +206,7 @@ class Op:
 
 def parameters_of(function):
     """The names of a function's parameters (`inspect.signature` would take most of the package's import time)."""
-    code = function.__code__
-    return list(code.co_varnames[:code.co_argcount])
+    return list(function.__code__.co_varnames[:function.__code__.co_argcount])
 
 
 def camel_case(name):

@@ -79,7 +79,8 @@ def unpack(op, bare):
         for i, x in enumerate(op.inputs):
             lines += unpack_one(op, i, x, bare)
     checks = ["not plain"] if len(op.inputs) > 1 else []
-    checks += ["(d is not f32 and d is not f64)"] if op.promotion else []
+    checks += ["(d is not f32 and d is not f64)"] if op.promotion else [
+        f"(x0.dtype is not f32 and x0.dtype.kind in {op.refuses!r})"] if op.refuses else []
     checks += ["out is not None"] if takes_out(op) else []
     if checks and not bare:
         out = "out" if takes_out(op) else "None"

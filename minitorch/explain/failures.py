@@ -15,8 +15,8 @@ def explain(op, error, inputs, attrs):
     """The error to raise instead of `error`, which `op` raised on these arguments."""
     if getattr(error, "explained", False):
         return error
-    found = (_wrong_type(op, error, inputs) or _wrong_dim(error, inputs) or _wrong_shape(op, error, inputs)
-             or wrong_index(error) or _wrong_dtype(op, error, inputs))
+    found = (_wrong_type(op, error, inputs) or _wrong_attribute(op, error, attrs) or _wrong_dim(error, inputs)
+             or _wrong_shape(op, error, inputs) or wrong_index(error) or _wrong_dtype(op, error, inputs))
     if found is None:
         return error
     found.explained = True
@@ -52,6 +52,20 @@ def _wrong_type(op, error, inputs):
             number = kind.kind == "number" and isinstance(x, (bool, int, float, complex, np.generic))
             if not number or not arrays_of(inputs):
                 return not_a_tensor(op, kind, i, x)
+    return None
+
+
+def _wrong_attribute(op, error, attrs):
+    """An attribute that is no number where the op computes with one, or no integer where it counts."""
+    whole = isinstance(error, AttributeError) and error.name == "__index__"
+    for k, default in op.attrs:
+        x, number = attrs.get(k), type(default) in (int, float)
+        if whole and (x is error.obj or isinstance(x, (list, tuple)) and any(y is error.obj for y in x)):
+            return TypeError(f"{public_name(op)}(): argument '{k}' must be int or tuple of ints, not "
+                             f"{type(error.obj).__name__}")
+        if type(x) is str and (number or k == "dim") or x is None and (number or k == "dim" and default is not None):
+            return TypeError(f"{public_name(op)}(): argument '{k}' must be {'int' if k == 'dim' else 'Number'}, not "
+                             f"{type(x).__name__}")
     return None
 
 

@@ -18,6 +18,7 @@ from dataclasses import MISSING, fields
 from ..core import registry
 from ..core.op import Input, Number, Op, Other, compile_call
 from ..core.registry import FUNCTIONS, METHODS, NAMES, late
+from .guarded import guarded, is_pending
 
 __all__ = ["composite", "method", "op", "publish", "ufunc"]
 
@@ -86,7 +87,7 @@ def composite(function=None, *, out=False, overlap=True, autocast=None, **public
     """
     if function is None:
         return lambda f: composite(f, out=out, overlap=overlap, autocast=autocast, **public)
-    call = with_out(function, out == "exact", overlap) if out else function
+    call = with_out(function, out == "exact", overlap) if out else guarded(function)
     return publish(casting(call, autocast) if autocast else call, function.__name__, **public)
 
 
@@ -112,15 +113,21 @@ def with_out(function, exact=False, overlap=True):
     def call(*args, out=None, **kwargs):
         if kwargs:
             for theirs, ours in NUMPY_NAMES:               # ``x.max(axis=0, keepdims=True)``
-                if theirs in kwargs and ours in found.parameters:
+                if theirs in kwargs and ours in signature.parameters:
                     kwargs[ours] = kwargs.pop(theirs)
-        if out is None:
-            return function(*args, **kwargs)
-        return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
+        try:
+            if out is None:
+                return function(*args, **kwargs)
+            return registry.write_out(function.__name__, function, args, kwargs, out, exact=exact, overlap=overlap)
+        except Exception as error:
+            found = late.explain_call(error, function, args, kwargs)
+            if found is error:
+                raise
+            raise found from None
 
-    found = inspect.signature(function)
+    signature = inspect.signature(function)
     extra = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    call.__signature__ = found.replace(parameters=[*found.parameters.values(), extra])
+    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])
     return call
 
 
@@ -139,8 +146,8 @@ def method(function=None, *, name=None):
     """Make a function a method of Tensor: for methods that take what their function does not, as ``x.view(2, 3)``."""
     if function is None:
         return lambda f: method(f, name=name)
-    METHODS[name or function.__name__] = function
-    return function
+    call = METHODS[name or function.__name__] = guarded(function)
+    return call
 
 
 class Public:
@@ -159,7 +166,7 @@ def publish(call, name, *, namespace="", method=None, inplace=False, aliases=(),
     """
     call.source, call.formula = Source(call), Formula(call)
     call.explain = call.formula.explain
-    if not hasattr(call, "__wrapped__"):
+    if not hasattr(call, "__wrapped__") or is_pending(call):
         call.__module__ = "minitorch" + (f".{namespace}" if namespace else "")
     if namespace is None:
         return call

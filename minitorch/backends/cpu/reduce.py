@@ -114,7 +114,7 @@ def norm_sample(d):
 @kernel("vector_norm", sample=norm_sample)
 def vector_norm(F, x, *, ord=2, dim=None, keepdim=False, dtype=None):
     """The Euclidean norm as a product; those that are no sums are the reference's."""
-    if ord in NO_SUMS or x.dtype.kind not in "fcV" or not x.size:
+    if ord in NO_SUMS or x.dtype.kind not in "fV" or not x.size:
         return F.reference.vector_norm(x, ord=ord, dim=dim, keepdim=keepdim)
     dim = axes(x, dim)
     if ord != 2:

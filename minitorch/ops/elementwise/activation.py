@@ -51,7 +51,7 @@ def require_signed(name, input):
         raise RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@op(promotion="any", kinks="zero", inplace=True, fusible=True, functor="relu", flat=("input",),
+@op(promotion="any", refuses="c", kinks="zero", inplace=True, fusible=True, functor="relu", flat=("input",),
     input=lambda F, g, out: F.threshold_backward(g, out, level=0))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0."""
@@ -102,7 +102,7 @@ def leaky_relu_derivative(F, input, *, slope):
     return F.xp.where(input > 0, input.dtype.type(1), input.dtype.type(slope))
 
 
-@op(promotion="any", namespace="", method=False, node_name="ThresholdBackward0", flat=("input",),
+@op(promotion="any", refuses="c", namespace="", method=False, node_name="ThresholdBackward0", flat=("input",),
     input=lambda F, g, input, threshold: F.threshold_backward(g, input, level=threshold),
     sample=lambda d: ([d.distinct()], dict(threshold=0.0, value=3.0)))
 def threshold(F, input, *, threshold, value):

@@ -256,7 +256,9 @@ def log_slope(F, input, exponent, out):
 
 @composite(out=True)
 def float_power(input, exponent):
-    """``input ** exponent``, computed and returned in float64."""
+    """``input ** exponent``, computed and returned in float64, of complex numbers in complex128."""
+    if any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)):
+        return pow(*[x.to(dtypes.complex128) if isinstance(x, Tensor) else complex(x) for x in (input, exponent)])
     return pow(*[x.to(dtypes.float64) if isinstance(x, Tensor) else float(x) for x in (input, exponent)])
 
 
@@ -270,7 +272,7 @@ def float_power_(self, exponent):
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", inplace=True,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True,
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),

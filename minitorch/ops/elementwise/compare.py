@@ -16,17 +16,18 @@ def no_gradient(name, doc, xp_name=None, inputs=("input", "other"), **options):
     return ufunc(name, doc, xp_name, inputs=list(inputs), **options)
 
 
-def comparison(name, doc, xp_name, *aliases):
-    return no_gradient(name, f"``{doc}``, as bools.", xp_name, promotion="compared", numbers=["other"], aliases=aliases)
+def comparison(name, doc, xp_name, *aliases, refuses=""):
+    return no_gradient(name, f"``{doc}``, as bools.", xp_name, promotion="compared", numbers=["other"], aliases=aliases,
+                       refuses=refuses)
 
 
 # ---- comparisons and logic ---------------------------------------------------------------------------------
 eq = comparison("eq", "input == other", "equal")
 ne = comparison("ne", "input != other", "not_equal", "not_equal")
-lt = comparison("lt", "input < other", "less", "less")
-le = comparison("le", "input <= other", "less_equal", "less_equal")
-gt = comparison("gt", "input > other", "greater", "greater")
-ge = comparison("ge", "input >= other", "greater_equal", "greater_equal")
+lt = comparison("lt", "input < other", "less", "less", refuses="c")
+le = comparison("le", "input <= other", "less_equal", "less_equal", refuses="c")
+gt = comparison("gt", "input > other", "greater", "greater", refuses="c")
+ge = comparison("ge", "input >= other", "greater_equal", "greater_equal", refuses="c")
 logical_and = no_gradient("logical_and", "Whether both are nonzero.", numbers=[])
 logical_or = no_gradient("logical_or", "Whether one or both are nonzero.", numbers=[])
 logical_xor = no_gradient("logical_xor", "Whether just one of them is nonzero.", numbers=[])
@@ -51,13 +52,13 @@ isfinite = no_gradient("isfinite", "Whether `input` is neither infinite nor NaN.
                        inplace=False)
 
 
-@op()
+@op(refuses="c")
 def isposinf(F, input):
     """True if `input` is positive infinity."""
     return input == F.xp.inf
 
 
-@op()
+@op(refuses="c")
 def isneginf(F, input):
     """True if `input` is negative infinity."""
     return input == -F.xp.inf
@@ -75,7 +76,7 @@ def share(F, g, input, other, loses):
     return F.masked(F.where(input == other, g * 0.5, g), F.logical_not(loses))
 
 
-@op(layout="inputs", promotion="common", kinks="ties",
+@op(layout="inputs", promotion="common", refuses="c", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input < other),
     other=lambda F, g, input, other: share(F, g, input, other, other < input))
 def maximum(F, input, other):
@@ -83,7 +84,7 @@ def maximum(F, input, other):
     return F.xp.maximum(input, other)
 
 
-@op(layout="inputs", promotion="common", kinks="ties",
+@op(layout="inputs", promotion="common", refuses="c", kinks="ties",
     input=lambda F, g, input, other: share(F, g, input, other, input > other),
     other=lambda F, g, input, other: share(F, g, input, other, other > input))
 def minimum(F, input, other):
@@ -97,7 +98,7 @@ def without_ties(d):
     return [d.distinct(first), d.distinct(second, -1.93, 2.07)], {}
 
 
-@op(layout="inputs", promotion="common", sample=without_ties,
+@op(layout="inputs", promotion="common", refuses="c", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input >= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input >= other) | F.isnan(other))))
 def fmax(F, input, other):
@@ -105,7 +106,7 @@ def fmax(F, input, other):
     return F.xp.fmax(input, other)
 
 
-@op(layout="inputs", promotion="common", sample=without_ties,
+@op(layout="inputs", promotion="common", refuses="c", sample=without_ties,
     input=lambda F, g, input, other: F.masked(g, (input <= other) | F.isnan(other)),
     other=lambda F, g, input, other: F.masked(g, F.logical_not((input <= other) | F.isnan(other))))
 def fmin(F, input, other):
@@ -127,7 +128,7 @@ def clamp_sample(d):
     return [x, *d.choice([(-1.01, 1.23), (None, 0.47), (-0.51, None), (1.2, -1.3), (low, high), (None, high)])], {}
 
 
-@op(layout="inputs", promotion="common", inplace=True, aliases=("clip",), sample=clamp_sample,
+@op(layout="inputs", promotion="common", refuses="c", inplace=True, aliases=("clip",), sample=clamp_sample,
     input=lambda F, g, input, min, max: F.masked(g, within(input, min, max)),
     min=lambda F, g, input, min, max: F.masked(g, input < min if max is None else (input < min) & (min < max)),
     max=lambda F, g, input, min, max: F.masked(g, input > max if min is None else (input > max) | (max < min)))
@@ -165,7 +166,7 @@ def clamp_max(input, max):
     return clamp(input, None, max)
 
 
-@op(promotion="same", inplace=True)
+@op(promotion="same", refuses="c", inplace=True)
 def heaviside(F, input, values):
     """0 where `input` is negative (or NaN), `values` where it is 0, 1 where it is positive."""
     return F.xp.where(input == 0, values, (input > 0).astype(input.dtype))

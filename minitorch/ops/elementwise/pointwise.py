@@ -38,7 +38,7 @@ def sigmoid(F, input):
     return 1 / (1 + F.xp.exp(-input))
 
 
-@op(promotion="float", inplace=True, domain={"input": INNER},
+@op(promotion="float", refuses="c", inplace=True, domain={"input": INNER},
     input=lambda F, g, input, eps: logit_slope(F, g, input, eps))
 def logit(F, input, *, eps: float | None = None):
     """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
@@ -106,13 +106,13 @@ def over_square(F, x, y):
     return F.where(square == 0, 0.0, x / square)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g: g * (PI / 180))
+@op(promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (PI / 180))
 def deg2rad(F, input):
     """Degrees as radians: ``input * pi / 180``."""
     return input * (PI / 180)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g: g * (180 / PI))
+@op(promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (180 / PI))
 def rad2deg(F, input):
     """Radians as degrees: ``input * 180 / pi``."""
     return input * (180 / PI)
@@ -179,7 +179,7 @@ def times_log(F, x, y, log):
     return F.xp.where((x == 0) & (y == y), 0, product)
 
 
-@op(layout="inputs", promotion="float", inplace=True, domain={"other": POSITIVE},
+@op(layout="inputs", promotion="float", refuses="c", inplace=True, domain={"other": POSITIVE},
     input=lambda F, g, input, other: F.where((input == 0) & (other <= 0), 0.0, F.xlogy(g, other)),
     other=lambda F, g, input, other: g * input / other)
 def xlogy(F, input: Number, other: Number):
@@ -187,7 +187,7 @@ def xlogy(F, input: Number, other: Number):
     return times_log(F, input, other, F.xp.log)
 
 
-@op(layout="inputs", promotion="float", namespace="special", domain={"other": (-0.75, 3.0)},
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", domain={"other": (-0.75, 3.0)},
     input=lambda F, g, input, other: F.where((input == 0) & (other <= -1), 0.0, F.xlog1py(g, other)),
     other=lambda F, g, input, other: g * input / (other + 1))
 def xlog1py(F, input: Number, other: Number):

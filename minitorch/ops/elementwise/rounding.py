@@ -16,15 +16,24 @@ abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", al
             kinks="zero", input=lambda F, g, input: g * F.sign(input))
 
 
-@op(promotion="common", inplace=True, aliases=("sgn",), kinks="steps", input=lambda F, g: F.zero(g))
+@op(promotion="common", refuses="c", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
 def sign(F, input):
-    """-1, 0 or 1 by the sign of `input`; 0 for NaN. (`sgn` is the same for real numbers.)"""
+    """-1, 0 or 1 by the sign of `input`; 0 for NaN. Complex numbers have no sign, see `sgn`."""
     if input.dtype.kind == "b":
         return input.copy()
     return (input > 0).astype(input.dtype) - (input < 0)
 
 
-@op(inplace=False, kinks="steps")
+@op(promotion="common", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
+def sgn(F, input):
+    """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
+    if input.dtype.kind != "c":
+        return F.sign(input)
+    size = F.xp.abs(input)
+    return input / F.xp.where(size == 0, 1, size).astype(size.dtype)
+
+
+@op(refuses="c", inplace=False, kinks="steps")
 def signbit(F, input):
     """True if the sign is negative, that of -0.0 included."""
     return F.xp.signbit(input) if input.dtype.kind in "fV" else input < 0
@@ -67,7 +76,7 @@ ceil = rounding("ceil", "The smallest whole number that is not below `input`.")
 trunc = rounding("trunc", "`input` without what follows the point.", "fix")
 
 
-@op(promotion="common", refuses="b", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
+@op(promotion="common", refuses="bc", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
     sample=lambda d: (between_steps(d)[0], dict(decimals=d.choice([0, -2]))))
 def round(F, input, *, decimals: float = 0):
     """`input` rounded to `decimals` places (to tens, hundreds, ... if negative), halves to the even neighbour.

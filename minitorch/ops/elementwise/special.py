@@ -46,41 +46,42 @@ def erfc(F, input):
 
 
 @op(layout="inputs",
-    promotion="float", namespace="special", input=lambda F, g, input, out: g * (2 * input * out - 2 / ROOT_PI))
+    promotion="float", refuses="c", namespace="special",
+    input=lambda F, g, input, out: g * (2 * input * out - 2 / ROOT_PI))
 def erfcx(F, input):
     """``exp(input^2) * erfc(input)``, which does not underflow."""
     return in_double(F, error_function.erfcx, input)
 
 
-@op(layout="inputs", promotion="float", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
+@op(layout="inputs", promotion="float", refuses="c", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
     input=lambda F, g, input: g * F.exp(square(F.erfinv(input))) * (ROOT_PI / 2))
 def erfinv(F, input):
     """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
     return in_double(F, error_function.erfinv, input)
 
 
-@op(layout="inputs", promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special",
     input=lambda F, g, input: g * F.exp(input * input * -0.5) * (1 / math.sqrt(2 * math.pi)))
 def ndtr(F, input):
     """The normal distribution's function: the area under its density up to `input`."""
     return in_double(F, error_function.ndtr, input)
 
 
-@op(layout="inputs", promotion="float", namespace="special", domain={"input": INNER},
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", domain={"input": INNER},
     input=lambda F, g, out: g * F.exp(out * out * 0.5) * math.sqrt(2 * math.pi))
 def ndtri(F, input):
     """The normal distribution's quantile: the number whose `ndtr` is `input`; NaN outside [0, 1]."""
     return in_double(F, error_function.ndtri, input)
 
 
-@op(layout="inputs", promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special",
     input=lambda F, g, input: g / F.erfcx(input * (-1 / ROOT_2)) * math.sqrt(2 / math.pi))
 def log_ndtr(F, input):
     """The logarithm of `ndtr`, which does not underflow."""
     return in_double(F, error_function.log_ndtr, input)
 
 
-@op(promotion="float", namespace="special", domain={"input": POSITIVE},
+@op(promotion="float", refuses="c", namespace="special", domain={"input": POSITIVE},
     input=lambda F, g, input: g * (-1 - F.log(input)))
 def entr(F, input):
     """``-input * log(input)``, the entropy's summand: 0 at 0, minus infinity below."""
@@ -96,7 +97,7 @@ def lgamma(F, input):
     return in_double(F, gamma.lgamma, input)
 
 
-@op(layout="inputs", promotion="float", inplace=True, domain={"input": POSITIVE},
+@op(layout="inputs", promotion="float", refuses="c", inplace=True, domain={"input": POSITIVE},
     input=lambda F, g, input: g * F.polygamma(input, n=1))
 def digamma(F, input):
     """The derivative of `lgamma`."""
@@ -145,7 +146,7 @@ def order_and_place(d):
     return [d.array(shape, 1.5, 4.0), d.array(shape, 0.3, 5.0)], {}
 
 
-@op(layout="inputs", promotion="common", refuses="iub", inplace=True, sample=order_and_place,
+@op(layout="inputs", promotion="common", refuses="iubc", inplace=True, sample=order_and_place,
     input=no_derivative("igamma: input"),
     other=lambda F, g, input, other: g * gamma_density(F, input, other))
 def igamma(F, input, other):
@@ -156,7 +157,7 @@ def igamma(F, input, other):
     return in_double(F, gamma.igamma, input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="iub", inplace=True, sample=order_and_place,
+@op(layout="inputs", promotion="common", refuses="iubc", inplace=True, sample=order_and_place,
     input=no_derivative("igammac: input"),
     other=lambda F, g, input, other: -g * gamma_density(F, input, other))
 def igammac(F, input, other):
@@ -169,7 +170,7 @@ def gamma_density(F, a, x):
     return F.exp((a - 1) * F.log(x) - x - F.lgamma(a))
 
 
-@op(layout="inputs", promotion="float", namespace="special", sample=order_and_place,
+@op(layout="inputs", promotion="float", refuses="c", namespace="special", sample=order_and_place,
     input=no_derivative("zeta"),
     other=lambda F, g, input, other: -g * input * F.zeta(input + 1, other))
 def zeta(F, input: Number, other: Number):
@@ -178,27 +179,28 @@ def zeta(F, input: Number, other: Number):
 
 
 # ---- Bessel functions --------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="float", inplace=True, input=lambda F, g, input: g * F.i1(input))
+@op(layout="inputs", promotion="float", refuses="c", inplace=True, input=lambda F, g, input: g * F.i1(input))
 def i0(F, input):
     """The modified Bessel function of the first kind of order 0."""
     return in_double(F, bessel.i0, input)
 
 
 @op(layout="inputs",
-    promotion="float", namespace="special", input=lambda F, g, input, out: g * (F.i1e(input) - F.sign(input) * out))
+    promotion="float", refuses="c", namespace="special",
+    input=lambda F, g, input, out: g * (F.i1e(input) - F.sign(input) * out))
 def i0e(F, input):
     """``exp(-|input|) * i0(input)``, which does not overflow."""
     return in_double(F, bessel.i0e, input)
 
 
-@op(layout="inputs", promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special",
     input=lambda F, g, input, out: g * (F.i0(input) - by_input(F, out, input)))
 def i1(F, input):
     """The modified Bessel function of the first kind of order 1."""
     return in_double(F, bessel.i1, input)
 
 
-@op(layout="inputs", promotion="float", namespace="special",
+@op(layout="inputs", promotion="float", refuses="c", namespace="special",
     input=lambda F, g, input, out: g * (F.i0e(input) - F.sign(input) * out - by_input(F, out, input)))
 def i1e(F, input):
     """``exp(-|input|) * i1(input)``, which does not overflow."""

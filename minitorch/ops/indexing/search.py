@@ -3,6 +3,7 @@
 Sorting is in `sort.py`, counting in `reductions/histogram.py`.
 """
 
+from ...core.dtypes import promote_types
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
 from ..define import composite, op
@@ -49,9 +50,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if not shape:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension")
     if isinstance(input, Tensor):
-        if input.array.dtype != sorted_sequence.array.dtype:
-            raise RuntimeError(f"torch.searchsorted(): boundary tensor and input value tensor should have same dtype, "
-                               f"but got {sorted_sequence.dtype.name} and {input.dtype.name}")
+        if input.array.dtype != sorted_sequence.array.dtype:   # compared in the type that holds both
+            found = promote_types(sorted_sequence.dtype, input.dtype)
+            sorted_sequence, input = sorted_sequence.to(found), input.to(found)
         if len(shape) > 1 and shape[:-1] != input.array.shape[:-1]:
             raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
                                f"dimensions of boundaries tensor and input value tensor must match, but we got shapes "
@@ -86,7 +87,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@op(promotion="common", method=False, refuses="b")
+@op(promotion="common", method=False, refuses="bc")
 def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, invert=False):
     """Which of `elements` are equal to one of `test_elements`; with `invert`, to none. One of both may be a number."""
     return F.xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)

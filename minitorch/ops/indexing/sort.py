@@ -18,7 +18,7 @@ def along(ndim, dim, part):
     return (slice(None),) * (dim % ndim) + (part,)
 
 
-@op(layout="first", promotion="any", outputs=(True, False), kinks="ties",
+@op(layout="first", promotion="any", refuses="c", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), descending=d.bool(), stable=d.bool())))
 def sort(F, input, *, dim=-1, descending=False, stable=False):
@@ -35,7 +35,7 @@ def sort(F, input, *, dim=-1, descending=False, stable=False):
     return return_types.sort(F.xp.take_along_axis(input, index, dim), index)
 
 
-@op(layout="first", promotion="any")
+@op(layout="first", promotion="any", refuses="c")
 def argsort(F, input, *, dim=-1, descending=False, stable=False):
     """The indices that put the elements in order along `dim`: those of `sort`."""
     return F.sort(input, dim=dim, descending=descending)[1]
@@ -47,7 +47,7 @@ def msort(input):
     return sort(input, 0)[0]
 
 
-@op(promotion="any", outputs=(True, False), kinks="ties",
+@op(promotion="any", refuses="bc", outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim, True),),
     sample=lambda d: ([d.distinct((4, 3))], dict(k=d.int(0, 3), dim=d.int(-2, 1), largest=d.bool(), sorted=d.bool())))
 def topk(F, input, *, k, dim=-1, largest=True, sorted=True):
@@ -85,7 +85,7 @@ by_index = dict(layout="contiguous", promotion="any", outputs=(True, False), kin
                     put_back(F, g[0], out1, input_shape, dim, keepdim),))
 
 
-@op(**by_index, refuses="b", overlap=False, sample=lambda d: (
+@op(**by_index, refuses="bc", overlap=False, sample=lambda d: (
     [d.distinct((3, 4))], dict(k=d.int(1, 3), dim=d.int(-2, 1), keepdim=d.bool())))
 def kthvalue(F, input, *, k, dim=-1, keepdim=False):
     """The `k`-th smallest element along `dim`, counted from 1, and its index, as a named tuple."""
@@ -112,7 +112,7 @@ def middle(xp, x, dim, skip_nan):
     return xp.take_along_axis(xp.argsort(x, dim, kind="stable"), ranks, dim)
 
 
-@op(name="median", node_name="MedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(name="median", node_name="MedianBackward1", **by_index, refuses="bc", namespace=None, sample=rank_sample)
 def _median(F, input, *, dim, keepdim):
     """The lower median along `dim` and its index; NaN if an element is."""
     if not input.ndim:
@@ -120,7 +120,7 @@ def _median(F, input, *, dim, keepdim):
     return picked(return_types.median, F.xp, input, middle(F.xp, input, dim, False), dim, keepdim)
 
 
-@op(name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="b", namespace=None, sample=rank_sample)
+@op(name="nanmedian", node_name="NanmedianBackward1", **by_index, refuses="bc", namespace=None, sample=rank_sample)
 def _nanmedian(F, input, *, dim, keepdim):
     """The lower median, without NaNs, along `dim`, and its index."""
     if not input.ndim:
@@ -134,7 +134,7 @@ def evenly(F, g, input, out):
     return at * (g / F.sum(at))
 
 
-@op(node_name="MedianOfAllBackward0", promotion="any", refuses="b", namespace=None, kinks="ties",
+@op(node_name="MedianOfAllBackward0", promotion="any", refuses="bc", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], dict(skip_nan=d.bool())),
     input=lambda F, g, input, out: evenly(F, g, input, out))
 def median_all(F, input, *, skip_nan):
@@ -166,7 +166,7 @@ def nanmedian(input, dim=None, keepdim=False):
     return _nanmedian(input, dim, keepdim)
 
 
-@op(**by_index, sample=rank_sample)
+@op(**by_index, refuses="c", sample=rank_sample)
 def mode(F, input, *, dim=-1, keepdim=False):
     """The most frequent element along `dim`, the smallest of several, and its last index, as a named tuple."""
     xp = F.xp

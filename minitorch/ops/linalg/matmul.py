@@ -113,7 +113,7 @@ def mv(F, input, vec):
     return F.xp.dot(input, vec)
 
 
-@op(promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops, aliases=("vdot",),
+@op(promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops,
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -124,6 +124,14 @@ def dot(F, input, tensor):
         raise worded(RuntimeError(f"inconsistent tensor size, expected tensor {list(input.shape)} and src "
                                   f"{list(tensor.shape)} to have the same number of elements"))
     return F.xp.dot(input, tensor)
+
+
+@op(promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops,
+    input=lambda F, g, other: g * other,
+    other=lambda F, g, input: g * input)
+def vdot(F, input, other):
+    """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
+    return F.dot(F.xp.conj(input) if input.dtype.kind == "c" else input, other)
 
 
 # ---- beta * input + alpha * product ------------------------------------------------------------------------

@@ -463,7 +463,7 @@ def matrix_exp(F, A):
     """
     check("linalg.matrix_exp", A, square=True)
     xp = F.xp
-    a = A.astype("float64")
+    a = A.astype("complex128" if A.dtype.kind == "c" else "float64")
     size = xp.abs(a).sum(-2).max(-1, initial=0)[..., None, None]
     size = xp.where(xp.isfinite(size), size, 1.0)
     steps = xp.ceil(xp.log2(xp.maximum(size / 5.37, 1.0)))

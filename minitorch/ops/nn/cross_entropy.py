@@ -44,6 +44,13 @@ def check_classes(name, input, target, weight):
                            f"dtype of `input`")
 
 
+def one_target(target):
+    """The target (1,) of a single sample (C,) as (); ValueError for a longer one."""
+    if target.array.size != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.array.size}")
+    return target.reshape(())
+
+
 def select_targets(F, target, ignore_index):
     """Targets without those to be ignored (0 instead), and a mask of those that count (None if all do)."""
     if ignore_index < 0 and (not target.size or F.xp.minimum.reduce(target, None) >= 0):
@@ -161,7 +168,10 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     `input` are log-probabilities (N, C), (C,) or (N, C, d1, ...), `target` class indices (N,), () or (N, d1, ...).
     Targets equal to `ignore_index` do not count; the mean divides by the sum of the weights of those that do.
     """
-    return _nll_loss(input, target, weight, ignore_index, reduction_of(size_average, reduce, reduction))
+    reduction = reduction_of(size_average, reduce, reduction)
+    if input.array.ndim == 1 and target.array.ndim == 1:
+        target = one_target(target)
+    return _nll_loss(input, target, weight, ignore_index, reduction)
 
 
 # ---- cross entropy -----------------------------------------------------------------------------------------
@@ -236,6 +246,8 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     reduction = reduction_of(size_average, reduce, reduction)
     if input.array.shape == target.array.shape and input.array.ndim:
         return soft_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    if input.array.ndim == 1 and target.array.ndim == 1 and not label_smoothing:
+        target = one_target(target)
     if not label_smoothing:
         return _cross_entropy(input, target, weight, ignore_index, reduction)
     return smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoothing)

@@ -8,6 +8,7 @@ definitions: functions of raw arrays and tuples of n ints, for any n; `for_ranks
 from itertools import product
 
 from ..define import casting, publish
+from ..guarded import guarded
 
 
 def as_tuple(value, n, name, op):
@@ -82,6 +83,7 @@ def for_ranks(name, *ranks, packages=("nn.functional",), autocast=None):
             function = make(n)
             function.__name__ = function.__qualname__ = name.format(n)
             function.__doc__ = (function.__doc__ or "").replace("{shape}", SHAPES[n])
+            function = guarded(function)
             if n in (autocast or {}):
                 function = casting(function, autocast[n])
             for package in packages:

@@ -108,14 +108,14 @@ def put_back(F, g, index, shape, dim):
     return F.gather_backward(g, index, shape=shape, dim=dim)
 
 
-@op(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
+@op(layout="contiguous", promotion="any", refuses="c", outputs=(True, False), kinks="ties", sample=running_sample,
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummax(F, input, *, dim):
     """The largest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""
     return running(F, F.xp.maximum, return_types.cummax, input, dim)
 
 
-@op(layout="contiguous", promotion="any", outputs=(True, False), kinks="ties", sample=running_sample,
+@op(layout="contiguous", promotion="any", refuses="c", outputs=(True, False), kinks="ties", sample=running_sample,
     joint=lambda F, g, needs, out1, input_shape, dim: (put_back(F, g[0], out1, input_shape, dim),))
 def cummin(F, input, *, dim):
     """The smallest elements so far along `dim`, and their indices, as a named tuple; of equal ones the last."""

@@ -38,7 +38,7 @@ def all_dims(dim, shape):
 
 
 @op(layout="contiguous",
-    promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
+    promotion="any", refuses="c", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amax(F, input, *, dim=(), keepdim=False):
     """The largest element over `dim` (all dimensions by default)."""
@@ -47,7 +47,7 @@ def amax(F, input, *, dim=(), keepdim=False):
 
 
 @op(layout="contiguous",
-    promotion="any", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
+    promotion="any", refuses="c", kinks="ties", input=lambda F, g, out, input, dim, keepdim, input_shape: shared(
     F, g, out, input, dim, keepdim, input_shape))
 def amin(F, input, *, dim=(), keepdim=False):
     """The smallest element over `dim` (all dimensions by default)."""
@@ -56,13 +56,13 @@ def amin(F, input, *, dim=(), keepdim=False):
 
 
 # ---- positions ---------------------------------------------------------------------------------------------
-@op()
+@op(refuses="c")
 def argmax(F, input, *, dim=None, keepdim=False):
     """The index of the largest element along `dim`, or in the flattened tensor; the first one of several."""
     return place_of(F, "argmax", input, dim, keepdim)
 
 
-@op()
+@op(refuses="c")
 def argmin(F, input, *, dim=None, keepdim=False):
     """The index of the smallest element along `dim`, or in the flattened tensor; the first one of several."""
     return place_of(F, "argmin", input, dim, keepdim)
@@ -80,8 +80,8 @@ def place_of(F, name, input, dim, keepdim):
     return getattr(F.xp, name)(input, dim, keepdims=keepdim)
 
 
-@op(layout="contiguous", node_name="ExtremeAlongBackward0", namespace=None, promotion="any", outputs=(True, False),
-    kinks="ties",
+@op(layout="contiguous", node_name="ExtremeAlongBackward0", namespace=None, promotion="any", refuses="c",
+    outputs=(True, False), kinks="ties",
     joint=lambda F, g, needs, out1, input_shape, dim, keepdim: (put_back(F, g[0], out1, input_shape, dim, keepdim),),
     sample=lambda d: ([d.distinct((2, 3))], dict(dim=d.int(-2, 1), keepdim=d.bool(),
                                                  name=d.choice(["argmax", "argmin"]))))

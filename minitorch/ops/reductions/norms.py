@@ -40,6 +40,8 @@ def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
     """
     check_norm(x, ord, dim)
     xp, dim = F.xp, axes(x, dim)
+    if x.dtype.kind == "c":                                # by the sizes of its elements, which are real
+        x = xp.abs(x)
     if ord == 2:
         return xp.sqrt(F.sum(x * x, dim=dim, keepdim=keepdim))
     if ord == 0:

@@ -95,7 +95,7 @@ def check_floating(x):
 
 
 # ---- without NaN -------------------------------------------------------------------------------------------
-@op(layout="contiguous", promotion="any", input=lambda F, g, input, dim, keepdim, input_shape: (
+@op(layout="contiguous", promotion="any", refuses="c", input=lambda F, g, input, dim, keepdim, input_shape: (
     expanded(F, g, dim, keepdim, input_shape) * (input == input)))
 def nansum(F, input, *, dim=None, keepdim=False, dtype=None):
     """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""

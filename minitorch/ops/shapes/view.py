@@ -2,6 +2,8 @@
 
 Functions that copy are in `join.py`."""
 
+import warnings
+
 from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
@@ -130,10 +132,10 @@ def broadcast_to(input, size):
 
 @composite(method=False)
 def broadcast_tensors(*tensors):
-    """The tensors as views of their common broadcast shape."""
+    """The tensors as views of their common broadcast shape; those that have it as they are."""
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     shape = broadcast_shapes(*[t.array.shape for t in tensors])
-    return tuple([expand(t, tuple(shape)) for t in tensors])
+    return tuple([t if t.array.shape == shape else expand(t, tuple(shape)) for t in tensors])
 
 
 @composite(method=False)
@@ -202,8 +204,31 @@ def adjoint(input):
     return transpose(input, -2, -1) if input.array.ndim else _slice(input, (Ellipsis,))
 
 
+def warn_of_number(name, instead):
+    warnings.warn(f"{name} is deprecated on 0-D tensors. {instead}", stacklevel=3)
+
+
 def _T(self):
-    """All dimensions in reverse order: a view."""
+    """All dimensions in reverse order: a view. Deprecated but for matrices: a batch is transposed by `mT`."""
+    n = self.array.ndim
+    if n != 2:
+        if n:
+            warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
+                          "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
+                          "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
+                          "tensor.", stacklevel=2)
+        else:
+            warn_of_number("Tensor.T", "This function is the identity in these cases.")
+    return permute(self, tuple(range(n))[::-1])
+
+
+def _H(self):
+    """The transpose of a matrix (of real numbers): a view."""
+    if self.array.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor. For "
+                           f"batches of matrices, consider using tensor.mH")
+    if not self.array.ndim:
+        warn_of_number("Tensor.H", "Consider using x.conj().")
     return permute(self, tuple(range(self.array.ndim))[::-1])
 
 
@@ -212,10 +237,12 @@ def _mT(self):
     if self.array.ndim == 1:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
                            f"tensor.")
-    return transpose(self, -2, -1) if self.array.ndim else _T(self)
+    if not self.array.ndim:
+        warn_of_number("Tensor.mT", "This function is the identity in these cases.")
+    return transpose(self, -2, -1) if self.array.ndim else permute(self, ())
 
 
-for _name, _transposed in (("T", _T), ("H", _T), ("mT", _mT), ("mH", _mT)):
+for _name, _transposed in (("T", _T), ("H", _H), ("mT", _mT), ("mH", _mT)):
     setattr(Tensor, _name, property(_transposed, doc=_transposed.__doc__))
 
 
