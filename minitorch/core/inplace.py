@@ -83,7 +83,7 @@ def overwrite(target, result, writer, repeated=False):
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
     bump_version(target, writer)
-    if result.needs_grad and grad_mode.enabled:
+    if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
         adopt(target, result)
     return target
 
@@ -99,7 +99,7 @@ def check_is_no_leaf(target, writer):
                            f"would lose the value that gradients are for: wrap it in `with no_grad():` to change a "
                            f"parameter, or write to a clone().")
     base = target._base
-    if base is not None and base.needs_grad and base.node is None:
+    if base is not None and base.node is None and (base.needs_grad or target.needs_grad):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base.needs_grad and not target.needs_grad:
         raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "
