@@ -1,5 +1,7 @@
 """What random programs of several calls found (`tests/parity/programs.py`), each as the class that it belongs to."""
 
+import copy
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +125,11 @@ def test_results_of_expanded_tensors_are_contiguous_in_every_float_type(dtype):
     x = mt.ones(3, dtype=getattr(mt, dtype)).expand(2, -1)
     for out in (x * x, 3 * x, x.sin(), mt.hypot(x, x), mt.where(x > 0, x, x), -x, x ** 2, x / 2):
         assert out.is_contiguous() and out.dtype is x.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 2, 1), (2, 1, 0)])
+def test_copy_shares_the_memory_of_results_in_any_order(order, dtype):
+    x = mt.arange(24).reshape(2, 3, 4).to(getattr(mt, dtype)).permute(order) + 1
+    twin = copy.copy(x)
+    assert twin.tolist() == x.tolist() and twin.stride() == x.stride() and twin.data_ptr() == x.data_ptr()
