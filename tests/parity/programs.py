@@ -501,7 +501,8 @@ MEANT: list = [
      "output of a function that returns multiple|(its base or another view of its base has been|is being) modified)",
      "views are kept up to date by their bases here, however they were made, those of unbind, split and chunk too"),
     # These are to be mended; take them away then.
-    (r"\.(a?max|a?min|aminmax)\(", "backward|grad", r"grad: values are[\s\S]*got \[[\s\S]*nan", "an extreme that is NaN"),
+    (r"\.(a?max|a?min|aminmax)\(", "backward|grad", r"grad: values are[\s\S]*got \[[\s\S]*nan",
+     "an extreme that is NaN"),
     ("", "bucketize", "^minitorch raises RuntimeError: torch.searchsorted.* same dtype", "mixed dtypes"),
     ("", "nll_loss|cross_entropy", r"^minitorch raises RuntimeError: Expected target size \[\], got \[1\]",
      "(C,) with (1,)"),
@@ -540,7 +541,8 @@ MEANT: list = [
      "what a function made of others returns may "
      "be a view of its own intermediate"),
     ("interpolate|conv", "autograd.grad", "requires_grad is", "which gradients that are linear require gradients"),
-    ("", "autocast", "^PyTorch raises RuntimeError: Unexpected floating ScalarType", "float16 within autocast to bfloat16"),
+    ("", "autocast", "^PyTorch raises RuntimeError: Unexpected floating ScalarType",
+     "float16 within autocast to bfloat16"),
     ("", "cdist", "^PyTorch raises NotImplementedError", "16-bit floats have distances here"),
     ("", "saved_tensors_hooks", "^PyTorch raises RuntimeError: torch.func", "transforms work within hooks"),
     ("", r"detach_\(", "^PyTorch raises RuntimeError: Can't detach views", "what is a view of an intermediate there"),
