@@ -133,3 +133,9 @@ def test_copy_shares_the_memory_of_results_in_any_order(order, dtype):
     x = mt.arange(24).reshape(2, 3, 4).to(getattr(mt, dtype)).permute(order) + 1
     twin = copy.copy(x)
     assert twin.tolist() == x.tolist() and twin.stride() == x.stride() and twin.data_ptr() == x.data_ptr()
+
+
+def test_a_column_of_rows_is_negated_in_place_at_its_own_places():
+    x = mt.arange(12.0).reshape(3, 4) + 1
+    x[:2, :1].neg_()                                       # NumPy 2.4 negates the wrong elements through out=
+    assert x[:, 0].tolist() == [-1, -5, 9] and x[0].tolist() == [-1, 2, 3, 4]

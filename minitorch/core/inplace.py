@@ -8,7 +8,7 @@ old base with this part replaced" (`as_strided_scatter`), and all views of the b
 import numpy as np
 
 from . import dtypes, graph
-from .arrays import fits_into, is_dense, owner, pointer
+from .arrays import fits_into, owner, pointer
 from .grad_mode import grad_mode
 from .graph import Node, bump_version
 from .registry import OPS, late
@@ -53,7 +53,7 @@ def before(target, op, others):
 def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
-    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array)
+    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not target.array.flags.forc
             or graph.inference):
         return False
     for x in args:
