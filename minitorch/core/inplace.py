@@ -53,8 +53,8 @@ def before(target, op, others):
 def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
-    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not target.array.flags.forc
-            or graph.inference):
+    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or graph.inference
+            or not target.array.flags.forc):
         return False
     for x in args:
         array = getattr(x, "array", None)
