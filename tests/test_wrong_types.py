@@ -52,7 +52,7 @@ def test_functions_keep_their_signature_and_source():
 
 
 def test_a_first_call_warns_at_the_line_of_the_caller():
-    program = "import minitorch\nminitorch.meshgrid(minitorch.ones(2), minitorch.ones(3))"      # overrides are off there
+    program = "import minitorch\nminitorch.meshgrid(minitorch.ones(2), minitorch.ones(3))"   # overrides are off
     shown = subprocess.run([sys.executable, "-W", "always", "-c", program], capture_output=True, text=True).stderr
     assert shown.startswith("<string>:2: UserWarning: torch.meshgrid")
 

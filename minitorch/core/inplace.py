@@ -8,7 +8,7 @@ old base with this part replaced" (`as_strided_scatter`), and all views of the b
 import numpy as np
 
 from . import dtypes, graph
-from .arrays import fits_into, is_dense, owner, pointer
+from .arrays import fits_into, owner, pointer
 from .grad_mode import grad_mode
 from .graph import Node, bump_version
 from .registry import OPS, late
@@ -56,8 +56,8 @@ def before(target, op, others):
 def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
-    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or not is_dense(target.array)
-            or graph.inference):
+    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or graph.inference
+            or not target.array.flags.forc):
         return False
     for x in args:
         array = getattr(x, "array", None)
@@ -86,7 +86,7 @@ def overwrite(target, result, writer, repeated=False):
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
     bump_version(target, writer)
-    if result.needs_grad and grad_mode.enabled:
+    if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
         adopt(target, result)
     return target
 
@@ -102,7 +102,7 @@ def check_is_no_leaf(target, writer):
                            f"would lose the value that gradients are for: wrap it in `with no_grad():` to change a "
                            f"parameter, or write to a clone().")
     base = target._base
-    if base is not None and base.needs_grad and base.node is None:
+    if base is not None and base.node is None and (base.needs_grad or target.needs_grad):
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if base is not None and base.needs_grad and not target.needs_grad:
         raise RuntimeError(f"A view was created in no_grad mode and is being modified inplace with grad mode enabled: "

@@ -169,8 +169,8 @@ def parameter_class():
 
 # ------------------------------------------------------------------ putting together
 def array_view(storage, dtype, offset, size, stride):
-    """The array of NumPy type `dtype` that lies so in a Memory, whose array is flat bytes; all is checked."""
-    memory, unit, total = storage.memory, dtype.itemsize, storage.nbytes()
+    """The array of NumPy type `dtype` that lies so in a Memory; all is checked."""
+    memory, unit, total = storage.bytes(), dtype.itemsize, storage.nbytes()
     check_geometry(offset, size, stride, unit, total)
     if not math.prod(size) and offset * unit > total:
         offset = 0                                         # nothing is there: the place does not matter

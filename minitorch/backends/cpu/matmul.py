@@ -4,6 +4,7 @@ All array calls go through ``F.xp``, as the compiler runs `linear` on arrays tha
 """
 
 from ...ops.linalg.einsum import contract_all
+from ...ops.linalg.linear import require_matrix
 from .backend import kernel
 
 
@@ -24,6 +25,8 @@ def linear_sample(d):
 @kernel("linear", sample=linear_sample)
 def linear(F, input, weight, bias=None):
     """One large product instead of a batch of small ones, and the bias added in place."""
+    if weight.ndim > 2:
+        require_matrix(weight)
     if input.ndim > 2 and weight.ndim == 2:
         out = F.xp.dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     else:

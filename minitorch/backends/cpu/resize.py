@@ -15,12 +15,17 @@ TILE = 64                      # outputs whose taps make one matrix
 def interpolate(F, input, *, taps):
     if input.dtype == "uint8":
         return F.reference.interpolate(input, taps=taps)
-    return map_dims(F, input, taps, False)
+    return or_reference(map_dims(F, input, taps, False), F.reference.interpolate, input, taps)
 
 
 @kernel("interpolate_backward")
 def interpolate_backward(F, grad, *, taps):
-    return map_dims(F, grad, taps, True)
+    return or_reference(map_dims(F, grad, taps, True), F.reference.interpolate_backward, grad, taps)
+
+
+def or_reference(out, reference, x, taps):
+    """`out`, unless something in it is not finite: the zeros of a matrix carry a NaN to all outputs of a tile."""
+    return out if np.isfinite(out.sum()) else reference(x, taps=taps)
 
 
 @functools.lru_cache(maxsize=32)

@@ -133,6 +133,8 @@ def __setitem__(self, item, value):
     if is_tensor and value.backend is not self.backend and value.array.ndim:
         value = value.to(self.device)
     if is_tensor:
+        if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
+            value = without_leading(value)
         if advanced is None and is_same_memory(piece.array, value.array) and not (self.needs_grad or value.needs_grad):
             return
         require_apart(piece.array, value)
@@ -153,6 +155,14 @@ def __setitem__(self, item, value):
     except IndexError as error:
         raise wrong_index(error) from None
     bump_version(self, "__setitem__")
+
+
+def without_leading(value):
+    """A view of `value` without its leading dimensions of size 1, which NumPy refuses to broadcast to a mask."""
+    lead = 0
+    while lead < value.array.ndim and value.array.shape[lead] == 1:
+        lead += 1
+    return _slice(value, (0,) * lead) if lead else value
 
 
 def is_fill(advanced, value):

@@ -3,6 +3,7 @@
 Other products are in `matmul.py`.
 """
 
+from ...core.errors import worded
 from ...core.op import recorded as R
 from ..define import composite, op, publish
 from ..shapes.shape import count
@@ -19,8 +20,16 @@ def linear(F, input, weight, bias=None):
 
     A weight of shape (in,) gives a result without the last dimension.
     """
+    require_matrix(weight)
     out = F.xp.matmul(input, weight.T)
     return out if bias is None else out + bias
+
+
+def require_matrix(weight):
+    """RuntimeError for a weight that is a batch of matrices, whose transpose would reverse all of its dimensions."""
+    if weight.ndim > 2:
+        raise worded(RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D: linear() "
+                                  f"takes one matrix (out, in); of a batch of them write input @ weight.mT"))
 
 
 def linear_input(F, g, weight):

@@ -1,5 +1,6 @@
 """Distances and similarities of vectors, and one-hot vectors: plain functions of other ops, no op definitions."""
 
+from ...core.dtypes import promote_types
 from ...core.tensor import wrap
 from ..define import composite, publish
 from ..out import write_out
@@ -14,9 +15,11 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 @composite(method=False, autocast="float32 on cuda")
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """``x1 . x2 / (max(||x1||, eps) max(||x2||, eps))`` over `dim`, after broadcasting."""
-    for x in (x1, x2):
-        if not x.is_floating_point():
-            raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {x.dtype.name}")
+    if not x1.is_floating_point() or not x2.is_floating_point():
+        dtype = promote_types(x1.dtype, x2.dtype)
+        if not dtype.is_floating_point:
+            raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.name}")
+        x1, x2 = x1.to(dtype), x2.to(dtype)
     shape = x1.backend.xp.broadcast_shapes(x1.array.shape, x2.array.shape)
     x1, x2 = (x if x.array.shape == shape else x.expand(shape) for x in (x1, x2))
     return (direction(x1, dim, eps) * direction(x2, dim, eps)).sum(dim)

@@ -8,6 +8,7 @@ deprecated there and here. Definitions have the reduction built in, so that the 
 import math
 import warnings
 
+from ...core.dtypes import promote_types
 from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import Tensor
@@ -142,6 +143,9 @@ def difference_loss(name, error, input, target, size_average, reduce, reduction,
         reduction = reduction_of(size_average, reduce, reduction)
     if input.array.shape != target.array.shape:
         check_sizes(name, input, target)
+        if input.dtype is not target.dtype:                # broadcast first, a number of no dimensions counts fully
+            dtype = promote_types(input.dtype, target.dtype)
+            input, target = input.to(dtype), target.to(dtype)
     if weight is None:
         return error(input, target, reduction=reduction, **attrs)
     if weight.array.shape != input.array.shape:

@@ -59,7 +59,7 @@ def smoothed_taps(filter, reach):
         high = xp.minimum((center + reach * stretch + 0.5).astype("int64"), size)
         places = low[:, None] + xp.arange(int((high - low).max(initial=1)))
         weight = xp.where(places < high[:, None], filter(xp, (places - center[:, None] + 0.5) / stretch), 0)
-        return xp.minimum(places, size - 1), weight / weight.sum(1, keepdims=True)
+        return xp.where(places < high[:, None], places, low[:, None]), weight / weight.sum(1, keepdims=True)
     return taps
 
 
@@ -77,8 +77,9 @@ def mean_taps(xp, size, out, scale, align_corners):
     """The mean of each of the windows that divide the input."""
     start, end = adaptive_bounds(xp, size, out)
     places = start[:, None] + xp.arange(int((end - start).max(initial=1)))
-    weight = (places < end[:, None]) / (end - start)[:, None]
-    return xp.minimum(places, size - 1), weight
+    inside = places < end[:, None]
+    # What is outside of a window has the weight 0, by which a NaN may not be multiplied: the first place stands in.
+    return xp.where(inside, places, start[:, None]), inside / (end - start)[:, None]
 
 
 FILTERS = {"linear": linear_taps, "cubic": cubic_taps, "smooth linear": smoothed_taps(triangle, 1),

@@ -48,7 +48,7 @@ def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
     g = restore(F, g, dim, keepdim, shape)
     n = count(shape, dim) - correction
     d = input - F.mean(input, dim=every, keepdim=True)
-    return g * F.where(d == 0, float("nan"), float("inf")) if n <= 0 else g * (2 / n) * d
+    return g * (2 * d / n if n > 0 else d * float("inf"))
 
 
 @op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),

@@ -173,8 +173,12 @@ def agree(array, values):
 
 def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
-    return a is b or (owner(a) is owner(b) and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
-                      and pointer(a) == pointer(b))
+    return a is b or (owner(a) is owner(b) and steps(a) == steps(b) and a.dtype == b.dtype and pointer(a) == pointer(b))
+
+
+def steps(array):
+    """Size and stride of the dimensions that lead anywhere: one of size 1 is not seen in memory."""
+    return [(n, step) for n, step in zip(array.shape, array.strides) if n != 1]
 
 
 def require_apart(target, *sources):
@@ -188,7 +192,7 @@ def require_apart(target, *sources):
         if source is target or (source.base is None and target.base is None) or owner(source) is not owner(target):
             continue
         a, b = extent(target), extent(source)
-        if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or source.strides != target.strides):
+        if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or steps(source) != steps(target)):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor "
                                "refer to a single memory location. Please clone() the tensor before performing the "
                                "operation.")

@@ -132,10 +132,10 @@ def broadcast_to(input, size):
 
 @composite(method=False)
 def broadcast_tensors(*tensors):
-    """The tensors as views of their common broadcast shape; those that have it as they are."""
+    """The tensors as views of their common broadcast shape; those that have it already as they are."""
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    shape = broadcast_shapes(*[t.array.shape for t in tensors])
-    return tuple([t if t.array.shape == shape else expand(t, tuple(shape)) for t in tensors])
+    shape = tuple(broadcast_shapes(*[t.array.shape for t in tensors]))
+    return tuple([t if t.array.shape == shape else expand(t, shape) for t in tensors])
 
 
 @composite(method=False)
