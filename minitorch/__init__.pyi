@@ -292,7 +292,7 @@ def expand_as(input: Tensor, other: _Operand) -> Tensor:
 def broadcast_to(input: Tensor, size: _Int | Sequence[_Int]) -> Tensor:
     """A view of `input` broadcast to `size`."""
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors as views of their common broadcast shape."""
+    """The tensors as views of their common broadcast shape; those that have it already as they are."""
 def broadcast_shapes(*shapes: _Int | Sequence[_Int]) -> Size:
     """The shape to which tensors of these shapes broadcast."""
 def swapaxes(input: Tensor, axis0: _Int, axis1: _Int) -> Tensor:
@@ -420,7 +420,7 @@ def pow(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Te
     Negative exponents of integers: refused as a number; as a tensor they leave 1, -1 or 0.
     """
 def float_power(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent``, computed and returned in float64."""
+    """``input ** exponent``, computed and returned in float64, of complex numbers in complex128."""
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
@@ -695,9 +695,9 @@ def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of `input`; 0 for NaN. (`sgn` is the same for real numbers.)"""
+    """-1, 0 or 1 by the sign of `input`; 0 for NaN. Complex numbers have no sign, see `sgn`."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of `input`; 0 for NaN. (`sgn` is the same for real numbers.)"""
+    """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """True if the sign is negative, that of -0.0 included."""
 def copysign(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -1033,8 +1033,8 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector: (n, k), (k) -> (n)."""
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of products of two vectors of one length, as a 0-d tensor."""
-def vdot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products of two vectors of one length, as a 0-d tensor."""
+def vdot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1, *, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
 

@@ -184,14 +184,17 @@ class Tensor:
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Any:
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
     @property
+    def output_nr(self) -> _int:
+        """Which of the outputs of its graph node the tensor is."""
+    @property
     def retains_grad(self) -> _bool:
         """Whether `retain_grad` was called on this computed tensor."""
     @property
     def T(self) -> Tensor:
-        """All dimensions in reverse order: a view."""
+        """All dimensions in reverse order: a view. Deprecated but for matrices: a batch is transposed by `mT`."""
     @property
     def H(self) -> Tensor:
-        """All dimensions in reverse order: a view."""
+        """The transpose of a matrix (of real numbers): a view."""
     @property
     def mT(self) -> Tensor:
         """The last two dimensions swapped: a view."""
@@ -344,7 +347,7 @@ class Tensor:
     def pow_(self, exponent: _Operand) -> Tensor:
         """In-place twin of `pow`: writes the result into this tensor and returns it."""
     def float_power(self, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input ** exponent``, computed and returned in float64."""
+        """``input ** exponent``, computed and returned in float64, of complex numbers in complex128."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
         """``input + value * tensor1 * tensor2``."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, value: _Number = 1) -> Tensor:
@@ -730,11 +733,11 @@ class Tensor:
     def absolute_(self) -> Tensor:
         """In-place twin of `absolute`: writes the result into this tensor and returns it."""
     def sign(self, *, out: Tensor | None = None) -> Tensor:
-        """-1, 0 or 1 by the sign of `input`; 0 for NaN. (`sgn` is the same for real numbers.)"""
+        """-1, 0 or 1 by the sign of `input`; 0 for NaN. Complex numbers have no sign, see `sgn`."""
     def sign_(self) -> Tensor:
         """In-place twin of `sign`: writes the result into this tensor and returns it."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """-1, 0 or 1 by the sign of `input`; 0 for NaN. (`sgn` is the same for real numbers.)"""
+        """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
     def sgn_(self) -> Tensor:
         """In-place twin of `sgn`: writes the result into this tensor and returns it."""
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
@@ -1100,8 +1103,8 @@ class Tensor:
         """The product of a matrix and a vector: (n, k), (k) -> (n)."""
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The sum of products of two vectors of one length, as a 0-d tensor."""
-    def vdot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The sum of products of two vectors of one length, as a 0-d tensor."""
+    def vdot(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
     def addmm(self, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1, *, out: Tensor | None = None) -> Tensor:
         """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
 
