@@ -75,7 +75,8 @@ class Module(Hooked, Stateful):
     else:
         def forward(self, *input):
             """Compute the module's result. Every subclass defines it."""
-            close = difflib.get_close_matches("forward", vars(type(self)))
+            own = vars(type(self)) if type(self) is not Module else ()
+            close = difflib.get_close_matches("forward", own)
             raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function'
                                       + (f": it has `{close[0]}`" if close else ""))
 
