@@ -83,13 +83,13 @@ def _no_tensor(error, name, given, defaults):
 
 def _no_number(error, name, given, defaults):
     """An argument that stands where an integer, another number or a tensor belongs."""
-    if not isinstance(error, TypeError | ValueError | IndexError | AttributeError | RuntimeError):
+    if not isinstance(error, TypeError | ValueError | IndexError | AttributeError):
         return None
     text = str(error)
     telling = any(word in text for word in TELLING)
     for k, x in given.items():
         whole, default = k in DIMENSIONS, defaults.get(k)
-        named = telling and (f"'{_type(x)}'" in text or repr(x) in text)
+        named = telling and (f"'{_type(x)}'" in text or isinstance(x, str | list) and repr(x) in text)
         if isinstance(x, float) and (whole or named and "integer" in text):
             return must_be(name, given, k, "int")
         if isinstance(x, str) and not isinstance(default, str) and (whole or named or telling and "string" in text):

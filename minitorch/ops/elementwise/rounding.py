@@ -24,7 +24,7 @@ def sign(F, input):
     return (input > 0).astype(input.dtype) - (input < 0)
 
 
-@op(promotion="common", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
+@op(layout="inputs", promotion="common", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
 def sgn(F, input):
     """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
     if input.dtype.kind != "c":
