@@ -186,6 +186,7 @@ def outcome(file, text, tests, limit=LIMIT, log=os.devnull):
 def in_child(file, text, tests, log):
     """Run the tests in this process with a planted module."""
     import importlib.machinery
+    import linecache
 
     import hypothesis
     import pytest
@@ -195,6 +196,7 @@ def in_child(file, text, tests, log):
     path, get_code = str(ROOT / "minitorch" / file), importlib.machinery.SourceFileLoader.get_code
     if text is not None:
         code = compile(text, path, "exec")
+        linecache.cache[path] = len(text), None, text.splitlines(True), path     # whoever reads the source sees it, too
         importlib.machinery.SourceFileLoader.get_code = lambda self, name: (
             code if self.path == path else get_code(self, name))
     hypothesis.settings.register_profile("mutation", database=None, deadline=None, derandomize=True)
