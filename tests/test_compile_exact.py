@@ -733,7 +733,8 @@ def test_the_name_of_an_op_is_an_identifier(name):
 
 
 # ---- random programs ---------------------------------------------------------------------------------------
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck),
+          phases=[Phase.generate])
 @given(st.integers(0, 1 << 40))
 def test_random_programs_with_writes_modes_and_modules(seed):
     """A sample of what ``python tests/compiled_programs.py`` runs for longer, and makes smaller where it fails."""
