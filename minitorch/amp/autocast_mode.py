@@ -67,7 +67,7 @@ def cast_call(function, how, args, kwargs):
 
 @functools.cache
 def word_for(how, kind):
-    """What a column says for one type of device: "float32" of "float32 on cpu, promote on cuda" for "cpu"."""
+    """The word of a column for one type of device: "float32" of "float32 on cpu, promote on cuda" for "cpu"."""
     parts = [part.partition(" on ") for part in how.split(", ")]
     return next((word for word, _, where in parts if where in ("", kind)), None)
 

@@ -19,6 +19,7 @@ from ..core import graph
 from ..core.arrays import is_floating
 from ..explain.graphs import freed, lines
 from .hooks import NodeHook, add_node_hook, remove_node_hook
+from .recording import behind
 
 __all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
 
@@ -89,24 +90,12 @@ def _at(node, words):
 
 def _first_value(node):
     """A line about the first value that was not finite on a way through `node`, if there is one."""
-    behind = _behind(node)
+    sources = behind([node])
     for bad, (_, words) in sorted(_bad.items(), key=lambda found: found[1][0]):
-        if bad in behind or node in _behind(bad):
+        if bad in sources or node in behind([bad]):
             where = _at(bad, ", called at ")
             return f"\nThe first value that was not finite was the result of {bad.name()}: {words}{where}."
     return "\nAll values of the forward pass were finite: the derivative is not, at that point."
-
-
-def _behind(node):
-    """The places that `node` was computed from, itself included."""
-    found = {node: None}
-    todo = [node]
-    for place in todo:                                     # grows while it is read
-        for parent in place.parents:
-            if parent is not None and parent not in found:
-                found[parent] = None
-                todo.append(parent)
-    return found
 
 
 class set_detect_anomaly:

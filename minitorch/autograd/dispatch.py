@@ -23,7 +23,7 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctio
 
 
 class State(threading.local):
-    """What this thread has entered: modes, the innermost last, and blocks that switch overrides off."""
+    """The modes that this thread has entered, the innermost last, and whether a block switches overrides off."""
 
     modes: tuple = ()
     subclasses = True
@@ -127,7 +127,7 @@ def dispatch(func, inner, args, kwargs):
 
 
 def ask(func, found, args, kwargs):
-    """What the innermost mode, or the first of the arguments `found` that does not refuse, makes of a call."""
+    """The answer to a call by the innermost mode, or by the first of the arguments `found` that does not refuse."""
     types = tuple([type(arg) for arg in found])
     if state.modes:
         modes = state.modes
@@ -161,7 +161,7 @@ def full_name(func):
 
 
 def answer_failure(op, error, inputs, attrs):
-    """What an argument that is no tensor answers to the call of `op`, which could do nothing with it: raised `error`.
+    """The answer of an argument that is no tensor to the call of `op`, which raised `error` for want of a tensor.
 
     Calls come here for the first such argument only, if nothing has switched the machinery on before.
     """
@@ -265,9 +265,7 @@ UNARY = {f"__{name}__": method for name, method in operators.UNARY.items()}
 # PyTorch asks nobody about these: they make tensors of data, or belong to Python or to this machinery.
 IGNORED_FUNCTIONS = {
     "is_tensor", "tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack", "is_grad_enabled",
-    "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "broadcast_shapes", "can_cast",
-    "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor",
-    "BoolTensor"}
+    "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "broadcast_shapes", "can_cast"}
 FACTORIES = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"}                  # but modes see these
 IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__torch_function__", "__iter__",
                    "__reduce_ex__", "checked_dim", "check_grad", "edge", "graph", "as_subclass", "_make_subclass",

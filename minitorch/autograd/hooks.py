@@ -158,7 +158,7 @@ def retain(tensor, g, create_graph):
 
 
 def taken(hook, result, g, create_graph):
-    """What a hook returned in the place of the gradient `g`; an error unless it is of the same kind."""
+    """The gradient that a hook returned in the place of `g`; an error unless it is of the same kind."""
     if not isinstance(result, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}': hook '{name_of(hook)}' must "
                         f"return a Tensor, or None to leave the gradient as it is")
@@ -173,7 +173,7 @@ def taken(hook, result, g, create_graph):
 
 
 def replaced(hook, results, gs, create_graph):
-    """What the hook of a node returned, a tuple, in the place of the gradients `gs`; None leaves all as they are."""
+    """The tuple that the hook of a node returned in the place of the gradients `gs`; None leaves all as they are."""
     if not isinstance(results, tuple):
         raise TypeError(f"expected tuple, but hook returned '{type(results).__name__}'")
     if len(results) != len(gs):

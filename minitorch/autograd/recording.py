@@ -1,4 +1,4 @@
-"""What only recorded backward passes (``create_graph=True``) need: zero derivatives, and inputs that were not kept.
+"""For recorded backward passes (``create_graph=True``) only: zero derivatives, and inputs that were not kept.
 
 The gradient of `relu` changes in steps with its input: its derivative is zero. It requires gradients all the same, as
 PyTorch's does, so that a second backward pass finds zeros instead of an error: it is tied to the input by a node that
@@ -79,13 +79,18 @@ def zeros(place, seed):
 
 def below(nodes):
     """All that lies behind the parents, but the first, of `Tied` nodes."""
-    found = dict.fromkeys(p for node in nodes for p in node.parents[1:])
-    order = list(found)
-    for node in order:                                     # grows while it is read
-        for p in node.parents:
-            if p is not None and p not in found:
-                found[p] = None
-                order.append(p)
+    return behind(p for node in nodes for p in node.parents[1:])
+
+
+def behind(places):
+    """The nodes and leaf tensors that those at `places` were computed from, themselves included: the keys of a dict."""
+    found = dict.fromkeys(places)
+    todo = list(found)
+    for place in todo:                                     # grows while it is read
+        for parent in place.parents:
+            if parent is not None and parent not in found:
+                found[parent] = None
+                todo.append(parent)
     return found
 
 

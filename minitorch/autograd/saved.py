@@ -119,7 +119,7 @@ packer = Packer()
 
 
 class Packed:
-    """What the pack hook returned for one tensor, and the hook that unpacks it."""
+    """The result of the pack hook for one tensor, and the hook that unpacks it."""
 
     __slots__ = ("value", "unpack_hook")
 
@@ -135,7 +135,7 @@ class Packed:
                                "input to a pack hook.")
 
     def tensor(self):
-        """What the unpack hook makes of it."""
+        """The tensor that the unpack hook returns."""
         found = self.unpack_hook(self.value)
         if not isinstance(found, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
@@ -169,7 +169,7 @@ class Unpacking:
     __slots__ = ()
 
     def unpacked(self):
-        """What it saved, as arrays."""
+        """The saved values, as arrays."""
         return tuple([unpacked(value) for value in self.saved])
 
     def pull(self, g, create_graph):
@@ -177,11 +177,7 @@ class Unpacking:
         if self.saved is None:
             raise_freed(self)
         values = self.unpacked()
-        if create_graph:
-            places = (*self.parents, self)
-            values = tuple([rewrap(value, places[place] if place is not None else None, self.backend)
-                            for value, place in zip(values, self.op.saved_places)])
-        return self.computed(g, values, create_graph)
+        return self.computed(g, self.as_tensors(values) if create_graph else values, create_graph)
 
     def computed(self, g, values, create_graph):
         """The gradients, from the values unpacked."""

@@ -1,4 +1,4 @@
-"""What a compiled function returns, taken apart at the trace and put together after each run.
+"""The results of a compiled function: taken apart at the trace, put together after each run.
 
 A result may be a tensor from outside (then it is that tensor again), a view of one (then later writes to either are
 seen by the other's graph), a view of another result, or new.
@@ -26,7 +26,7 @@ OWN = {"array", "backend", "node", "needs_grad", "_base", "_views", "_grad", "ho
 
 
 class Results:
-    """The nest of a function's results; ``build(arrays, tensors)`` makes it anew."""
+    """The pytree of a function's results; ``build(arrays, tensors)`` makes another."""
 
     links: Any = ()                                        # (which new one is a view, where its base is)
     versions: Any = ()                                     # (which new one, how often the program writes to it)

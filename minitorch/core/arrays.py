@@ -36,11 +36,6 @@ def fits_into(shape, target):
     return len(shape) <= len(target) and all([a in (1, b) for a, b in zip(shape[::-1], target[::-1])])
 
 
-def is_dense(array):
-    """Whether no two elements share a place in memory."""
-    return array.flags.writeable and (array.flags.forc or not overlaps(array))
-
-
 def overlaps(array):
     """Whether elements share memory, as those of an expanded tensor do."""
     if not array.size:

@@ -62,11 +62,11 @@ class Node:
         if self.op.saves_arrays:
             self.saved = None
 
-    def as_tensors(self):
-        """The saved arrays as tensors, each standing where it stood in the graph."""
+    def as_tensors(self, values=None):
+        """The saved arrays, or `values` in their place, as tensors, each standing where it stood in the graph."""
         places = (*self.parents, self)
         return tuple(rewrap(value, places[place] if place is not None else None, self.backend)
-                     for value, place in zip(self.saved, self.op.saved_places))
+                     for value, place in zip(self.saved if values is None else values, self.op.saved_places))
 
     def check_unwritten(self):
         for value in self.saved:

@@ -131,16 +131,17 @@ def typename(obj):
 class storagetype(type):
     """The type of `FloatStorage` and its kind."""
 
+    dtype: dtypes.dtype
+
     def __instancecheck__(cls, x):
-        return isinstance(x, TypedStorage) and x.dtype is cls.of
+        return isinstance(x, TypedStorage) and x.dtype is cls.dtype
 
     def __call__(cls, *data):
-        values = made_of(data, cls.of, "cpu")
-        return values.storage()
+        return made_of(data, cls.dtype, "cpu").storage()
 
 
 STORAGES = {f"{word}Storage": storagetype(f"{word}Storage", (), {
-                "of": dtype, "dtype": dtype, "__module__": "minitorch",
+                "dtype": dtype, "__module__": "minitorch",
                 "__doc__": f"The type of storages of {dtype.name} elements."})
             for word, dtype in DTYPES.items()}
 STORAGES["Storage"] = STORAGES["FloatStorage"]

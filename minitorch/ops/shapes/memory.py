@@ -9,6 +9,7 @@ from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
 from ...core.tensor import wrap
 from ..define import method
+from ..layouts import is_channels_last
 
 
 class UntypedStorage:
@@ -101,9 +102,7 @@ def storage_range(self):
 def is_contiguous(self, memory_format=None):
     """Whether the elements lie in memory in the order of the indices, without gaps."""
     if memory_format is not None and memory_format in (channels_last, channels_last_3d):
-        order = (0, *range(2, self.array.ndim), 1)     # the channels, dimension 1, vary fastest
-        wanted = 4 if memory_format is channels_last else 5
-        return self.array.ndim == wanted and self.array.transpose(order).flags.c_contiguous
+        return self.array.ndim == (4 if memory_format is channels_last else 5) and is_channels_last(self.array)
     return self.array.flags.c_contiguous
 
 
