@@ -92,6 +92,17 @@ def affine_norm_backward(F, grad, input, weight=None, y: Other = None, r: Other 
     return dx, over_samples(F, grad * y, dims), over_samples(F, grad, dims)
 
 
+def in_own_type(norm, input, *rest):
+    """``norm(input, *rest)``; a 16-bit `input` with float32 weights is computed in float32, and its first result
+    rounded to its type.
+    """
+    try:
+        return norm(input, *rest)
+    except MixedPrecision:
+        out = norm(to(input, float32), *rest)
+    return (to(out[0], input.dtype), *out[1:]) if isinstance(out, tuple) else to(out, input.dtype)
+
+
 # ---- layer_norm, rms_norm ----------------------------------------------------------------------------------
 @op(name="layer_norm", promotion="norm", namespace=None, node_name="NativeLayerNormBackward0",
     autocast="float32 on cuda", keeps=("y", "r"), joint=affine_grads,
@@ -112,10 +123,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     "Layer Normalization", 2016.
     """
     dims = last_dims(input, normalized_shape, weight, bias)
-    try:
-        return _layer_norm(input, weight, bias, dims, eps)
-    except MixedPrecision:
-        return to(_layer_norm(to(input, float32), weight, bias, dims, eps), input.dtype)
+    return in_own_type(_layer_norm, input, weight, bias, dims, eps)
 
 
 @composite(namespace="nn.functional")
@@ -231,11 +239,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         check_statistics(input, running_mean, running_var, weight)
     if not training:
         return with_running(input, running_mean, running_var, weight, bias, eps)
-    try:
-        out, mean, var = _batch_norm(input, weight, bias, batch_dims(x.ndim), eps)
-    except MixedPrecision:
-        out, mean, var = _batch_norm(to(input, float32), weight, bias, batch_dims(x.ndim), eps)
-        out = to(out, input.dtype)
+    out, mean, var = in_own_type(_batch_norm, input, weight, bias, batch_dims(x.ndim), eps)
     n = x.size // x.shape[1]
     update_running(running_mean, mean.array, momentum, "batch_norm")
     update_running(running_var, var.array * (n / (n - 1)), momentum, "batch_norm")
@@ -248,10 +252,7 @@ def with_running(input, running_mean, running_var, weight, bias, eps):
                            "training=True")
     wide = running_var.array if running_var.array.itemsize > 2 else running_var.array.astype("float32")
     r = wrap(1 / input.backend.xp.sqrt(wide + float(eps)), input.backend)
-    try:
-        return batch_norm_inference(input, weight, bias, running_mean, r)
-    except MixedPrecision:
-        return to(batch_norm_inference(to(input, float32), weight, bias, running_mean, r), input.dtype)
+    return in_own_type(batch_norm_inference, input, weight, bias, running_mean, r)
 
 
 def empty_affine(input, weight, bias):
@@ -328,10 +329,7 @@ def by_group(input, weight, bias, groups, eps):
     """`group_norm` of arguments that are checked."""
     if not input.array.size:
         return to(scale_channels(input.clone(), weight, bias), input.dtype)
-    try:
-        return _group_norm(input, weight, bias, groups, eps)
-    except MixedPrecision:
-        return to(_group_norm(to(input, float32), weight, bias, groups, eps), input.dtype)
+    return in_own_type(_group_norm, input, weight, bias, groups, eps)
 
 
 @composite(namespace="nn.functional")
