@@ -118,7 +118,7 @@ def lowest(xp, dtype):
     grad=lambda F, g, input, pooling: F.gather_last(
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, *, pooling):
-    """`grad` put where the first element equal to the maximum stands in each window."""
+    """`grad` put where the maximum stands in each window."""
     indices = F.max_pool_indices(input, windows=pooling)
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
@@ -126,7 +126,7 @@ def max_pool_backward(F, grad, input, *, pooling):
 @op(layout="channels",
     promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
-    """The position of the first maximum of each window, in the flattened last dimensions.
+    """The position of the first maximum of each window, or of its last NaN, in the flattened last dimensions.
 
     `windows` is a `Pooling`, an `Adaptive`, or a table for each dimension that gives the positions by plane and window,
     (N, C, out, kernel).
@@ -136,7 +136,19 @@ def max_pool_indices(F, input, *, windows):
     places = flat_places(tables, input.shape[input.ndim - n:])                  # (..., *out, positions of a window)
     places = F.xp.broadcast_to(places, (*input.shape[:input.ndim - n], *places.shape[-n - 1:]))
     values = F.xp.take_along_axis(rows(input, n), rows(places, n + 1), -1).reshape(places.shape)
-    return F.xp.take_along_axis(places, values.argmax(-1)[..., None], -1)[..., 0]
+    return place_of_maximum(F.xp, values, places)
+
+
+def place_of_maximum(xp, values, places):
+    """The place of the first maximum in the last dimension; of the last NaN, if there is one, as in PyTorch's loops."""
+    best = values.argmax(-1)[..., None]
+    first = xp.take_along_axis(places, best, -1)[..., 0]
+    if not is_floating(values.dtype):
+        return first
+    missing = xp.isnan(xp.take_along_axis(values, best, -1)[..., 0])
+    if missing.any():
+        first[missing] = xp.where(xp.isnan(values[missing]), places[missing], -1).max(-1)
+    return first
 
 
 def tables_of(F, windows, shape):
