@@ -164,8 +164,10 @@ MEANT: list = [
     ("", "", r"^t\d+: contiguous is",
      "where operands lie in different orders, or have one channel and so lie in two, the result is contiguous, or lies "
      "as one of them", lie_differently),
-    ("", "local_response_norm|normalize|cosine_similarity|backward|grad", r": contiguous is",
+    ("", "(local_response|rms)_norm|normalize|cosine_similarity|backward|grad", r": contiguous is",
      "the same of what is computed on the way"),
+    ("", r"\[.*torch\.tensor", r": contiguous is", "elements that are picked out are contiguous"),
+    (r"(float16|half)[\s\S]*expand", "", r": contiguous is", "16-bit floats that are repeated are made contiguous"),
     ("", "memory_format", "leaf is True, got False", "an image of one channel is brought to channels_last by a copy",
      lie_differently),
     (r"(BatchNorm|weight_norm)[\s\S]*optim\.(Ada|NAdam|RAdam|Rprop|RMSprop)", "state_dict",
