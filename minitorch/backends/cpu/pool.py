@@ -10,10 +10,11 @@ from math import prod
 import numpy as np
 
 from ...core.arrays import is_floating
-from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest
+from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, first_or_last_nan, lowest
 from ...ops.nn.windows import pad_sides
 from .backend import kernel
 from .blocks import evenly
+from .reduce import has_nan
 from .sums import row_sums
 
 
@@ -86,7 +87,9 @@ def max_pool_backward(F, grad, input, *, pooling):
     grad, input = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input)]
     pairs = in_pairs(pooling, size)
     for part in evenly(len(out), max(1, BLOCK // prod(size))):
-        if pairs:
+        if has_nan(xp, input[part]):                       # the last NaN of a window, not the first maximum
+            out[part] = F.reference.max_pool_backward(grad[part], input[part], pooling=pooling)
+        elif pairs:
             max_backward_pairs(xp, out[part], grad[part], input[part])
         else:
             out[part] = max_backward_block(xp, grad[part], input[part], pooling)
@@ -185,7 +188,8 @@ def max_pool_indices(F, input, *, windows):
     order = (*range(len(lead)), *range(len(lead), windows.ndim, 2), *range(len(lead) + 1, windows.ndim, 2))
     outs = tuple([table.shape[-2] for table in tables])
     shape = (*lead, *outs, prod([table.shape[-1] for table in tables]))
-    best = windows.transpose(order).reshape(shape).argmax(-1)
+    values = windows.transpose(order).reshape(shape)
+    best = first_or_last_nan(xp, values) if has_nan(xp, input) else values.argmax(-1)
     places = xp.broadcast_to(places, windows.shape).transpose(order).reshape(shape)
     return xp.take_along_axis(places, best[..., None], -1)[..., 0]
 
