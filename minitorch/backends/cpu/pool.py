@@ -14,6 +14,7 @@ from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest, place_of_maxi
 from ...ops.nn.windows import pad_sides
 from .backend import kernel
 from .blocks import evenly
+from .reduce import has_nan
 from .sums import row_sums
 
 
@@ -86,7 +87,7 @@ def max_pool_backward(F, grad, input, *, pooling):
     grad, input = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input)]
     pairs = in_pairs(pooling, size)
     for part in evenly(len(out), max(1, BLOCK // prod(size))):
-        if np.isnan(input[part].max()):
+        if has_nan(xp, input[part]):                       # the last NaN of a window, not the first maximum
             out[part] = F.reference.max_pool_backward(grad[part], input[part], pooling=pooling)
         elif pairs:
             max_backward_pairs(xp, out[part], grad[part], input[part])

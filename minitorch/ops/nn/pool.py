@@ -47,14 +47,15 @@ class Pooling(NamedTuple):
     def tables(self, xp, size):
         """For each dimension the positions in the input, (out, kernel), that each window covers.
 
-        A position in the padding is replaced by the window's first position in the input, so that it never comes first.
+        A position in the padding is replaced by the window's first or last one in the input, the nearer one, so that it
+        is found neither before the first nor after the last.
         """
         tables = []
         for n, k, s, p, d, o in zip(size, *self):
             start = xp.arange(o) * s - p
             first = xp.minimum(start - xp.minimum(start, 0) // d * d, n - 1)   # the first position not in the padding
-            table = start[:, None] + xp.arange(k) * d
-            tables.append(xp.where((table < 0) | (table >= n), first[:, None], table))
+            table, last = start[:, None] + xp.arange(k) * d, start + (n - 1 - start) // d * d
+            tables.append(xp.where(table < 0, first[:, None], xp.where(table < n, table, xp.maximum(last, 0)[:, None])))
         return tables
 
 
@@ -389,7 +390,7 @@ def adaptive_avg_pool_nd(n):
     return adaptive_avg_pool_of_rank
 
 
-@for_ranks("adaptive_max_pool{}d", 1, packages=BOTH)
+@for_ranks("adaptive_max_pool{}d", 1)
 @for_ranks("adaptive_max_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
@@ -410,6 +411,15 @@ def adaptive_max_pool_nd(n):
 def adaptive_max_pool_nd_with_indices(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of adaptive windows of {shape}, and where they stand."""
+        out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
+        return max_with_indices(input, Adaptive(tuple(input.shape[-n:]), out))
+    return adaptive_max_pool_of_rank
+
+
+@for_ranks("adaptive_max_pool{}d", 1, packages=("",))
+def adaptive_max_pool_and_places(n):
+    def adaptive_max_pool_of_rank(input, output_size):
+        """The maxima of adaptive windows of {shape}, and where they stand (`nn.functional`: without)."""
         out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
         return max_with_indices(input, Adaptive(tuple(input.shape[-n:]), out))
     return adaptive_max_pool_of_rank
