@@ -63,7 +63,7 @@ def attains(F, input: Other, value: Other):
 
 
 def shared_of_all(F, g, input, out):
-    """Distribute the gradient of one element of all, the extreme or the median, evenly over those that are equal to it."""
+    """Distribute the gradient of an extreme or the median of all elements evenly over those that are equal to it."""
     at = F.attains(input, out)
     return F.where(at, g / F.sum(F.to(at, dtype=g.dtype)), 0.0)
 
