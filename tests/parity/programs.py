@@ -85,14 +85,13 @@ def is_unseen(lines, last):
 
 
 def lie_differently(lines, last):
-    """Whether tensors in the last line lie in different orders in memory, or have one channel and so lie in two."""
+    """Whether tensors in the last line lie in different orders in memory, or in one that sizes of 1 leave open."""
     scope = scope_of(torch)
     for line in lines[:lines.index(last)]:
         run_line(line, scope)
     tensors = [scope[name] for name in re.findall(r"\bt\d+\b", last.partition("=")[2]) if name in scope]
     orders = [sorted(range(t.ndim), key=lambda d: -t.stride(d)) for t in tensors if t.ndim > 1]
-    images = [t for t in tensors if t.ndim == 4 and t.is_contiguous()]
-    return len(set(map(tuple, orders))) > 1 or any(t.is_contiguous(memory_format=torch.channels_last) for t in images)
+    return len(set(map(tuple, orders))) > 1 or any(t.ndim == 4 and 1 in t.shape for t in tensors)
 
 
 def is_meant(lines, line, words):
@@ -162,8 +161,8 @@ MEANT: list = [
     (r"\.mT", "_\\(", r"shape is", "mT of a number is another tensor here"),
     ("", r"einsum|tensordot", r"dtype is float32, got", "a sum over dimensions of size 1 is a product in autocast too"),
     ("", "", r"^t\d+: contiguous is",
-     "where operands lie in different orders, or have one channel and so lie in two, the result is contiguous, or lies "
-     "as one of them", lie_differently),
+     "where operands lie in different orders, or sizes of 1 leave it open, the result is contiguous, or "
+     "lies as one of them", lie_differently),
     ("", "(local_response|rms)_norm|normalize|cosine_similarity|backward|grad", r": contiguous is",
      "the same of what is computed on the way"),
     ("", r"\[.*torch\.tensor", r": contiguous is", "elements that are picked out are contiguous"),
