@@ -97,6 +97,9 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 @composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
+                           f"not {type(ext_tensor).__name__}")
     out = host_data.from_dlpack(ext_tensor, copy)
     return out if device is None else out.to(device)
 
@@ -194,6 +197,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
     if end is None:
         start, end = 0, start
+    if start is None or end is None:
+        raise TypeError("arange(): arguments 'start' and 'end' must be Number, not NoneType")
     start, end, step = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
     dtype = out.dtype if dtype is None and out is not None else dtype
     if dtype is not None:
@@ -230,6 +235,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 
 
 def zero_dim(name, x):
+    if x is None:
+        raise TypeError(f"{name}(): arguments 'start' and 'end' must be Number, not NoneType")
     if isinstance(x, Tensor) and x.array.ndim:
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
                            f"{x.array.ndim} dimension(s) and end with {x.array.ndim} dimension(s).")
@@ -280,7 +287,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
 def triangle(name):
     def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
         for k, value in (("row", row), ("col", col)):
-            if value < 0:
+            if value.__index__() < 0:
                 raise RuntimeError(f"{k} must be non-negative, got {value}")
         return placed(host_data.triangle(name, row, col, offset, dtype), None, device, False)
     indices.__name__ = indices.__qualname__ = name

@@ -323,7 +323,7 @@ def random_(self, *bounds, generator=None, **named):
         check_kind(self.array, REALS + "b", "random_()")
         return fill(self, "random_", sampling.random_bits, (), generator)
     if len(bounds) == 1 and not named:
-        bounds = (0, *bounds)
+        bounds = (0, *whole("random_", to=bounds[0]))
     args = integer_arguments(self.array, *from_to("random_", bounds, named, (0, None)))
     return fill(self, "random_", sampling.integers, args, generator)
 

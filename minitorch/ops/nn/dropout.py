@@ -16,6 +16,7 @@ from ...random.sampling import bernoulli
 from ..creation.random import draw
 from ..define import composite, op
 from ..layouts import empty_like
+from ..promotion import require_tensors
 
 SATURATION = 1.7580993408473766                            # minus the lowest value of selu: its alpha times its scale
 
@@ -82,12 +83,14 @@ def dropout(input, p=0.5, training=True, inplace=False):
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout for `selu`: dropped elements take its lowest value, then all are scaled and shifted to keep mean and
     variance. Source: G. Klambauer et al., "Self-Normalizing Neural Networks", 2017."""
+    require_tensors(input)
     return drop(input, p, training, inplace, alpha=True)
 
 
 @composite(namespace="nn.functional")
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels of (N, C, *)."""
+    require_tensors(input)
     return drop(input, p, training, inplace, whole_channels=True, alpha=True)
 
 

@@ -14,7 +14,7 @@ from ...core.op import recorded as R
 from ...core.tensor import Tensor
 from ..creation.create import full_like
 from ..define import composite, op
-from ..promotion import require_floating
+from ..promotion import require_floating, require_tensors
 from ..shapes.shape import count
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -336,6 +336,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     If not `log_input`: ``input - target * log(input + eps)``. `full` adds Stirling's approximation of
     ``log(target!)``, ``target log(target) - target + log(2 pi target) / 2``, where the target is greater than 1.
     """
+    require_tensors(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     loss = R.exp(input) - target * input if log_input else input - target * R.log(input + eps)
     if full:

@@ -342,7 +342,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     n, c = shape[:2]
-    if num_groups <= 0 or c % num_groups:
+    if num_groups.__index__() <= 0 or c % num_groups:
         raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of "
                            f"shape {list(shape)} and num_groups={num_groups}")
     if n * c // num_groups * count(shape[2:]) == 1:

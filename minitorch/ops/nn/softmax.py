@@ -67,6 +67,8 @@ def softmax(input, dim, dtype=None, *, out=None):
     """
     if out is not None:
         return registry.write_out("softmax", softmax, (input, dim, dtype), {}, out)
+    if dim is None:
+        raise TypeError("softmax(): argument 'dim' (position 2) must be int, not NoneType")
     return _softmax(input if dtype is None else input.to(dtype), dim)
 
 
@@ -75,6 +77,8 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     if out is not None:
         return registry.write_out("log_softmax", log_softmax, (input, dim, dtype), {}, out)
+    if dim is None:
+        raise TypeError("log_softmax(): argument 'dim' (position 2) must be int, not NoneType")
     return _log_softmax(input if dtype is None else input.to(dtype), dim)
 
 

@@ -322,7 +322,7 @@ def _roll(F, input, *, shifts, dims):
 @composite
 def roll(input, shifts, dims=None):
     """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
-    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    shifts = tuple([n.__index__() for n in (shifts if isinstance(shifts, (tuple, list)) else (shifts,))])
     if not shifts:
         raise RuntimeError("`shifts` required")
     dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
@@ -343,7 +343,7 @@ def roll(input, shifts, dims=None):
 def tril(F, input, *, diagonal=0):
     """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
     check_matrix("tril", input)
-    return F.xp.tril(input, diagonal)
+    return F.xp.tril(input, diagonal.__index__())
 
 
 @op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
@@ -351,7 +351,7 @@ def tril(F, input, *, diagonal=0):
 def triu(F, input, *, diagonal=0):
     """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
     check_matrix("triu", input)
-    return F.xp.triu(input, diagonal)
+    return F.xp.triu(input, diagonal.__index__())
 
 
 def check_matrix(name, x):

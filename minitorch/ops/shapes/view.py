@@ -141,6 +141,9 @@ def broadcast_tensors(*tensors):
 @composite(method=False)
 def broadcast_shapes(*shapes):
     """The shape to which tensors of these shapes broadcast."""
+    for s in shapes:
+        if isinstance(s, float):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     out = [1] * max([len(s) for s in shapes], default=0)
     for shape in shapes:
@@ -272,7 +275,7 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.array.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, n, start = dim_of(input, dim), input.array.shape, int(start)
+    d, n, start = dim_of(input, dim), input.array.shape, start.__index__()
     if not -n[d] <= start <= n[d]:
         raise IndexError(f"start out of range (expected to be in range of [{-n[d]}, {n[d]}], but got {start})")
     start = start + n[d] if start < 0 else start
