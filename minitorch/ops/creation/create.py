@@ -67,18 +67,22 @@ def as_tensor(data, dtype=None, device=None):
 
 
 @composite(method=False)
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to).
+
+    A tensor stays in its graph, as a copy of it does, unless `requires_grad` is False, or True and nothing is copied.
+    """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = frombuffer(obj, dtype=dtype or get_default_dtype())
     out = as_tensor(obj, dtype, device)
     is_copy = not host_data.shares_memory(out, obj) and out.array.size
     if copy is False and is_copy:
         raise ValueError("can't alias arbitrary object; would need a copy, and copy=False")
-    if isinstance(obj, Tensor) and not requires_grad and copy is not True:
-        return out
-    out = out.detach().clone() if copy and not is_copy else out.detach()
-    return out.requires_grad_(requires_grad)
+    if requires_grad is False or requires_grad and copy is None and not is_copy:
+        out = out.detach()
+    if copy and not is_copy:
+        out = out.clone()
+    return out.requires_grad_() if requires_grad and not out.requires_grad else out
 
 
 @composite(method=False)
