@@ -1,4 +1,4 @@
-"""Tensors made of others: whether `asarray` and `normal` stay in their graph; statistics and weights of several types."""
+"""Tensors made of others: whether `asarray` and `normal` stay in their graph; norms of several types."""
 
 import itertools
 
@@ -9,8 +9,8 @@ import minitorch as torch
 F = torch.nn.functional
 
 
-@pytest.mark.parametrize("leaf, copy, requires_grad", itertools.product((True, False), (None, True, False),
-                                                                         (None, True, False)))
+@pytest.mark.parametrize("leaf, copy, requires_grad", list(itertools.product((True, False), (None, True, False),
+                                                                              (None, True, False))))
 def test_asarray(leaf, copy, requires_grad):
     """PyTorch's rule: out of the graph with False, or with True where nothing is copied and nothing is said of it."""
     x = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -236,8 +236,8 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         raise TypeError("normal() takes a size only if mean and std are numbers; tensors have one of their own")
     check_std(std)
     if out is not None and grad_mode.enabled and any(x.needs_grad for x in (*given, out)):
-        raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but one "
-                           "of the arguments requires grad.")
+        raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of the arguments requires grad.")
     backend, like = given[0].backend, given[0].array if out is None else out.array
     check_kind(like, "fVc", "normal()")
     shapes = [x.array.shape for x in given]
