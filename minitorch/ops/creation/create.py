@@ -5,7 +5,6 @@ Plain functions, no op definitions: nothing here has a gradient. The conversion 
 """
 
 import builtins
-import warnings
 
 from ...core import dtypes
 from ...core.device import get
@@ -14,6 +13,7 @@ from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
 from .. import layouts
@@ -35,9 +35,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than tensor(sourceTensor).",
-                      UserWarning, stacklevel=2)
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor(sourceTensor).",
+             UserWarning)
         backend = data.backend if device is None else get(device)
         array = data.backend.to_host(data.array)
         array = layouts.copy_like(array, as_np(dtype) if dtype is not None else array.dtype)

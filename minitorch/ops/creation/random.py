@@ -8,7 +8,6 @@ functions are zero. The formulas of the distributions are in `minitorch/random`,
 
 import math
 import operator
-import warnings
 from functools import cache
 
 from ...core import dtypes
@@ -17,6 +16,7 @@ from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
@@ -381,8 +381,8 @@ def within(dtype, low, high):
                            f"from={low} >= to={high}")
     for word, x in (("from", low), ("to - 1", high - 1)):
         if abs(x) > 1 << digits:
-            warnings.warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
-                          f"can support discrete uniform distribution only within this range.", stacklevel=4)
+            warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
+                 f"can support discrete uniform distribution only within this range.")
     return low, high
 
 

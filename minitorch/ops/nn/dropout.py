@@ -5,11 +5,11 @@ are Philox's, and not stored.
 """
 
 import math
-import warnings
 
 from ...core.inplace import overwrite
 from ...core.op import recorded as R
 from ...core.tensor import wrap
+from ...explain.callers import warn
 from ...random.generator import default_of
 from ...random.philox import PhiloxGenerator, Place, words
 from ...random.sampling import bernoulli
@@ -109,13 +109,13 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     A 3-D input is taken as (N, C, L), with a warning; PyTorch announces that it will be (C, H, W).
     """
     if input.ndim not in (3, 4):
-        warnings.warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result "
-                      f"in an error in a future release. To retain the behavior and silence this warning, please use "
-                      f"dropout instead.", stacklevel=2)
+        warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result "
+             f"in an error in a future release. To retain the behavior and silence this warning, please use "
+             f"dropout instead.")
     if input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior "
-                      "is desired - input is interpreted as shape (N, C, L), where C is the channel dim. Please use "
-                      "dropout1d instead.", stacklevel=2)
+        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior "
+             "is desired - input is interpreted as shape (N, C, L), where C is the channel dim. Please use "
+             "dropout1d instead.")
     return drop(input, p, training, inplace, whole_channels=True)
 
 
@@ -123,9 +123,9 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """In training, whole channels of (N, C, D, H, W) or (C, D, H, W) are 0 with probability `p`, the others scaled."""
     if input.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result "
-                      f"in an error in a future release. To retain the behavior and silence this warning, please use "
-                      f"dropout instead.", stacklevel=2)
+        warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result "
+             f"in an error in a future release. To retain the behavior and silence this warning, please use "
+             f"dropout instead.")
     return drop_channels(input, p, training, inplace, 5)
 
 

@@ -2,10 +2,10 @@
 
 import builtins
 import itertools
-import warnings
 
 from ...core import dtypes
 from ...core.tensor import Tensor
+from ...explain.callers import warn
 from ...host import data as host_data
 from ..define import composite, method, op
 from .shape import copy_contiguous, expand, ints, reshape, unsqueeze
@@ -160,8 +160,8 @@ def meshgrid(*tensors, indexing=None):
         if t.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     if indexing is None:
-        warnings.warn('torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument: '
-                      'write indexing="ij" for the present result', stacklevel=2)
+        warn('torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument: '
+             'write indexing="ij" for the present result')
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])

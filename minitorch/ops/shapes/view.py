@@ -2,7 +2,6 @@
 
 Functions that copy are in `join.py`."""
 
-import warnings
 
 from ...core.arrays import owner
 from ...core.dtypes import as_np
@@ -11,6 +10,7 @@ from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, geometry
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
+from ...explain.callers import warn
 from ..define import composite, method, op
 from ..indexing.index import _slice
 from ..methods import as_method
@@ -208,7 +208,7 @@ def adjoint(input):
 
 
 def warn_of_number(name, instead):
-    warnings.warn(f"{name} is deprecated on 0-D tensors. {instead}", stacklevel=3)
+    warn(f"{name} is deprecated on 0-D tensors. {instead}")
 
 
 def _T(self):
@@ -216,10 +216,10 @@ def _T(self):
     n = self.array.ndim
     if n != 2:
         if n:
-            warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-                          "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-                          "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-                          "tensor.", stacklevel=2)
+            warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
+                 "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
+                 "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
+                 "tensor.")
         else:
             warn_of_number("Tensor.T", "This function is the identity in these cases.")
     return permute(self, tuple(range(n))[::-1])
