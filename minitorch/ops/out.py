@@ -1,12 +1,12 @@
 """``out=``: results written into existing tensors."""
 
-import warnings
 
 from ..core import registry
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import check_can_hold, check_is_no_leaf
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 from .layouts import empty, own_order
 from .shapes.memory import require_no_overlap
 
@@ -67,8 +67,8 @@ def resize_to(target, shape, like=None):
     if target.array.shape == tuple(shape):
         return
     if target.array.size:
-        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
-                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
+        warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
+             f"which does not match the required output shape {list(shape)}.")
     order = None if like is None else own_order(like)
     target.array = empty(target.backend.xp, shape, order, target.array.dtype)
 

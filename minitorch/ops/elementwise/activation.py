@@ -115,7 +115,7 @@ def leaky_relu_derivative(F, input, *, slope):
 def threshold(F, input, *, threshold, value):
     """`input` where it is greater than `threshold`, elsewhere `value`."""
     require_signed("threshold", input)
-    return F.xp.where(input <= threshold, input.dtype.type(value), input)
+    return F.xp.where(input <= threshold - 0, input.dtype.type(value - 0), input)     # of numbers only
 
 
 @op(name="prelu", node_name="PreluKernelBackward0", promotion="floating", namespace=None, autocast="lower",

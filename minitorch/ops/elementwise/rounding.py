@@ -90,7 +90,7 @@ def round(F, input, *, decimals: float = 0):
         return input.copy()
     if decimals == 0:
         return F.xp.rint(input)
-    scale = 10.0 ** max(decimals, -decimals)
+    scale = 10.0 ** max(decimals, -decimals.__index__())
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
 
 
