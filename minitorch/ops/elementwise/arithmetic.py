@@ -33,10 +33,11 @@ _sub = ufunc("sub", "``input - other``.", "subtract", namespace=None, check=no_b
              input=lambda F, g: g,
              other=lambda F, g: -g)
 mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_numbers=True, promotion="factor",
+            complex="holomorphic",
             input=lambda F, g, other: g * other,
             other=lambda F, g, input: g * input)
 _div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="quotient", namespace=None,
-             domain={"other": NONZERO}, of_numbers=True,
+             domain={"other": NONZERO}, of_numbers=True, complex="holomorphic",
              input=lambda F, g, other: g / other,
              other=lambda F, g, input, other: g * (input / other / -other),
              together=lambda F, g, input, other: (q := g / other, q * (input / -other)))
@@ -115,6 +116,7 @@ def true_divide(input, other, *, out=None):
 
 
 @op(name="rdiv", promotion="float", namespace=None, node_name="DivBackward0", keeps=("inverse",),
+    complex="holomorphic",
     restores=("input", "inverse", lambda F, inverse: 1 / inverse),
     sample=lambda d: ([d.array(lo=0.5)], dict(number=d.choice([1, -3.0]))),
     input=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number))
@@ -124,7 +126,7 @@ def _rdiv(F, input, *, number):
     return out, F.asarray(out.copy() if number == 1 else F.xp.true_divide(1, input))
 
 
-@op(promotion="float", namespace=None,
+@op(promotion="float", namespace=None, complex="holomorphic",
     sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.5, 2.0)], dict(number=d.choice([1, -3.0]))),
     grad=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number),
     input=lambda F, g, grad, input, number: g * grad * (2 * number) / (input * input * input))
@@ -151,7 +153,7 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(layout="inputs", promotion="factor", refuses="b", inplace=True, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="bc", inplace=True, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -161,7 +163,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(layout="inputs", promotion="factor", refuses="b", namespace=None, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="bc", namespace=None, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
@@ -173,7 +175,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -183,7 +185,7 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
 def fmod(F, input, other: Number):
@@ -208,7 +210,7 @@ def positive_exponent(input, exponent):
 
 
 @op(promotion="common", refuses="b", inplace=True, autocast="float32 on cuda",
-    domain={"input": POSITIVE}, check=positive_exponent,
+    domain={"input": POSITIVE}, check=positive_exponent, complex="holomorphic",
     input=lambda F, g, input, exponent: g * power_slope(F, input, exponent),
     exponent=lambda F, g, input, exponent, out: g * log_slope(F, input, exponent, out))
 def pow(F, input: Number, exponent: Number):
@@ -272,7 +274,7 @@ def float_power_(self, exponent):
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", refuses="b", inplace=True,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, complex="holomorphic",
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
@@ -294,7 +296,7 @@ def true_division(input, tensor1, tensor2):
                            "tensor1.float(), or write (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)")
 
 
-@op(layout="inputs", promotion="common", inplace=True, check=true_division,
+@op(layout="inputs", promotion="common", inplace=True, check=true_division, complex="holomorphic",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.array(s[2], 0.5, 2)],
                       dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
@@ -312,7 +314,7 @@ def one_dtype(input, end, weight):
                                f"as in x.to(y.dtype)")
 
 
-@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype,
+@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype, complex="holomorphic",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.choice([0.3, 0.7, d.array(s[2])])], {}),
     input=lambda F, g, weight: g * (1 - weight),
     end=lambda F, g, weight: g * weight,

@@ -36,7 +36,7 @@ def cumsum(F, input, *, dim, dtype=None):
     return accumulate(F.xp.add, input, dim)
 
 
-@op(layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
+@op(complex="holomorphic", layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
     input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
 def cumprod(F, input, *, dim, dtype=None):
@@ -71,7 +71,7 @@ def recurrence_slopes(F, g, needs, factor, out, dim):
     return slope, slope * F.shift(out, by=1, dim=dim, fill=0) if needs[1] else None
 
 
-@op(node_name="RecurrenceBackward0", promotion="same", namespace=None, joint=recurrence_slopes,
+@op(complex="holomorphic", node_name="RecurrenceBackward0", promotion="same", namespace=None, joint=recurrence_slopes,
     sample=lambda d: ([d.array((5, 2)), d.array((5, 2))], dict(dim=0)))
 def linear_recurrence(F, input, factor, *, dim):
     """``y[i] = input[i] + factor[i] * y[i - 1]`` along `dim`, in log2(n) steps, each on the whole array.
@@ -131,11 +131,17 @@ def logcumsumexp_slope(F, g, input, out, dim):
     return F.exp(input - out) * recur_backwards(F, g, step, dim)
 
 
-@op(layout="contiguous",
+@op(complex="holomorphic", layout="contiguous",
     promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
 def logcumsumexp(F, input, *, dim):
     """``log(cumsum(exp(input)))`` along `dim`, without overflow."""
-    return accumulate(F.xp.logaddexp, input, dim)
+    if input.dtype.kind != "c" or not input.ndim:
+        return accumulate(F.xp.logaddexp, input, dim) if input.dtype.kind != "c" else input.copy()
+    out = input.copy()
+    for i in range(1, input.shape[dim]):
+        here, before = [along(input.ndim, dim, k) for k in (i, i - 1)]
+        out[here] = F.logaddexp(out[before], input[here])
+    return out
 
 
 # ---- differences, sums under curves ------------------------------------------------------------------------
