@@ -5,6 +5,7 @@ serve ``a + b``; the public function of the same name takes PyTorch's further ar
 calls the definition.
 """
 
+import cmath
 import math
 
 from ...core import dtypes
@@ -14,6 +15,7 @@ from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
+NUMBERS = (int, float, bool, complex)
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
 
 
@@ -242,7 +244,7 @@ def integer_power(xp, base, exponent):
 
 def power_slope(F, input, exponent):
     """d/d input: ``exponent * input ** (exponent - 1)``, and 0 where the exponent is 0."""
-    if exponent.__class__ in (int, float, bool):
+    if exponent.__class__ in NUMBERS:
         return exponent * F.pow(input, exponent - 1) if exponent != 0 else F.zero(input)
     slope = exponent * F.pow(input, exponent - 1)
     return F.where(exponent == 0, 0.0, slope)
@@ -250,10 +252,12 @@ def power_slope(F, input, exponent):
 
 def log_slope(F, input, exponent, out):
     """d/d exponent: ``out * log(input)``, and 0 where the input is 0 and the exponent is not negative."""
-    if input.__class__ in (int, float, bool) and input != 0:
-        return out * (math.log(input) if input > 0 else math.nan)
-    at_zero = (input == 0) & (exponent >= 0)
-    return F.where(at_zero, 0.0, out * (-math.inf if input.__class__ in (int, float, bool) else F.log(input)))
+    is_complex = getattr(out, "array", out).dtype.kind == "c"
+    if input.__class__ in NUMBERS and input != 0:
+        return out * (cmath.log(input) if is_complex else math.log(input) if input > 0 else math.nan)
+    wanted = (F.imag(exponent) == 0) & (F.real(exponent) >= 0) if is_complex else exponent >= 0
+    at_zero = (input == 0) & wanted
+    return F.where(at_zero, 0.0, out * (-math.inf if input.__class__ in NUMBERS else F.log(input)))
 
 
 @composite(out=True)
@@ -266,11 +270,15 @@ def float_power(input, exponent):
 
 @method
 def float_power_(self, exponent):
-    """In-place twin of `float_power`, for float64 tensors."""
-    if self.dtype is not dtypes.float64:
+    """In-place twin of `float_power`, for float64 and complex128 tensors."""
+    wide = dtypes.float64
+    if self.is_complex() or (exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)):
+        wide = dtypes.complex128
+    if self.dtype is not wide:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires "
-                           f"dtype {dtypes.float64}")
-    return self.pow_(exponent.to(dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
+                           f"dtype {wide}")
+    return self.pow_(exponent.to(wide) if isinstance(exponent, Tensor) else
+                     float(exponent) if wide is dtypes.float64 else complex(exponent))
 
 
 # ---- combinations ------------------------------------------------------------------------------------------

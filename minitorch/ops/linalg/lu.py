@@ -35,7 +35,9 @@ def eliminate_columns(xp, a, pivots):
     """Column by column: bring the largest element up, divide by it, subtract multiples of its row."""
     each = xp.arange(len(a))
     for j in range(pivots.shape[1]):
-        p = xp.argmax(xp.abs(a[:, j:, j]), 1) + j
+        column = a[:, j:, j]                               # complex ones by the sum of their parts, as LAPACK does
+        size = xp.abs(column) if a.dtype.kind != "c" else xp.abs(column.real) + xp.abs(column.imag)
+        p = xp.argmax(size, 1) + j
         pivots[:, j] = p
         a[each, j], a[each, p] = a[each, p], a[each, j]
         pivot = a[:, j, j]

@@ -339,13 +339,13 @@ def chain_matmul(*matrices, out=None):
 
 @composite(namespace="linalg", out="exact", autocast="lower")
 def vecdot(x, y, *, dim=-1):
-    """The sum of products over `dim`, with broadcasting."""
+    """The sum of products over `dim`, with broadcasting; of complex ones `x` is conjugated."""
     if x.array.dtype != y.array.dtype:
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and "
                            f"y of type {y.dtype} instead")
     if x.array.dtype.kind in "iub":
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {x.dtype}")
-    return mul(x, y).sum(dim)
+    return mul(x.conj(), y).sum(dim)
 
 
 # ---- distances ---------------------------------------------------------------------------------------------

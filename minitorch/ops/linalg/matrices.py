@@ -346,9 +346,9 @@ def lstsq(input, B, rcond=None, *, driver=None):
     rhs = B.unsqueeze(-1) if vector else B
     X = matmul(pinv(input, rtol=rcond), rhs)
     rank = matrix_rank(input.detach(), rtol=rcond)
-    empty = wrap(xp.empty(0, a.dtype), input.backend)
+    empty = wrap(xp.empty(0, a.real.dtype), input.backend)
     m, n = a.shape[-2:]
-    residuals = X.reshape(-1)[:0]
+    residuals = X.real.reshape(-1)[:0]
     if m > n and driver != "gelsy" and bool((rank.array == n).all()):
         residuals = (matmul(input, X) - rhs).abs().square().sum(-2)
     return return_types.linalg_lstsq(

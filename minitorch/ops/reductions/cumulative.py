@@ -5,6 +5,7 @@ by nothing, so it is right where elements are zero, to any order.
 """
 
 from ... import return_types
+from ...core.arrays import is_inexact
 from ...core.tensor import Tensor
 from ..define import composite, op
 from ..elementwise.arithmetic import sub
@@ -185,7 +186,7 @@ def areas(name, y, x, dx, dim):
             raise RuntimeError(f"{name}(): There must be one `x` value for each sample point: shapes "
                                f"{list(x.array.shape)} and {list(y.array.shape)}")
         dx = diff(x, dim=d - y.array.ndim)
-    y = y if y.is_floating_point() else y.long()
+    y = y if is_inexact(y.array.dtype) else y.long()
     both = part(y, d, 1) + part(y, d, 0, -1)
     return both if dx is None else both * dx, d
 
