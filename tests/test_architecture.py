@@ -44,6 +44,7 @@ ARROWS = {
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
     "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
+    "signal": "core",                                      # windows
     "overrides": "core autograd", "_C": "autograd",        # PyTorch's names for what autograd.dispatch does
     "linalg": "core ops", "func": "core ops autograd pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cuda",

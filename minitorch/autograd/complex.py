@@ -4,12 +4,12 @@ The gradient of a real L by a complex z = x + iy is ``dL/dx + i dL/dy``, twice t
 direction in which L grows, so that ``z - lr * z.grad`` descends. For an op with a complex derivative f'(z) the gradient
 of the input is ``g conj(f'(z))``.
 
-Formulas of such ops (the column `complex` says "holomorphic") are written as for real numbers: they are linear in g, and
-give ``g f'(z)``. So ``conj(formula(conj(g)))`` is what is asked for, whatever the formula is made of, and conjugating
-tensors in its place gives all higher derivatives. Formulas that read no values are linear maps with real coefficients:
-the two conjugates would cancel, and such nodes are none of these. What has no complex derivative (`abs`, `real`,
-`vector_norm`, `svd`, ...) has formulas in this convention themselves ("conjugate"), and any op that says neither refuses
-complex numbers.
+Formulas of such ops (the column `complex` says "holomorphic") are written as for real numbers: they are linear in g,
+and give ``g f'(z)``. So ``conj(formula(conj(g)))`` is what is asked for, whatever the formula is made of, and
+conjugating tensors in its place gives all higher derivatives. Formulas that read no values are linear maps with real
+coefficients: the two conjugates would cancel, and such calls leave other nodes. What has no complex derivative (`abs`,
+`real`, `vector_norm`, `svd`, ...) has formulas in this convention themselves ("conjugate"), and an op that says neither
+refuses complex numbers.
 
 A real operand beside a complex one was cast before the call; the formula of the cast takes the real part.
 

@@ -1,8 +1,8 @@
 """Op definitions: discrete Fourier transforms, as ``torch.fft``, by NumPy's.
 
 There are three: of complex numbers, of real ones to the first half of the frequencies, and from such a half to real
-numbers. Everything else pads or cuts the input first, or takes conjugates. They are linear, so the derivative of each is
-its transpose: the transform in the other direction, with the same factor in front.
+numbers. Everything else pads or cuts the input first, or takes conjugates. They are linear, so the derivative of each
+is its transpose: the transform in the other direction, with the same factor in front.
 
 `n` or `s` are the sizes that dimensions are padded with zeros or cut to first; `norm` says where the factor 1/n goes:
 "backward" to the inverse (the default), "forward" to the transform, "ortho" its root to both.
@@ -11,7 +11,6 @@ its transpose: the transform in the other direction, with the same factor in fro
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
-from ..core.tensor import wrap
 from .creation.create import empty, placed
 from .define import composite, op
 from .elementwise.complex import conj
@@ -35,12 +34,8 @@ def real_like(x):
 
 
 # ---- the op definitions ------------------------------------------------------------------------------------
-def complex_array(d, shape):
-    return d.array(shape) + 1j * d.array(shape)
-
-
 @op(namespace=None, complex="conjugate", node_name="FftC2CBackward0",
-    sample=lambda d: ([complex_array(d, (2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), inverse=d.bool(),
+    sample=lambda d: ([d.complex((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), inverse=d.bool(),
                                                           norm=d.choice(NORMS))),
     input=lambda F, g, dims, norm, inverse: F.fft_complex(g, dims=dims, norm=SWAPPED[norm], inverse=not inverse))
 def fft_complex(F, input, *, dims, norm, inverse):
@@ -78,7 +73,7 @@ def fft_real(F, input, *, dims, n, norm):
 def half_sample(d):
     n = d.choice([4, 5])
     shape, dims = d.choice([((2, n // 2 + 1), (1,)), ((n // 2 + 1, 3), (1, 0))])
-    return [complex_array(d, shape)], dict(dims=dims, n=n, norm=d.choice(NORMS))
+    return [d.complex(shape)], dict(dims=dims, n=n, norm=d.choice(NORMS))
 
 
 def to_half(F, g, dims, norm, n):

@@ -100,8 +100,8 @@ def working_dtype(dtype):
 
 
 def parts(array, backend):
-    """The real and imaginary parts of a complex array along a last dimension of two, in the same memory: what is updated
-    in its place, as in PyTorch. A real array itself.
+    """The parts of a complex array along a last dimension of two, in the same memory: what is updated in its place, as
+    in PyTorch. A real array itself.
     """
     if array.dtype.kind != "c":
         return array

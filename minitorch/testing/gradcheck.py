@@ -28,10 +28,10 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
               masked=None):
     """True if the gradients of ``func(*inputs)`` agree with finite differences; otherwise GradcheckError.
 
-    Inputs that require grad must be float64 or complex128. With `raise_exception` False a failure returns False. Of the further
-    arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning; forward
-    mode and batched gradients cannot be checked here (NotImplementedError); `fast_mode` is accepted and ignored, the
-    slow mode always runs.
+    Inputs that require grad must be float64 or complex128. With `raise_exception` False a failure returns False. Of the
+    further arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning;
+    forward mode and batched gradients cannot be checked here (NotImplementedError); `fast_mode` is accepted and
+    ignored, the slow mode always runs.
     """
     if check_forward_ad or check_batched_grad or check_batched_forward_grad:
         raise NotImplementedError("gradcheck checks backward mode only: pass check_forward_ad=False, "
@@ -52,8 +52,8 @@ def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined, check
                          "requires_grad=True.")
     for i in live:
         if inputs[i].array.dtype not in (np.float64, np.complex128):
-            raise GradcheckError(f"gradcheck needs float64 or complex128 inputs, input {i} is {inputs[i].dtype}: finite differences "
-                                 f"are too coarse in less; use x.double()")
+            raise GradcheckError(f"gradcheck needs float64 or complex128 inputs, input {i} is {inputs[i].dtype}: "
+                                 f"finite differences are too coarse in less; use x.double()")
         if inputs[i].retains_grad is False and inputs[i].node is not None:
             inputs[i].retain_grad()
     outputs = as_outputs(func(*inputs))

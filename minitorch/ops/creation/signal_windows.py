@@ -50,7 +50,8 @@ def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
 @composite(namespace="signal.windows")
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The cosine window: ``sin(pi (k + 0.5) / (n + 1))``."""
-    return made("cosine", lambda k, n: ((k + 0.5) * (math.pi / (n + 1))).sin(), M, sym, dtype, device, requires_grad, False)
+    return made("cosine", lambda k, n: ((k + 0.5) * (math.pi / (n + 1))).sin(), M, sym, dtype, device, requires_grad,
+                False)
 
 
 @composite(namespace="signal.windows")
@@ -69,7 +70,8 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
     """The Gaussian window: ``exp(-((k - n / 2) / std) ** 2 / 2)``."""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return made("gaussian", lambda k, n: (((k - n / 2) / std) ** 2 * -0.5).exp(), M, sym, dtype, device, requires_grad, False)
+    return made("gaussian", lambda k, n: (((k - n / 2) / std) ** 2 * -0.5).exp(), M, sym, dtype, device,
+                requires_grad, False)
 
 
 @composite(namespace="signal.windows")

@@ -25,8 +25,7 @@ def is_complex(x):
 
 def complex_sample(d):
     """An input for ops that take nothing but complex numbers."""
-    shape = d.shape()
-    return [d.array(shape) + 1j * d.array(shape)], {}
+    return [d.complex()], {}
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
@@ -75,8 +74,9 @@ def part(function, doc):
     return property(lambda self: function(self), write, doc=doc)
 
 
-Tensor.real = part(real, "The real parts, as a view; of a real tensor itself.")
-Tensor.imag = part(imag, "The imaginary parts of a complex tensor, as a view.")
+for _name, _part in (("real", part(real, "The real parts, as a view; of a real tensor itself.")),
+                     ("imag", part(imag, "The imaginary parts of a complex tensor, as a view."))):
+    setattr(Tensor, _name, _part)
 
 
 # ---- from parts --------------------------------------------------------------------------------------------

@@ -14,25 +14,29 @@ POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, wh
 LN2, LN10, PI = math.log(2), math.log(10), math.pi
 
 # ---- exponentials and logarithms ---------------------------------------------------------------------------
-exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
+exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float", complex="holomorphic",
+            autocast="float32 on cuda",
             input=lambda F, g, out: g * out)
 exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float", complex="holomorphic",
              input=lambda F, g, out: g * out * LN2)
 expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float", complex="holomorphic",
               autocast="float32 on cuda",
               input=lambda F, g, out: g * (out + 1))
-log = ufunc("log", "The natural logarithm.", promotion="float", complex="holomorphic", autocast="float32 on cuda", domain={"input": POSITIVE},
+log = ufunc("log", "The natural logarithm.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
+            domain={"input": POSITIVE},
             input=lambda F, g, input: g / input)
 log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
              domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN2))
-log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
+log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", complex="holomorphic",
+              autocast="float32 on cuda",
               domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN10))
 log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float", complex="holomorphic",
               autocast="float32 on cuda",
               domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
 
 
-@op(promotion="float", complex="holomorphic", inplace=True, fusible=True, functor="sigmoid", input=lambda F, g, out: g * (out * (1 - out)))
+@op(promotion="float", inplace=True, fusible=True, functor="sigmoid", complex="holomorphic",
+    input=lambda F, g, out: g * (out * (1 - out)))
 def sigmoid(F, input):
     """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
     return 1 / (1 + F.xp.exp(-input))
@@ -84,7 +88,8 @@ sin = ufunc("sin", "The sine of `input` (radians).", promotion="float", complex=
             input=lambda F, g, input: g * F.cos(input))
 cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float", complex="holomorphic",
             input=lambda F, g, input: -g * F.sin(input))
-tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", complex="holomorphic", autocast="float32 on cuda",
+tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", complex="holomorphic",
+            autocast="float32 on cuda",
             domain={"input": (-1.2, 1.2)}, input=lambda F, g, out: g * (out * out + 1))
 asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", aliases=("arcsin",),
              promotion="float", complex="holomorphic", autocast="float32 on cuda", domain={"input": UNIT},
@@ -140,14 +145,23 @@ sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", complex="holomor
              input=lambda F, g, input: g * F.cosh(input))
 cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
              input=lambda F, g, input: g * F.sinh(input))
-tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", complex="holomorphic", input=lambda F, g, out: g * (1 - out * out))
+tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", complex="holomorphic", input=lambda F, g,
+             out: g * (1 - out * out))
 asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", aliases=("arcsinh",),
               promotion="float", complex="holomorphic", input=lambda F, g, input: g * F.rsqrt(input * input + 1))
 acosh = ufunc("acosh", "The number, not negative, whose hyperbolic cosine is `input`.", "arccosh",
               aliases=("arccosh",), promotion="float", complex="holomorphic", domain={"input": (1.25, 4.0)},
-              input=lambda F, g, input: g * F.rsqrt(input * input - 1))
+              input=lambda F, g, input: g * acosh_slope(F, input))
 atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arctanh", aliases=("arctanh",),
-              promotion="float", complex="holomorphic", domain={"input": UNIT}, input=lambda F, g, input: g / (1 - input * input))
+              promotion="float", complex="holomorphic", domain={"input": UNIT},
+              input=lambda F, g, input: g / (1 - input * input))
+
+
+def acosh_slope(F, x):
+    """``1 / sqrt(x^2 - 1)``; of complex numbers on the same branch as `acosh`."""
+    if getattr(x, "array", x).dtype.kind == "c":
+        return F.rsqrt(x - 1) * F.rsqrt(x + 1)
+    return F.rsqrt(x * x - 1)
 
 
 # ---- two numbers -------------------------------------------------------------------------------------------

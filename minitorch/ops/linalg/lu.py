@@ -65,7 +65,8 @@ def unit_lower(xp, a):
 
 
 # ---- the op definitions ----------------------------------------------------------------------------------------------
-@op(complex="holomorphic", promotion="any", native=True, name="lu_factor", namespace=None, node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
+@op(complex="holomorphic", promotion="any", native=True, name="lu_factor", namespace=None,
+    node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
     joint=lambda F, g, needs, out: (lu_slope(F, g[0], out[0], out[1]),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(name="linalg.lu")))
 def _lu_factor(F, input, *, name):

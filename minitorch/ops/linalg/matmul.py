@@ -15,7 +15,8 @@ from .products import product_flops, product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------
-@op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
+@op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul",
+    shapes="* n k, * k m -> * n m",
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, other: matmul_left(F, g, other),
     other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
@@ -74,7 +75,8 @@ def check_dims(x, n, words):
         raise worded(RuntimeError(f"{words}, got {x.ndim}-D tensor of shape {list(x.shape)}"))
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", shapes="n k, k m -> n m", autocast="lower", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", shapes="n k, k m -> n m", autocast="lower",
+    flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=0, dim1=1), g))
@@ -85,7 +87,8 @@ def mm(F, input, mat2):
     return F.xp.dot(input, mat2)
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", shapes="b n k, b k m -> b n m", autocast="lower", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", shapes="b n k, b k m -> b n m", autocast="lower",
+    flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=1, dim1=2)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=1, dim1=2), g))
@@ -100,7 +103,8 @@ def bmm(F, input, mat2):
     return F.xp.matmul(input, mat2)
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", autocast="lower on cuda", shapes="n k, k -> n", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", autocast="lower on cuda", shapes="n k, k -> n",
+    flops=product_flops,
     input=lambda F, g, vec: F.unsqueeze(g, dim=-1) * vec,
     vec=lambda F, g, input: F.mv(F.transpose(input, dim0=0, dim1=1), g))
 def mv(F, input, vec):
@@ -113,7 +117,8 @@ def mv(F, input, vec):
     return F.xp.dot(input, vec)
 
 
-@op(complex="holomorphic", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda",
+    flops=product_flops,
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -126,7 +131,8 @@ def dot(F, input, tensor):
     return F.xp.dot(input, tensor)
 
 
-@op(complex="conjugate", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops,
+@op(complex="conjugate", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda",
+    flops=product_flops,
     input=lambda F, g, other: F.conj(g) * other,
     other=lambda F, g, input: g * input)
 def vdot(F, input, other):

@@ -1,7 +1,7 @@
-"""Op definitions: inverses, systems of equations, determinants, norms and powers of matrices.
+"""Op definitions: inverses, systems of equations, norms and powers of matrices.
 
 Matrices are the last two dimensions; all functions take batches of them. The decompositions are in `decompositions.py`
-and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
+and `lu.py`, determinants in `determinants.py`, products in `matmul.py`, norms of vectors in `norms.py`.
 """
 
 import builtins
@@ -18,7 +18,7 @@ from ..shapes.join import cat
 from ..shapes.shape import count, reshape
 from ..shapes.view import diagonal as any_diagonal
 from ..shapes.view import dim_of, movedim
-from .decompositions import LinAlgError, check, each, h, incompatible, is_complex, svdvals, t
+from .decompositions import LinAlgError, check, each, h, incompatible, svdvals, t
 from .lu import _lu_factor
 from .matmul import matmul
 
@@ -152,92 +152,6 @@ def solve_ex(A, B, *, left=True, check_errors=False):
     """
     return return_types.linalg_solve_ex(*with_info(A, check_errors, lambda strict: solved(
         "linalg.solve_ex", A, B, left, strict)))
-
-
-# ---- determinants ------------------------------------------------------------------------------------------
-@op(complex="holomorphic", promotion="any", native=True, namespace="linalg", method=False, node_name="LinalgDetBackward0", sample=lambda d: ([d.array((2, 3, 3))], {}),
-    A=lambda F, g, A: F.unsqueeze(F.unsqueeze(g, dim=-1), dim=-1) * F.cofactors(A))
-def det(F, A):
-    """The determinants of square matrices (..., n, n). The gradient exists for singular matrices too.
-
-    >>> import minitorch as torch
-    >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
-    """
-    check("linalg.det", A, square=True)
-    return F.xp.linalg.det(A)
-
-
-@op(complex="holomorphic", promotion="any", native=True, namespace=None, input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
-    sample=lambda d: ([d.spread_matrix()], {}))
-def cofactors(F, input):
-    """``det(A) A^-T``, the gradient of the determinant; for nearly singular matrices from singular values."""
-    xp = F.xp
-    try:
-        a = xp.linalg.inv(input)
-        size = xp.abs(input).sum(-1).max(-1, initial=0) * xp.abs(a).sum(-1).max(-1, initial=0)
-        if (size < eps[input.dtype.name] ** -0.5).all():
-            return xp.linalg.det(input)[..., None, None] * a.swapaxes(-1, -2)
-    except ArrayLinAlgError:
-        pass
-    u, s, v = xp.linalg.svd(input)                         # A = u s v gives det(A) A^-T = det(u v) conj(u) (...) conj(v)
-    others = xp.repeat(s[..., None, :], s.shape[-1], -2)   # row i: all but the i-th, to be multiplied
-    F.diagonal(others, offset=0, dim1=-2, dim2=-1)[...] = 1
-    sign = xp.linalg.det(u) * xp.linalg.det(v)
-    return sign[..., None, None] * ((u.conj() * others.prod(-1)[..., None, :]) @ v.conj())
-
-
-def cofactor_slope(F, g, A, out):
-    """With ``C = det(A) A^-T``: ``A^-T <g, C> - C g.T A^-T``."""
-    inverse = t(F, F.inv(A, strict=False))
-    return inverse * F.sum(g * out, dim=(-2, -1), keepdim=True) - F.matmul(F.matmul(out, t(F, g)), inverse)
-
-
-@op(complex="conjugate", name="slogdet", namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
-    joint=lambda F, g, needs, input: (slogdet_slope(F, g, input),),
-    sample=lambda d: ([d.spread_matrix()], dict(name="")))
-def _slogdet(F, input, *, name):
-    """The sign of the determinant and the logarithm of its size."""
-    check(name, input, square=True)
-    return tuple(F.xp.linalg.slogdet(input))
-
-
-def slogdet_slope(F, g, A):
-    """``(gL - i Im(conj(gS) sign)) A^-H``; the sign of a real determinant has no derivative."""
-    scale = g[1]
-    if is_complex(A) and g[0] is not None:
-        sign = F.slogdet(A, name="")[0]
-        turn = F.imag(g[0] * F.conj(sign))                 # - Im(conj(gS) sign)
-        scale = F.complex(F.zero(turn) if scale is None else scale, turn)
-    return F.zero(A) if scale is None else F.unsqueeze(F.unsqueeze(scale, dim=-1), dim=-1) * h(
-        F, F.inv(A, strict=False))
-
-
-@composite(namespace="linalg", out=True)
-def slogdet(A):
-    """The signs of the determinants and the logarithms of their sizes, as a named tuple; 0 and -inf if singular."""
-    return return_types.linalg_slogdet(*_slogdet(A, "linalg.slogdet"))
-
-
-@composite(public_name="slogdet", out=True)
-def old_slogdet(input):
-    """The same as `linalg.slogdet`."""
-    return return_types.slogdet(*_slogdet(input, "linalg.slogdet"))
-
-
-@composite(public_name="det", out=True)
-def old_det(input):
-    """The determinants of square matrices. The same as `linalg.det`."""
-    return det(input)
-
-
-@composite
-def logdet(input):
-    """The logarithms of the determinants; -inf for a singular matrix, NaN where a real determinant is negative."""
-    sign, log = _slogdet(input, "logdet")
-    if is_complex(input):
-        return sign.log() + log
-    return log.masked_fill(sign < 0, float("nan"))
 
 
 # ---- pseudo-inverses, ranks, least squares -----------------------------------------------------------------
@@ -540,7 +454,8 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
-@op(complex="holomorphic", layout="contiguous", name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+@op(complex="holomorphic", layout="contiguous", name="cross", namespace=None, promotion="same",
+    node_name="LinalgCrossBackward0",
     autocast="promote on cuda",
     input=lambda F, g, other, dim: F.cross(other, g, dim=dim),
     other=lambda F, g, input, dim: F.cross(g, input, dim=dim),

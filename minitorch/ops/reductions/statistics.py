@@ -25,8 +25,8 @@ def settings(dim, unbiased, correction):
 def degrees_of_freedom(name, input, dim, unbiased, correction):
     """The dims as NumPy takes them, how many elements are averaged, and how many degrees of freedom they leave."""
     if not is_inexact(input.dtype):
-        raise RuntimeError(f"{name} only support floating point and complex dtypes, not {input.dtype}: convert it first, as in "
-                           f"x.float().{name}()")
+        raise RuntimeError(f"{name} only support floating point and complex dtypes, not {input.dtype}: convert it "
+                           f"first, as in x.float().{name}()")
     dim, correction = settings(dim, unbiased, correction)
     dim = axes(input, dim)
     n = count(input.shape, dim)
