@@ -81,6 +81,7 @@ late.places.update(
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
+    node_of_parts="minitorch.autograd.complex:node_of_parts",
     note_inference="minitorch.autograd.inference:note_inference",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",

@@ -202,7 +202,7 @@ def test_empty_and_zero_dim(row, shape):
         assert out.array.shape == shape and isinstance(out.array, np.ndarray)
         if out.needs_grad:
             live = [t for t in tensors if t.needs_grad]
-            for g, t in zip(api.grad(out, live, wrap(np.ones(shape), cpu)), live):
+            for g, t in zip(api.grad(out, live, wrap(np.ones(shape, out.array.dtype), cpu)), live):
                 assert g.array.shape == t.array.shape and isinstance(g.array, np.ndarray)
 
 

@@ -12,8 +12,6 @@ from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ..define import composite, method, op
 from ..shapes.view import _mT
-from .arithmetic import mul
-from .pointwise import cos, sin
 
 __all__ = ["complex", "conj", "imag", "polar", "real"]
 
@@ -109,20 +107,29 @@ def complex(F, real, imag):
     tensor([1.+2.j, 3.-1.j])
     """
     check_parts(real, imag)
-    out = F.xp.empty(F.xp.broadcast_shapes(real.shape, imag.shape), complex_type(real.dtype))
+    return assembled(F.xp, real, imag)
+
+
+def assembled(xp, real, imag):
+    """The complex array with these parts."""
+    out = xp.empty(xp.broadcast_shapes(real.shape, imag.shape), complex_type(real.dtype))
     out.real[...] = real
     out.imag[...] = imag
     return out
 
 
-@composite(method=False, out=True)
-def polar(abs, angle):
+@op(method=False, promotion="same", check=check_parts, layout="inputs", complex="conjugate",
+    domain={"abs": (0.25, 4.0)},
+    abs=lambda F, g, out: F.real(g * F.conj(F.sgn(out))),
+    angle=lambda F, g, out: F.imag(g * F.conj(out)))
+def polar(F, abs, angle):
     """The complex numbers of size `abs` and angle `angle` (radians): ``abs * (cos(angle) + i sin(angle))``.
 
     float32 or float64 tensors that broadcast against each other; RuntimeError for other dtypes, or two different ones.
+    The gradient of `abs` is right where that is positive, as in PyTorch.
     """
-    check_parts(abs.array, angle.array)
-    return complex(mul(abs, cos(angle)), mul(abs, sin(angle)))
+    check_parts(abs, angle)
+    return assembled(F.xp, abs * F.xp.cos(angle), abs * F.xp.sin(angle))
 
 
 @op(view=True, complex="conjugate", sample=complex_sample, method=False,
