@@ -32,7 +32,7 @@ ARROWS = {
     # -- what is built of tensors
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
-    "optim": "core explain host ops autograd backends nn",      # backends: the tuned size of a chunk; nn: averaged models
+    "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
     "serialization": "core ops nn utils",                  # files know parameters; utils: bounds for readers
     "transforms": "core host ops nn",                      # nn: a transform can be a module
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
@@ -44,6 +44,7 @@ ARROWS = {
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
     "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
+    "signal": "core",                                      # windows
     "overrides": "core autograd", "_C": "autograd",        # PyTorch's names for what autograd.dispatch does
     "linalg": "core ops", "func": "core ops autograd pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cuda",

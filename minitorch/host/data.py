@@ -213,7 +213,7 @@ def spaced(start, end, steps, found):
     """
     if steps == 1:
         return np.array([start]).astype(found)
-    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found
+    wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found.type
     if found.kind in "iu":
         start, end = int(start), int(end)
     step = wide((end - start) / (steps - 1)) if steps else 0

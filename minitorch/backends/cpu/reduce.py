@@ -7,6 +7,7 @@ arrays that record them.
 from ...core.arrays import is_floating
 from ...ops.reductions.reduce import axes, check_floating, count
 from ...ops.reductions.statistics import degrees_of_freedom
+from ...ops.reductions.statistics import variance as by_reference
 from ...ops.shapes.shape import count as size_of
 from .backend import kernel
 from .blocks import is_matrix
@@ -78,6 +79,8 @@ def variance(F, name, input, dim, unbiased, keepdim, correction):
     """
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
     xp = F.xp
+    if input.dtype.kind == "c":
+        return by_reference(F, name, input, dim, None, keepdim, n - freedom)
     if input.size <= SMALL:
         d = input.astype("d")
         total = xp.add.reduce(d, dim, None, None, True)

@@ -313,14 +313,14 @@ def glu(input, dim=-1):
 
 
 # ---- silu --------------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace=None, fusible=True, functor="silu",
+@op(promotion="any", refuses="iub", namespace=None, fusible=True, functor="silu", complex="holomorphic",
     input=lambda F, g, input: F.silu_backward(g, input))
 def silu(F, input):
     """``input * sigmoid(input)``, also called swish."""
     return input / (1 + F.xp.exp(-input))
 
 
-@op(promotion="floating", namespace=None, fusible=True, functor="silu_backward",
+@op(promotion="same", refuses="iub", namespace=None, fusible=True, functor="silu_backward", complex="holomorphic",
     sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}), grad=lambda F, g, input: F.silu_backward(g, input),
     input=lambda F, g, grad, input: g * grad * silu_curvature(F, input))
 def silu_backward(F, grad, input):

@@ -168,7 +168,14 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 @composite(namespace="nn.functional")
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """``weight * |input - target|``, reduced; shapes and weights as in `mse_loss`."""
-    return difference_loss("l1_loss", _l1_loss, input, target, size_average, reduce, reduction, weight)
+    error = complex_l1_loss if "c" in (input.array.dtype.kind, target.array.dtype.kind) else _l1_loss
+    return difference_loss("l1_loss", error, input, target, size_average, reduce, reduction, weight)
+
+
+def complex_l1_loss(input, target, *, reduction):
+    """As `_l1_loss`: the sizes of complex numbers have second derivatives."""
+    size = (input - target).abs()
+    return size if reduction == "none" else size.sum() if reduction == "sum" else size.mean()
 
 
 @composite(namespace="nn.functional")

@@ -134,6 +134,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     Sennrich, "Root Mean Square Layer Normalization", 2019.
     """
     dims = last_dims(input, normalized_shape, weight)
+    if input.array.dtype.kind == "c":
+        square = (input * input).mean(dims, True) + (finfo(input.dtype.to_real()).eps if eps is None else eps)
+        return input * square.rsqrt() if weight is None else input * square.rsqrt() * weight
     eps = finfo(float32 if is_half(input.array.dtype) else input.dtype).eps if eps is None else eps
     if weight is None or weight.array.dtype is input.array.dtype:
         return _layer_norm(input, weight, None, dims, eps, False)

@@ -134,7 +134,7 @@ def product_slope(F, g, input, dim, keepdim, shape):
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
 
 
-@op(layout="contiguous",
+@op(complex="holomorphic", layout="contiguous",
     promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
 def prod(F, input, *, dim=(), keepdim=False, dtype=None):
@@ -145,7 +145,7 @@ def prod(F, input, *, dim=(), keepdim=False, dtype=None):
 
 
 # ---- in logarithms -----------------------------------------------------------------------------------------
-@op(layout="contiguous", promotion="float", autocast="float32 on cuda",
+@op(complex="holomorphic", layout="contiguous", promotion="float", autocast="float32 on cuda",
     input=lambda F, g, input, out, dim, keepdim, input_shape: (
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
@@ -153,7 +153,7 @@ def logsumexp(F, input, *, dim, keepdim=False):
     if dim is None:
         raise worded(TypeError("logsumexp(): argument 'dim' must be int or tuple of ints, not NoneType"))
     xp, dim = F.xp, axes(input, dim)
-    top = xp.maximum.reduce(input, dim, None, None, True, initial=-float("inf"))
+    top = xp.maximum.reduce(input.real, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
     out = xp.asarray(input - top)
     out = xp.log(F.sum(xp.exp(out, out=out), dim=dim, keepdim=keepdim))

@@ -199,14 +199,6 @@ def t(input):
     return transpose(input, 0, 1) if input.array.ndim == 2 else _slice(input, (Ellipsis,))
 
 
-@composite
-def adjoint(input):
-    """The last two dimensions swapped (of real tensors): a view."""
-    if input.array.ndim == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(input, -2, -1) if input.array.ndim else _slice(input, (Ellipsis,))
-
-
 def warn_of_number(name, instead):
     warn(f"{name} is deprecated on 0-D tensors. {instead}")
 
@@ -226,13 +218,13 @@ def _T(self):
 
 
 def _H(self):
-    """The transpose of a matrix (of real numbers): a view."""
+    """The conjugate transpose of a matrix; of real numbers a view."""
     if self.array.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor. For "
                            f"batches of matrices, consider using tensor.mH")
     if not self.array.ndim:
         warn_of_number("Tensor.H", "Consider using x.conj().")
-    return permute(self, tuple(range(self.array.ndim))[::-1])
+    return permute(self, tuple(range(self.array.ndim))[::-1]).conj()
 
 
 def _mT(self):
@@ -245,7 +237,17 @@ def _mT(self):
     return transpose(self, -2, -1) if self.array.ndim else permute(self, ())
 
 
-for _name, _transposed in (("T", _T), ("H", _H), ("mT", _mT), ("mH", _mT)):
+def _mH(self):
+    """The last two dimensions swapped and the elements conjugated; of real numbers a view."""
+    if self.array.ndim == 1:
+        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
+                           f"tensor.")
+    if not self.array.ndim:
+        warn_of_number("Tensor.mH", "Consider using x.conj().")
+    return (transpose(self, -2, -1) if self.array.ndim else permute(self, ())).conj()
+
+
+for _name, _transposed in (("T", _T), ("H", _H), ("mT", _mT), ("mH", _mH)):
     setattr(Tensor, _name, property(_transposed, doc=_transposed.__doc__))
 
 
