@@ -77,6 +77,7 @@ INNER = {                                                  # imports within func
 SHADOWED = {                                               # modules hidden by a public name of their package
     "minitorch.nn.utils.weight_norm": "as in PyTorch",
     "minitorch.nn.summary": "`nn.summary` is the function's public name",
+    "minitorch.func.vmap": "the function's public name; `torch.vmap` is its second",
     "minitorch.profiler.profile": "the class's public name; pickles and `autograd.profiler` know the module",
     "minitorch.profiler.schedule": "the function's public name",
     "minitorch.testing.gradcheck": "the function's public name, as `torch.autograd.gradcheck`",
