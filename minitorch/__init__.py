@@ -82,6 +82,7 @@ late.places.update(
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
     note_inference="minitorch.autograd.inference:note_inference",
+    of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",

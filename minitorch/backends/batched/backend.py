@@ -32,10 +32,9 @@ class BatchedBackend(Backend):
     fused_attention = False
 
     def __init__(self, inner, size, randomness):
-        super().__init__(inner.device, None, rule.found)
         self.inner, self.size, self.randomness = inner, size, randomness
         self.depth, self.on_host = inner.depth + 1, inner.on_host
-        self.xp, self.ndarray = Functions(self), Batched
+        super().__init__(inner.device, Functions(self), rule.found)
 
     def __repr__(self):
         return f"<backend {self.device}, {self.size} elements at a time>"

@@ -32,10 +32,25 @@ def derived(F, op, full):
 def elementwise(F, op, full):
     inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
 
-    def call(*arrays, **attrs):
-        return wrapped(F, inner(*aligned(F, arrays), **attrs))
+    if op.forward is None:
+        def call(*arrays, **attrs):
+            return wrapped(F, inner(*aligned(F, arrays), **attrs))
+    else:                                                  # its kernels may take operands to have one shape
+        def call(*arrays, **attrs):
+            return wrapped(F, inner(*of_one_size(F, aligned(F, arrays)), **attrs))
     call.lean = True
     return call
+
+
+def of_one_size(F, arrays):
+    """Values of equally many dimensions with hidden axes of one size."""
+    sizes = {x.shape[0] for x in arrays if hasattr(x, "ndim") and x.ndim}
+    if len(sizes) < 2:
+        return arrays
+    n = max([x.ndim for x in arrays if hasattr(x, "ndim")])
+    size, broadcast_to = F.size, F.inner.xp.broadcast_to
+    return [broadcast_to(x, (size, *x.shape[1:])) if hasattr(x, "ndim") and x.ndim == n and x.shape[0] != size else x
+            for x in arrays]
 
 
 def reference(F, op, full):

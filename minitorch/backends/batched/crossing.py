@@ -5,13 +5,14 @@ a batch is the sum over them. A node stands for each, whose `saved` is what the 
 """
 
 from ...core import graph
+from ...core.arrays import is_half
 from ...core.grad_mode import grad_mode
 from ...core.graph import Node
 from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
 from .array import Batched, batched, lifted, over
 
-__all__ = ["chain", "hide", "join", "lift", "show"]
+__all__ = ["chain", "hide", "join", "lift", "of_one_batch", "show"]
 
 
 class Crossing(Node):
@@ -54,6 +55,8 @@ def hide(F, x, dim):
     value = x.array
     if dim:
         value = F.inner.xp.moveaxis(value, dim, 0)
+    if x.needs_grad and grad_mode.enabled:
+        value = read_only(value)
     result = wrap(batched(F, value), F)
     mark_view(result, x)
     return record(result, x, lambda g: show(F, g, dim))
@@ -83,7 +86,8 @@ def total(F, x):
     x = join(F, x)
     value = x.array.value
     if value.shape[0] == F.size:
-        value = F.inner.sum(value, dim=0, keepdim=False, dtype=None) if F.size != 1 else value[0]
+        inner = F.inner.fp32 if is_half(value.dtype) else F.inner
+        value = inner.sum(value, dim=0, keepdim=False, dtype=None) if F.size != 1 else value[0]
     else:
         value = value[0] * F.size if value.dtype.kind != "V" else (value[0].astype("float32") * F.size).astype(
             value.dtype)
@@ -116,11 +120,17 @@ def below(F, x):
     return join(F.inner, x) if F.inner.depth else x
 
 
-def together(tensors):
-    """Tensors of several backends as tensors of the innermost batched one; None if none is batched."""
-    F = max([x.backend for x in tensors], key=lambda b: b.depth)
-    return F if F.depth else None
+def of_one_batch(inputs):
+    """The inputs of a call, of which some are batched, with all tensors on the innermost backend among theirs."""
+    F = max([x.backend for x in inputs if isinstance(x, Tensor)], key=lambda backend: backend.depth)
+    return [join(F, x) if isinstance(x, Tensor) and x.backend is not F else x for x in inputs]
 
 
-def is_batched(x):
-    return isinstance(x, Tensor) and bool(x.backend.depth)
+def read_only(value):
+    """A view of an array that refuses to be written to."""
+    if value.__class__ is Batched:
+        return batched(value.backend, read_only(value.value))
+    view = value[...]
+    if hasattr(view, "setflags"):
+        view.setflags(write=False)
+    return view

@@ -472,7 +472,8 @@ def bincount(F, x, weights=None, minlength=0):
     if n > minlength and size > 1:
         longest = [max(minlength, int(row.max()) + 1 if row.size else 0) for row in x]
         if min(longest) != n:
-            raise Unbatched("vmap: bincount of different lengths")
+            raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+                            "over aten::bincount.")
     places = x.reshape(size, -1) + (F.inner.xp.arange(size) * n)[:, None]
     flat = [w.reshape(-1) for w in weights]
     found = F.inner.xp.bincount(places.reshape(-1), *flat, minlength=size * n)
