@@ -98,6 +98,7 @@ late.places.update(
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
+    vmap="minitorch.func.vmap:vmap",
 )
 
 # Parts that are imported when first asked for, and names that live in them.

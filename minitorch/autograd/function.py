@@ -142,7 +142,7 @@ class FunctionNode(MultiOutputNode):
         ctx = self.saved
         ctx._node = self                                   # only while it runs: the node already holds the context
         try:
-            with enable_grad() if create_graph else no_grad():
+            with enable_grad() if create_graph and grad_mode.enabled else no_grad():
                 grads = self.op.backward(ctx, *self.incoming(g, create_graph))
         finally:
             ctx._node = None

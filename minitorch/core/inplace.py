@@ -122,10 +122,9 @@ def adopt(target, result):
     base = target._base
     if base is None:
         base = target
+        put(base, result.node)
     elif base.backend is not target.backend:
         raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place: write to a clone()")
-    if base is target:
-        put(base, result.node)
     else:
         new = make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                         base, geometry(target.array))

@@ -5,12 +5,12 @@ Tensors inside hide a dimension: their arrays are those of `minitorch/backends/b
 
 import functools
 
-from ..autograd.batches import Entered, running
 from ..backends.batched import kernels as _rules  # noqa: F401  which need the definitions
-from ..backends.batched.backend import make
+from ..backends.batched.backend import BatchedBackend
 from ..backends.batched.crossing import hide, show
 from ..backends.batched.loop import vmap_fallbacks
 from ..core.errors import out_of_range
+from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
 from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
@@ -69,39 +69,53 @@ def batch_size(leaves, dims):
 
 def mapped(func, leaves, dims, spec, kwargs, size, out_dims, randomness):
     """The outputs of `func`, flat, with the mapped dimension shown; their structure; and where it is in each."""
-    F = batch_on(next(x for x, d in zip(leaves, dims) if d is not None).backend, size, randomness)
-    hidden = [x if d is None else hide(batch_on(x.backend, size, randomness), x, d) for x, d in zip(leaves, dims)]
-    with Entered(F):
+    F: dict = {}                                           # device -> the batched backend of this vmap there
+    for x, d in zip(leaves, dims):
+        if d is not None and x.device not in F:
+            F[x.device] = BatchedBackend(base_of(x.backend), size, randomness)
+    hidden = [x if d is None else hide(F[x.device], x, d) for x, d in zip(leaves, dims)]
+    with Entered(next(iter(F.values()))):
         out = func(*tree_unflatten(hidden, spec), **kwargs)
     found, out_spec = tree_flatten(out)
     places = result_dims(func, out_dims, found, out_spec)
     return [shown(func, x, d, F) for x, d in zip(found, places)], out_spec, places
 
 
-def batch_on(backend, size, randomness):
-    """The batched backend of a vmap that runs here, for tensors of `backend`."""
-    for outer in running.backends[::-1]:
-        if outer.device == backend.device:
-            return make(outer, size, randomness)
-    return make(backend, size, randomness)
+class Entered:
+    """A block that runs in the batch of a backend."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def __enter__(self):
+        self.outer = grad_mode.batches
+        grad_mode.batches = (*self.outer, self.backend)
+
+    def __exit__(self, *exc):
+        grad_mode.batches = self.outer
+
+
+def base_of(backend):
+    """What the backend of a vmap stands on that runs here, for tensors of `backend`: the vmap around, if there is one.
+    """
+    return next((outer for outer in grad_mode.batches[::-1] if outer.device == backend.device), backend)
 
 
 def shown(func, x, dim, F):
     """One output with the mapped dimension at `dim`."""
     if dim is None:
-        if isinstance(x, Tensor) and x.backend is F:
+        if isinstance(x, Tensor) and x.backend in F.values():
             raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when "
                              f"out_dim is None")
         return x
     if not isinstance(x, Tensor):
         raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type "
                          f"{type(x)}. Did you mean to set out_dims= to None for output?")
-    if x.device != F.device:
-        F = batch_on(x.backend, F.size, F.randomness)
     n = x.dim() + 1
     if not -n <= dim < n:
         raise out_of_range(dim, n)
-    return show(F, x, dim % n)
+    some = next(iter(F.values()))
+    return show(F.get(x.device) or BatchedBackend(base_of(x.backend), some.size, some.randomness), x, dim % n)
 
 
 def name_of(func):

@@ -5,7 +5,7 @@ import operator
 
 from ...core.arrays import owner
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "lifted", "over", "spread", "values", "wrapped"]
+__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "spread", "values", "wrapped"]
 
 
 class Unbatched(Exception):
@@ -87,6 +87,21 @@ def values(backend, arrays):
     if any([x.value.shape[0] != 1 for x in found]):
         return [over(backend, x) for x in found]
     return [x.value for x in found]
+
+
+def hold(target, others=(), more=(), arrays=()):
+    """Let `target` hold all elements of a batch if one of the values to be written to it does.
+
+    RuntimeError, in PyTorch's words, if its memory is seen from elsewhere: it has room for one only.
+    """
+    F = target.backend
+    if target.value.shape[0] == F.size:
+        return
+    depth = [x for x in (*others, *more) if x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1]
+    if depth or any([x.shape[0] != 1 for x in arrays]):
+        if target.value.base is not None:
+            raise F.not_in_place()
+        target.value = over(F, target).copy()
 
 
 class Flags:

@@ -1,20 +1,19 @@
 """`BatchedBackend`: the ops on arrays with a hidden axis, on top of another backend."""
 
-from collections import OrderedDict
-from types import MethodType
+from typing import Any
 
 from ...core.arrays import owner, pointer
 from ...core.backend import Backend, result_only
 from ...core.errors import worded
 from ...core.registry import OPS
 from ..kernels import Kernels
-from . import loop
+from . import loop, products  # noqa: F401  products: entered for `Functions`
 from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, lifted, over, spread
 from .classes import derived
 from .functions import Functions
 from .indices import explicit, read, write
 
-__all__ = ["BatchedBackend", "make", "rule"]
+__all__ = ["BatchedBackend", "rule"]
 
 rule = Kernels("batched")                                  # the decorator of the rules that are written by hand
 
@@ -23,18 +22,20 @@ RANDOM = ("vmap: called random operation while in randomness error mode. Please 
 
 
 class BatchedBackend(Backend):
-    """Arrays with a hidden axis of `size`, whose elements lie on the backend `inner`.
+    """Arrays with a hidden axis of `size`, whose elements lie on the backend `inner`: one for each vmap that runs.
 
     `depth` is the number of vmaps around, `randomness` what random numbers are: an "error", the "same" for all elements
-    of the batch, or "different".
+    of the batch, or "different". `origin` is the backend of the vmap itself: a backward pass that is a vmap of its own
+    goes through the graph that another one left on copies of its backend, above the pass's (`crossing.onto`).
     """
 
-    fused_attention = False
+    fp32: Any
 
-    def __init__(self, inner, size, randomness):
+    def __init__(self, inner, size, randomness="error", origin=None):
         self.inner, self.size, self.randomness = inner, size, randomness
-        self.depth, self.on_host = inner.depth + 1, inner.on_host
-        super().__init__(inner.device, Functions(self), rule.found)
+        self.depth, self.on_host, self.device = inner.depth + 1, inner.on_host, inner.device
+        self.xp, self.ndarray, self.ops, self.copies = Functions(self), Batched, set(), {}
+        self.origin = self if origin is None else origin
 
     def __repr__(self):
         return f"<backend {self.device}, {self.size} elements at a time>"
@@ -42,28 +43,12 @@ class BatchedBackend(Backend):
     def __reduce__(self):
         raise RuntimeError("vmap: a batched tensor cannot be pickled")
 
-    # -- ops -------------------------------------------------------------------------------------------------
-    def look_up(self, name):
-        """The rule of an op. Layers stand around the ops of the backend below, which rules call."""
-        found = self.find(name)
-        setattr(self, name, found)
-        self.ops.add(name)
-        return found
-
-    def find(self, name, kernels=None):
-        op_name = name.removeprefix("full_")
-        op, full = OPS[op_name], name not in OPS
-        kernels = self.kernels if kernels is None else kernels
-        found = MethodType(kernels[op_name], self) if op_name in kernels else derived(self, op, full)
-        if op.keeps and not full and (op_name in kernels or not getattr(found, "lean", False)):
-            found = result_only(found)
-
-        def call(*arrays, **attrs):
-            try:
-                return found(*arrays, **attrs)
-            except Unbatched as error:
-                return loop.run(self, op, full, arrays, attrs, error)
-        return call
+    # -- ops: found once, for all of these backends, since what they are is asked of `self` -----------------------
+    def __getattr__(self, name):
+        if not name.startswith("__") and name.removeprefix("full_") in OPS:
+            setattr(BatchedBackend, name, operation(name))
+            return getattr(self, name)
+        return super().__getattr__(name)
 
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):
@@ -121,18 +106,19 @@ class BatchedBackend(Backend):
         self.inner.xp.copyto(v, drawn)
 
 
-# ---- one for each kind -------------------------------------------------------------------------------------
-made: OrderedDict = OrderedDict()                          # (backend below, size, randomness) -> backend, the last used
-KEPT = 64
+def operation(name):
+    """The function of an op on batched arrays. Layers stand around the ops of the backend below, which it calls."""
+    op_name = name.removeprefix("full_")
+    op, full = OPS[op_name], name not in OPS
+    found = rule.found.get(op_name)
+    if found is None:
+        found = derived(op, full)
+    elif op.keeps and not full:
+        found = result_only(found)
 
-
-def make(inner, size, randomness="error"):
-    """The backend of a batch of `size` on the backend `inner`: one for all vmaps of the same kind, to find ops once."""
-    key = id(inner), size, randomness
-    found = made.pop(key, None)
-    if found is None or found.inner is not inner:
-        found = BatchedBackend(inner, size, randomness)
-    made[key] = found
-    while len(made) > KEPT:
-        made.popitem(last=False)
-    return found
+    def call(self, *arrays, **attrs):
+        try:
+            return found(self, *arrays, **attrs)
+        except Unbatched as error:
+            return loop.run(self, op, full, arrays, attrs, error)
+    return call

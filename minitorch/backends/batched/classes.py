@@ -6,8 +6,7 @@
 - "reference": the reference on batched arrays, whose functions know of the axis.
 """
 
-from types import MethodType
-
+from ...core.backend import result_only
 from .array import aligned, wrapped
 
 __all__ = ["class_of", "derived"]
@@ -24,21 +23,19 @@ def class_of(op):
     return "reference"
 
 
-def derived(F, op, full):
-    """The rule of an op on the backend `F`; with `full`, with all that it keeps."""
-    return CLASSES[class_of(op)](F, op, full)
+def derived(op, full):
+    """The rule of an op, a function of the backend and what the op takes; with `full`, it returns all that is kept."""
+    return CLASSES[class_of(op)](op, full)
 
 
-def elementwise(F, op, full):
-    inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
-
+def elementwise(op, full):
+    name = f"full_{op.name}" if full else op.name
     if op.forward is None:
-        def call(*arrays, **attrs):
-            return wrapped(F, inner(*aligned(F, arrays), **attrs))
+        def call(F, *arrays, **attrs):
+            return wrapped(F, getattr(F.inner, name)(*aligned(F, arrays), **attrs))
     else:                                                  # its kernels may take operands to have one shape
-        def call(*arrays, **attrs):
-            return wrapped(F, inner(*of_one_size(F, aligned(F, arrays)), **attrs))
-    call.lean = True
+        def call(F, *arrays, **attrs):
+            return wrapped(F, getattr(F.inner, name)(*of_one_size(F, aligned(F, arrays)), **attrs))
     return call
 
 
@@ -53,10 +50,10 @@ def of_one_size(F, arrays):
             for x in arrays]
 
 
-def reference(F, op, full):
+def reference(op, full):
     if op.xp_name:
-        return getattr(F.xp, op.xp_name)
-    return MethodType(op.forward, F)
+        return lambda F, *arrays, **attrs: getattr(F.xp, op.xp_name)(*arrays, **attrs)
+    return result_only(op.forward) if op.keeps and not full else op.forward
 
 
 CLASSES = {"elementwise": elementwise, "along": reference, "reference": reference}

@@ -12,7 +12,7 @@ from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
 from .array import Batched, batched, lifted, over
 
-__all__ = ["chain", "hide", "join", "lift", "of_one_batch", "show"]
+__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "show"]
 
 
 class Crossing(Node):
@@ -51,7 +51,7 @@ def record(result, source, back):
 
 def hide(F, x, dim):
     """Dimension `dim` of a tensor, of any backend below `F`, as the hidden one."""
-    x = below(F, x)
+    x = join(F.inner, x)
     value = x.array
     if dim:
         value = F.inner.xp.moveaxis(value, dim, 0)
@@ -59,7 +59,7 @@ def hide(F, x, dim):
         value = read_only(value)
     result = wrap(batched(F, value), F)
     mark_view(result, x)
-    return record(result, x, lambda g: show(F, g, dim))
+    return record(result, x, lambda g: show(onto(F, g.backend), g, dim))
 
 
 def show(F, x, dim):
@@ -71,53 +71,80 @@ def show(F, x, dim):
     result = wrap(value, F.inner)
     if x.array.value.shape[0] == F.size:
         mark_view(result, x)
-    return record(result, x, lambda g: hide(F, g, dim))
+    return record(result, x, lambda g: hide(onto(F, g.backend), g, dim))
 
 
 def lift(F, x):
     """A tensor of the backend below as one that is the same for all elements of the batch."""
     result = wrap(lifted(F, x.array), F)
     mark_view(result, x)
-    return record(result, x, lambda g: total(F, g))
+    return record(result, x, lambda g: g if grad_mode.each and F.origin in grad_mode.batches else total(
+        onto(F, g.backend), g))
 
 
 def total(F, x):
     """The sum of a tensor over the batch, on the backend below."""
     x = join(F, x)
     value = x.array.value
+    inner = F.inner.fp32 if is_half(value.dtype) else F.inner
     if value.shape[0] == F.size:
-        inner = F.inner.fp32 if is_half(value.dtype) else F.inner
         value = inner.sum(value, dim=0, keepdim=False, dtype=None) if F.size != 1 else value[0]
     else:
-        value = value[0] * F.size if value.dtype.kind != "V" else (value[0].astype("float32") * F.size).astype(
-            value.dtype)
-    return record(wrap(value, F.inner), x, lambda g: lift(F, below(F, g)))
+        value = inner.mul(value[0], F.size)
+    return record(wrap(value, F.inner), x, lambda g: lift(onto(F, g.backend), join(onto(F, g.backend).inner, g)))
 
 
+# ---- from one backend to another ---------------------------------------------------------------------------
 def chain(F):
     """The batched backends from the outermost to `F`."""
     return [*chain(F.inner), F] if F.depth else []
 
 
-def join(F, x):
-    """A tensor of `F` or of a backend below it, as one of `F`."""
-    for level in chain(F):
-        if x.backend.backend is level.inner:
-            x = lift(level, x)
-    if x.backend.backend is not F:
-        if not x.backend.depth and not x.array.ndim:       # a number on another device
-            return join(F, x.to(F.device))
-        raise RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from "
-                           "a function being vmapped, which must return what is to be used afterwards"
-                           if x.backend.depth else
-                           f"Expected all tensors to be on the same device, but found at least two devices, "
-                           f"{F.device} and {x.device}!")
+def entered(x):
+    """`x`, a tensor, in the batch that runs here, if there is one: what is differentiated has a gradient for each
+    element of it."""
+    for F in grad_mode.batches[::-1]:
+        if F.device == x.device:
+            return join(F, x)
     return x
 
 
-def below(F, x):
-    """A tensor of a backend below `F`, as one of the backend on which `F` stands."""
-    return join(F.inner, x) if F.inner.depth else x
+def onto(F, backend):
+    """The backend of the vmap of `F` that can stand on `backend`: itself, or a copy above batches that `F` knows not.
+
+    Those are the batches of gradients, when they reach what was computed in a vmap before.
+    """
+    levels = chain(backend)
+    for level in levels:
+        if level.origin is F.origin:
+            return level
+    known = {level.origin for level in chain(F)}
+    if all([level.origin in known for level in levels]):
+        return F
+    have = {level.origin for level in levels}
+    inner = backend if all([level.origin in have for level in chain(F.inner)]) else onto(F.inner, backend)
+    copy = inner.copies.get(F.origin)
+    if copy is None:
+        copy = inner.copies[F.origin] = type(F)(inner, F.size, F.randomness, F.origin)
+    return copy
+
+
+def join(F, x):
+    """A tensor of `F` or of a backend below it, as one of `F`."""
+    backend = x.backend
+    if backend is F:
+        return x
+    if F.depth:
+        if backend.depth and backend.origin is F.origin:   # above other batches
+            return hide(F, show(backend, x, 0), 0)
+        return lift(F, join(F.inner, x))
+    if backend.depth:
+        raise RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from "
+                           "a function being vmapped, which must return what is to be used afterwards")
+    if not x.array.ndim and x.is_cpu:                      # a number
+        return x.to(F.device)
+    raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {F.device} and "
+                       f"{x.device}!")
 
 
 def of_one_batch(inputs):

@@ -1,7 +1,7 @@
 """Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
 
 from ...core.errors import worded
-from .array import Batched, batched, lifted, spread
+from .array import Batched, batched, hold, lifted, spread
 
 __all__ = ["explicit", "read", "write"]
 
@@ -130,7 +130,6 @@ def checked_range(p, size):
 
 def write(F, x, index, value):
     """``x[index] = value``."""
-    from .functions import hold
     parts = parts_of(index)
     value = value if value.__class__ is Batched and value.backend is F else lifted(F, value)
     masks = [p for p in parts if p.__class__ is Batched and p.dtype == bool and p.backend is F and p.value.shape[0] > 1]
