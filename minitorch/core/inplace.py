@@ -124,7 +124,7 @@ def adopt(target, result):
         base = target
         put(base, result.node)
     elif base.backend is not target.backend:
-        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place: write to a clone()")
+        raise RuntimeError("vmap: a tensor that is mapped over cannot be given a gradient in place: write to a clone()")
     else:
         new = make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                         base, geometry(target.array))

@@ -3,6 +3,7 @@
 from .array import Unbatched, aligned, batched, lifted, wrapped
 from .functions import RULES, axis_of, function
 
+
 # ---- products ----------------------------------------------------------------------------------------------
 @function()
 def matmul(F, a, b, **options):
