@@ -166,7 +166,7 @@ def in_place(function):
 
     def method(self, other):
         result = plain(self, other)
-        if result.value.shape != self.value.shape:
+        if result.value.shape != self.value.shape or physical(result).size != physical(self).size:
             return result
         self.backend.xp.copyto(self, result, casting="unsafe")
         return self

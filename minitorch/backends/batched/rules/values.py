@@ -1,5 +1,6 @@
 """Rules of ops that look at values: their references branch on them, which a batch cannot."""
 
+from ....core.errors import worded
 from ..array import Batched, batched, lifted, physical, values
 from ..backend import rule
 
@@ -41,6 +42,25 @@ def masked_scatter(F, input, mask, source):
                            f"source as there are ones in mask, but got {source.size} for {need}")
     chosen = xp.take(source.reshape((-1,)), xp.maximum(take, 0)) if source.size else input.reshape((-1,))
     return xp.where(mask, chosen.reshape(input.shape), input)
+
+
+@rule("masked_select_backward")
+def masked_select_backward(F, input, mask, *, shape):
+    xp = F.xp
+    shape = xp.broadcast_shapes(shape, mask.shape)
+    mask = xp.broadcast_to(mask, shape)
+    if not input.size:
+        return xp.zeros(shape, input.dtype)
+    take = xp.minimum(xp.maximum(mask.reshape((-1,)).cumsum(0) - 1, 0), input.size - 1)
+    return xp.where(mask, xp.take(input, take).reshape(shape), xp.zeros((), input.dtype))
+
+
+@rule("unique_indices")
+def unique_indices(F, input, *, size):
+    if not is_same(input):
+        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
+                                  "to vmap over the indices of index_fill."))
+    return batched(F, F.inner.unique_indices(one(input), size=size)[None])
 
 
 @rule("histogramdd")
