@@ -9,7 +9,8 @@
 """
 
 ROWS: dict = {}            # name -> Row
-GROUPS = ("models", "elementwise", "matrix products", "convolution", "embedding", "optimisers", "overhead", "transforms")
+GROUPS = ("models", "elementwise", "matrix products", "convolution", "embedding", "optimisers", "overhead",
+          "transforms")
 
 
 class Row:

@@ -5,7 +5,8 @@ import operator
 
 from ...core.arrays import owner
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values", "wrapped"]
+__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values",
+           "wrapped"]
 
 
 class Unbatched(RuntimeError):

@@ -45,7 +45,7 @@ def element(F, x, i):
 def run(F, op, full, arrays, attrs, error):
     """The op for each element of the batch, and the results stacked; `error` if their shapes differ."""
     if op.by_values:
-        raise worded(RuntimeError(f"vmap: We do not support batching operators that can output dynamic shape. Attempted "
+        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
                                   f"to vmap over {op.name}.")) from None
     inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
 
