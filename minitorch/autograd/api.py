@@ -1,11 +1,12 @@
 """The calls that start a backward pass: `backward` and `grad`, and the checks that PyTorch makes."""
 
 from ..core import engine
-from ..core.grad_mode import recording
+from ..core.grad_mode import grad_mode, recording
+from ..core.op import recorded
 from ..core.tensor import Tensor, wrap
 from ..ops.shapes.join import stack
 from .graph import GradientEdge, place_of
-from .recording import Tied, run_noting
+from .recording import Tied, behind, run_noting
 
 __all__ = ["backward", "grad"]
 
@@ -31,9 +32,18 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
+    pull(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph)
+    if grad_mode.levels and not create_graph:              # gradients came as tensors, which may share memory
+        for leaf in behind(roots):
+            if not leaf.parents and leaf._grad is not None:
+                leaf._grad = recorded.clone(leaf._grad)
+
+
+def pull(roots, seeds, retain_graph, create_graph, capture=None):
+    """A backward pass, as `engine.run`. It computes with tensors if it is recorded, or where they may have tangents."""
     with recording(create_graph):
         run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
+        run(roots, seeds, create_graph or bool(grad_mode.levels), retain_graph, capture)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -59,10 +69,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
-    with recording(create_graph):
-        run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    return tuple([_captured(x, place, capture[place], create_graph, allow_unused, materialize_grads)
+    pull(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph, capture)
+    as_tensors = create_graph or bool(grad_mode.levels)
+    return tuple([_captured(x, place, capture[place], as_tensors, allow_unused, materialize_grads)
                   for x, place in zip(inputs, places)])
 
 
@@ -87,7 +96,7 @@ def leaf_of(edge):
     return leaf
 
 
-def _captured(x, place, g, create_graph, allow_unused, materialize):
+def _captured(x, place, g, is_tensor, allow_unused, materialize):
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -98,7 +107,7 @@ def _captured(x, place, g, create_graph, allow_unused, materialize):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
     backend = place.backend.backend                        # a node's may be one that computes in float32
-    return g if create_graph else wrap(backend.xp.array(g), backend)
+    return g if is_tensor else wrap(backend.xp.array(g), backend)
 
 
 def as_tuple(x):

@@ -8,6 +8,7 @@ class GradMode(threading.local):
 
     enabled = True
     inference = False
+    levels = ()                                            # of forward mode that are open, the innermost last
 
 
 grad_mode = GradMode()
