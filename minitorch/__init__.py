@@ -83,6 +83,7 @@ late.places.update(
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
     note_inference="minitorch.autograd.inference:note_inference",
+    of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -98,6 +99,7 @@ late.places.update(
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
+    vmap="minitorch.func.vmap:vmap",
     write_tangents="minitorch.autograd.tangents:write_tangents",
 )
 

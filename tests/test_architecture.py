@@ -45,7 +45,7 @@ ARROWS = {
     "settings": "core backends", "__config__": "settings", "storage": "ops",
     "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
     "overrides": "core autograd", "_C": "autograd",        # PyTorch's names for what autograd.dispatch does
-    "linalg": "core ops", "func": "core ops autograd pytree",
+    "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
     # -- the top: imported by none, but the profiler's use of pictures

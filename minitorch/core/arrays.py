@@ -21,7 +21,7 @@ def is_inexact(dtype):
 def owner(array):
     """The array that owns the memory: `array` itself unless it is a view."""
     base = array.base
-    while isinstance(base, type(array)):
+    while isinstance(base, (type(array), np.ndarray)):     # arrays of other kinds may lie in NumPy's
         array, base = base, base.base
     return array
 

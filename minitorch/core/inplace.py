@@ -125,6 +125,8 @@ def adopt(target, result):
     if base is None:
         base = target
         put(base, result.node)
+    elif base.backend is not target.backend:
+        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
     else:
         new = make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                         base, geometry(target.array))

@@ -5,11 +5,18 @@ import functools
 from ..autograd import api
 from ..autograd import functional as _functional
 from ..autograd.grad_mode import enable_grad
+from ..backends.batched.crossing import entered
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .arguments import Flat, detached, is_nested, leaves_of, positions, without_aux
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+
+
+def fresh(t):
+    """A tensor to differentiate with respect to, in place of an argument."""
+    t = entered(t)
+    return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
@@ -22,7 +29,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
         with enable_grad():
             args = list(args)
             for i in chosen:
-                args[i] = tree_map(lambda t: t.view_as(t) if t.requires_grad else t.detach().requires_grad_(), args[i])
+                args[i] = tree_map(fresh, args[i])
             value, aux = without_aux(func(*args, **kwargs), has_aux, name)
             if not isinstance(value, Tensor):
                 raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(value)}")
@@ -60,7 +67,7 @@ def vjp(func, *primals, has_aux=False):
     leaves_of(primals, f"{name}: Expected primals to only contain Tensors")
     outside = is_nested(primals)
     with enable_grad():
-        xs = tree_map(lambda t: t.view_as(t) if t.requires_grad else t.detach().requires_grad_(), primals)
+        xs = tree_map(fresh, primals)
         out, aux = without_aux(func(*xs), has_aux, name)
     leaves, spec = tree_flatten(out)
     leaves_of(out, f"{name}: expected f(*primals) to return only tensors")

@@ -1,48 +1,121 @@
-"""`vmap`: a function for each element of a batch."""
+"""`vmap`: a function for all elements of a batch at once.
+
+Tensors inside hide a dimension: their arrays are those of `minitorch/backends/batched`, whose ops treat it by rules.
+"""
 
 import functools
 
+from ..backends.batched import kernels as _rules  # noqa: F401  which need the definitions
+from ..backends.batched.backend import BatchedBackend
+from ..backends.batched.crossing import hide, show
+from ..backends.batched.loop import vmap_fallbacks
+from ..core.errors import out_of_range
+from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
-from ..ops.shapes.join import stack
+from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-__all__ = ["vmap"]
+__all__ = ["vmap", "vmap_fallbacks"]
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """`func` for each element of a batch: dimension `in_dims` of each argument (None: the same for all), stacked."""
+    """`func`, a function of tensors, for all elements of a batch at once: a function of tensors with one dimension more.
+
+    `func` is called once, with tensors that hide this dimension; each op in it computes all elements of the batch. It
+    may not branch on their values: ``.item()`` and ``bool(...)`` raise RuntimeError.
+
+    `in_dims` says which dimension of each argument is mapped over (None: the argument is the same for all), an int for
+    all arguments or a pytree as the arguments, `out_dims` where it stands in each output. `randomness` says what random
+    functions in `func` do: raise RuntimeError ("error"), draw the "same" numbers for all elements or "different" ones.
+    With `chunk_size`, so many elements are computed at a time, which takes less memory. Keyword arguments are passed
+    on as they are. ValueError for dimensions that do not fit arguments or outputs.
+
+    >>> import minitorch
+    >>> dot = minitorch.vmap(minitorch.dot)
+    >>> dot(minitorch.ones(2, 3), minitorch.arange(6.0).reshape(2, 3))
+    tensor([ 3., 12.])
+    """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
     def call(*args, **kwargs):
         leaves, spec = tree_flatten(args)
         dims = batch_dims(func, in_dims, args, leaves)
-        sizes = {t.shape[d] for t, d in zip(leaves, dims) if d is not None}
-        if len(sizes) > 1:
-            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                             f"{[t.shape[d] for t, d in zip(leaves, dims) if d is not None]} for the mapped dimension")
-        n = sizes.pop()
+        size = batch_size(leaves, dims)
 
-        def example(i):
-            chosen = [t if d is None else t.select(d, i) if n else t.new_zeros((*t.shape[:d], *t.shape[d:][1:]))
-                      for t, d in zip(leaves, dims)]
-            return func(*tree_unflatten(chosen, spec), **kwargs)
-        parts = [tree_flatten(example(i)) for i in range(n or 1)]
-        out_spec = parts[0][1]
-        found = [side_by_side(func, [part[0][k] for part in parts], d, n)
-                 for k, d in enumerate(result_dims(func, out_dims, parts[0][0], out_spec))]
-        return tree_unflatten(found, out_spec)
+        def run(leaves, size):
+            return mapped(func, leaves, dims, spec, kwargs, size, out_dims, randomness)
+        if chunk_size is None or chunk_size >= size:
+            return tree_unflatten(*run(leaves, size)[:2])
+        parts = [run([x if d is None else x.narrow(d, i, min(chunk_size, size - i)) for x, d in zip(leaves, dims)],
+                     min(chunk_size, size - i)) for i in range(0, size, chunk_size)]
+        found = [column[0] if d is None else cat(column, d)
+                 for column, d in zip(zip(*[part[0] for part in parts]), parts[0][2])]
+        return tree_unflatten(found, parts[0][1])
     return call
 
 
-def side_by_side(func, values, dim, n):
-    """One output for all examples, stacked along `dim`."""
-    for value in values:
-        if not isinstance(value, Tensor):
-            raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type "
-                             f"{type(value)}. Did you mean to set out_dims= to None for output?")
-    return values[0] if dim is None else stack(values, dim).narrow(dim, 0, n)
+def batch_size(leaves, dims):
+    """The size of the mapped dimension, which all mapped leaves must share."""
+    sizes = [x.array.shape[d] for x, d in zip(leaves, dims) if d is not None]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+                         f"{sizes} for the mapped dimension")
+    return sizes[0]
+
+
+def mapped(func, leaves, dims, spec, kwargs, size, out_dims, randomness):
+    """The outputs of `func`, flat, with the mapped dimension shown; their structure; and where it is in each."""
+    F: dict = {}                                           # device -> the batched backend of this vmap there
+    for x, d in zip(leaves, dims):
+        if d is not None and x.device not in F:
+            F[x.device] = BatchedBackend(base_of(x.backend), size, randomness)
+    hidden = [x if d is None else hide(F[x.device], x, d) for x, d in zip(leaves, dims)]
+    with Entered(next(iter(F.values()))):
+        out = func(*tree_unflatten(hidden, spec), **kwargs)
+    found, out_spec = tree_flatten(out)
+    places = result_dims(func, out_dims, found, out_spec)
+    return [shown(func, x, d, F) for x, d in zip(found, places)], out_spec, places
+
+
+class Entered:
+    """A block that runs in the batch of a backend."""
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def __enter__(self):
+        self.outer = grad_mode.batches
+        grad_mode.batches = (*self.outer, self.backend)
+
+    def __exit__(self, *exc):
+        grad_mode.batches = self.outer
+
+
+def base_of(backend):
+    """What the backend of a vmap stands on that runs here, for tensors of `backend`: the vmap around, if there is one.
+    """
+    return next((outer for outer in grad_mode.batches[::-1] if outer.device == backend.device), backend)
+
+
+def shown(func, x, dim, F):
+    """One output with the mapped dimension at `dim`."""
+    if dim is None:
+        if isinstance(x, Tensor) and x.backend in F.values():
+            raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when "
+                             f"out_dim is None")
+        return x
+    if not isinstance(x, Tensor):
+        raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type "
+                         f"{type(x)}. Did you mean to set out_dims= to None for output?")
+    n = x.dim() + 1
+    if not -n <= dim < n:
+        raise out_of_range(dim, n)
+    some = next(iter(F.values()))
+    return show(F.get(x.device) or BatchedBackend(base_of(x.backend), some.size, some.randomness), x, dim % n)
 
 
 def name_of(func):

@@ -10,6 +10,7 @@ from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number
+from ...core.registry import late
 from ...core.tensor import Tensor
 from ...explain.failures import wrong_index
 from ...host.data import as_number
@@ -85,10 +86,19 @@ def __getitem__(self, item):
         except IndexError:
             if parts.count(Ellipsis) < 2:
                 raise
+    self = of_one_batch(self, item)
     basic, advanced = parse(self, item)
     if basic is not None:
         self = _slice(self, basic)
     return self if advanced is None else index(self, advanced)
+
+
+def of_one_batch(x, item):
+    """`x` on the backend of the tensors among its indices, where these are of a batch and `x` is not."""
+    for p in item if item.__class__ is tuple else (item,):
+        if isinstance(p, Tensor) and p.backend.depth > x.backend.depth:
+            x = late.of_one_batch((x, p))[0]
+    return x
 
 
 # ---- writing -----------------------------------------------------------------------------------------------

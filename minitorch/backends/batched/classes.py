@@ -1,0 +1,59 @@
+"""Batching rules derived from the definitions, by class.
+
+- "elementwise": the op is one of NumPy's elementwise functions, or in `ops/elementwise`. The hidden axis is one more
+  leading dimension; arrays of fewer dimensions get some of size 1 behind it.
+- "along": one array and an attribute `dim`. Dimensions are counted one further.
+- "reference": the reference on batched arrays, whose functions know of the axis.
+"""
+
+from ...core.backend import result_only
+from .array import aligned, wrapped
+
+__all__ = ["class_of", "derived"]
+
+
+def class_of(op):
+    """The class of an op's rule, a word."""
+    if op.forward is None or op.forward.__module__.startswith("minitorch.ops.elementwise."):
+        return "elementwise"
+    arrays = [x for x in op.inputs if x.kind != "number"]
+    if len(op.inputs) == 1 and arrays and "dim" in dict(op.attrs) and arrays[0].kind == "tensor" and (
+            not op.by_values and op.promotion is not None or op.outputs == 1):
+        return "along"
+    return "reference"
+
+
+def derived(op, full):
+    """The rule of an op, a function of the backend and what the op takes; with `full`, it returns all that is kept."""
+    return CLASSES[class_of(op)](op, full)
+
+
+def elementwise(op, full):
+    name = f"full_{op.name}" if full else op.name
+    if op.forward is None:
+        def call(F, *arrays, **attrs):
+            return wrapped(F, getattr(F.inner, name)(*aligned(F, arrays), **attrs))
+    else:                                                  # its kernels may take operands to have one shape
+        def call(F, *arrays, **attrs):
+            return wrapped(F, getattr(F.inner, name)(*of_one_size(F, aligned(F, arrays)), **attrs))
+    return call
+
+
+def of_one_size(F, arrays):
+    """Values of equally many dimensions with hidden axes of one size."""
+    sizes = {x.shape[0] for x in arrays if hasattr(x, "ndim") and x.ndim}
+    if len(sizes) < 2:
+        return arrays
+    n = max([x.ndim for x in arrays if hasattr(x, "ndim")])
+    size, broadcast_to = F.size, F.inner.xp.broadcast_to
+    return [broadcast_to(x, (size, *x.shape[1:])) if hasattr(x, "ndim") and x.ndim == n and x.shape[0] != size else x
+            for x in arrays]
+
+
+def reference(op, full):
+    if op.xp_name:
+        return lambda F, *arrays, **attrs: getattr(F.xp, op.xp_name)(*arrays, **attrs)
+    return result_only(op.forward) if op.keeps and not full else op.forward
+
+
+CLASSES = {"elementwise": elementwise, "along": reference, "reference": reference}
