@@ -74,6 +74,7 @@ late.places.update(
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
+    function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
     from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
@@ -99,6 +100,7 @@ late.places.update(
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
     vmap="minitorch.func.vmap:vmap",
+    write_tangents="minitorch.autograd.tangents:write_tangents",
 )
 
 # Parts that are imported when first asked for, and names that live in them.

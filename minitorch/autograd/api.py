@@ -2,10 +2,11 @@
 
 from ..core import engine
 from ..core.grad_mode import grad_mode, recording
+from ..core.op import recorded
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
 from .graph import GradientEdge, place_of
-from .recording import Tied, run_noting
+from .recording import Tied, behind, run_noting
 
 __all__ = ["backward", "grad"]
 
@@ -31,9 +32,19 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
+    pull(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph,
+         create_graph or bool(grad_mode.levels))
+    if grad_mode.levels and not create_graph:              # gradients came as tensors, which may share memory
+        for leaf in behind(roots):
+            if not leaf.parents and leaf._grad is not None:
+                leaf._grad = recorded.clone(leaf._grad)
+
+
+def pull(roots, seeds, retain_graph, create_graph, on_tensors, capture=None):
+    """A backward pass, as `engine.run`; on tensors if it is recorded, or if gradients may have tangents."""
     with recording(create_graph):
         run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
+        run(roots, seeds, on_tensors, retain_graph, capture)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -60,11 +71,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    on_tensors = create_graph or bool(grad_mode.batches) and len({x.backend.backend for x in (
+    on_tensors = create_graph or bool(grad_mode.levels) or bool(grad_mode.batches) and len({x.backend.backend for x in (
         *roots, *seeds, *places)}) > 1
-    with recording(create_graph), each_element():
-        run = run_noting if Tied.made else engine.run
-        run(roots, seeds, on_tensors, retain_graph, capture)
+    with each_element():
+        pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     return tuple([_captured(x, place, capture[place], on_tensors, create_graph, allow_unused, materialize_grads)
                   for x, place in zip(inputs, places)])
 
@@ -118,7 +128,7 @@ def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
         if isinstance(x, GradientEdge):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
-    if create_graph:
+    if create_graph or grad_mode.levels:
         return g
     backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
     return wrap(backend.xp.array(g.array if on_tensors else g), backend)

@@ -50,6 +50,7 @@ def tied(op, parents, gradients):
 def tied_to(parents, g):
     """The gradient `g`, and behind it a node that ties it to `parents`, nodes and leaf tensors."""
     result, node = wrap(g.array, g.backend), Tied()
+    result.tangents = g.tangents
     node.op, node.parents, node.saved = OPS["tied"], ((g.node or g) if g.needs_grad else None, *parents), ()
     node.shape, node.backend, node.hooks, node.time = g.array.shape, g.backend, None, graph.version_counter
     result.node, result.needs_grad, Tied.made = node, True, True

@@ -9,6 +9,7 @@ class GradMode(threading.local):
 
     enabled, inference, each = True, False, False
     batches: tuple = ()
+    levels: tuple = ()                                     # of forward mode that are open, the innermost last
 
 
 grad_mode = GradMode()

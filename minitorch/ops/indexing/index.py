@@ -145,12 +145,13 @@ def __setitem__(self, item, value):
     if is_tensor:
         if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
             value = without_leading(value)
-        if advanced is None and is_same_memory(piece.array, value.array) and not (self.needs_grad or value.needs_grad):
+        if advanced is None and is_same_memory(piece.array, value.array) and not (
+                self.needs_grad or value.needs_grad or grad_mode.levels):
             return
         require_apart(piece.array, value)
     if advanced is None:
         require_no_overlap(piece.array)
-    if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
+    if grad_mode.levels or grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:
             overwrite(piece, _index_put(piece, value, (Ellipsis,)), "__setitem__")
