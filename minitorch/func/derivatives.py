@@ -5,6 +5,7 @@ import functools
 from ..autograd import api
 from ..autograd import functional as _functional
 from ..autograd.grad_mode import enable_grad
+from ..autograd.recording import behind
 from ..backends.batched.crossing import entered
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -19,13 +20,20 @@ def fresh(t):
     return t.view_as(t) if t.requires_grad else t.detach().requires_grad_()
 
 
+def is_outside(outputs, inputs):
+    """Whether tensors depend on leaves other than `inputs`: on a larger graph, in which a derivative has its place."""
+    roots = [t.node or t for t in outputs if t.requires_grad]
+    own = {id(t) for t in inputs}
+    return any([not place.parents and id(place) not in own for place in behind(roots)])
+
+
 def grad_and_value(func, argnums=0, has_aux=False):
     """A function that returns (gradient of `func` with respect to its arguments `argnums`, value of `func`)."""
     name = "grad_and_value(f)(*args)"
 
     @functools.wraps(func)
     def call(*args, **kwargs):
-        chosen, outside = positions(argnums, len(args)), is_nested(args)
+        chosen = positions(argnums, len(args))
         with enable_grad():
             args = list(args)
             for i in chosen:
@@ -37,14 +45,15 @@ def grad_and_value(func, argnums=0, has_aux=False):
                 raise RuntimeError(f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with "
                                    f"{value.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
             xs = tree_leaves([args[i] for i in chosen])
+            outside = is_outside([value], xs)
             if value.requires_grad:
-                found = api.grad(value, xs, create_graph=True, materialize_grads=True)
+                found = api.grad(value, xs, create_graph=outside, materialize_grads=True)
             else:                                          # a constant
                 found = [t.detach().new_zeros(t.shape) for t in xs]
         remaining = iter(found)
         grads = tuple([tree_map(lambda _: next(remaining), args[i]) for i in chosen])
         if not outside:
-            grads, value, aux = detached((grads, value, aux))
+            value, aux = detached((value, aux))
         grads = grads if isinstance(argnums, tuple) else grads[0]
         return grads, ((value, aux) if has_aux else value)
     return call
@@ -65,12 +74,12 @@ def vjp(func, *primals, has_aux=False):
     """``(func(*primals), f)``, where ``f(cotangents)`` is the tuple of products of cotangents and Jacobians."""
     name = "vjp(f, *primals)"
     leaves_of(primals, f"{name}: Expected primals to only contain Tensors")
-    outside = is_nested(primals)
     with enable_grad():
         xs = tree_map(fresh, primals)
         out, aux = without_aux(func(*xs), has_aux, name)
     leaves, spec = tree_flatten(out)
     leaves_of(out, f"{name}: expected f(*primals) to return only tensors")
+    outside = is_outside(leaves, tree_leaves(xs))
 
     def pull(cotangents, retain_graph=True, create_graph=None):
         given, given_spec = tree_flatten(cotangents)
@@ -118,7 +127,13 @@ def linearize(func, *primals):
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """A function that returns the Jacobian of `func` with respect to its arguments `argnums`."""
+    """A function that returns the Jacobian of `func` with respect to its arguments `argnums`.
+
+    All rows are computed in one backward pass over a batch, or `chunk_size` of them at a time.
+    """
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
     @functools.wraps(func)
     def call(*args):
         chosen = positions(argnums, len(args))
@@ -130,8 +145,12 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             return func(*full)
         xs = tuple([args[i] for i in chosen])
         leaves_of(xs, "vjp(f, *primals): Expected primals to only contain Tensors")
-        flat, nested = Flat(of_chosen, xs, has_aux, "vjp(f, *primals)"), is_nested(xs)
-        rows = _functional.jacobian(flat, tuple(flat.leaves), create_graph=nested)
+        flat = Flat(of_chosen, xs, has_aux, "vjp(f, *primals)")
+        with enable_grad():
+            leaves = [fresh(t) for t in flat.leaves]
+            outputs = flat(*leaves)
+            nested = is_outside(outputs, leaves)
+            rows = [_functional.rows(out, leaves, nested, chunk_size=chunk_size) for out in outputs]
         by_argument = [tree_unflatten(list(row), flat.args_spec) for row in rows]
         found = flat.unflatten([row if isinstance(argnums, tuple) else row[0] for row in by_argument])
         return (found, flat.aux if nested else detached(flat.aux)) if has_aux else found
