@@ -93,18 +93,13 @@ def values(backend, arrays):
 
 
 def hold(target, others=(), more=(), arrays=()):
-    """Let `target` hold all elements of a batch if one of the values to be written to it does.
-
-    RuntimeError, in PyTorch's words, if its memory is seen from elsewhere: it has room for one only.
-    """
+    """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
+    all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
     F = target.backend
-    if target.value.shape[0] == F.size:
-        return
-    depth = [x for x in (*others, *more) if x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1]
-    if depth or any([x.shape[0] != 1 for x in arrays]):
-        if physical(target).base is not None:
-            raise F.not_in_place()
-        target.value = F.inner.xp.array(over(F, target))
+    if target.value.shape[0] != F.size and (
+            any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
+            or any([x.shape[0] != 1 for x in arrays])):
+        raise F.not_in_place()
 
 
 def physical(x):
@@ -271,7 +266,8 @@ class Batched:
         return batched(self.backend, self.value.astype(dtype, order=order, **options))
 
     def copy(self, order="C"):
-        return batched(self.backend, self.value.copy(order))
+        """Memory for all elements of the batch, which references write to."""
+        return batched(self.backend, self.backend.inner.xp.array(over(self.backend, self), order=order))
 
     def view(self, dtype):
         return batched(self.backend, self.value.view(dtype))

@@ -54,7 +54,7 @@ def grouped(geometry, size):
 
 
 @rule("convolution")
-def convolution(F, input, weight, bias, *, geometry):
+def convolution(F, input, weight, bias=None, *, geometry=None):
     x, w = lifted(F, input), lifted(F, weight)
     if is_shared(w):
         shared = None if bias is None or not is_shared(bias) else lifted(F, bias).value[0]

@@ -80,7 +80,7 @@ def dot(F, input, tensor):
 
 
 @rule("linear")
-def linear(F, input, weight, bias):
+def linear(F, input, weight, bias=None):
     x, w = lifted(F, input), lifted(F, weight)
     b = None if bias is None else lifted(F, bias)
     if is_shared(w) and (b is None or is_shared(b)):
@@ -100,7 +100,7 @@ def linear(F, input, weight, bias):
 
 
 @rule("addmm")
-def addmm(F, input, mat1, mat2, *, beta, alpha):
+def addmm(F, input, mat1, mat2, *, beta=1, alpha=1):
     a, b = lifted(F, mat1), lifted(F, mat2)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         return F.reference.addmm(input, a, b, beta=beta, alpha=alpha)

@@ -16,7 +16,7 @@ def one(x):
 
 
 @rule("isin")
-def isin(F, elements, test_elements, *, assume_unique, invert):
+def isin(F, elements, test_elements, *, assume_unique=False, invert=False):
     if is_same(test_elements):
         flat = elements.value if elements.__class__ is Batched else elements
         found = F.inner.isin(flat, one(test_elements), assume_unique=assume_unique, invert=invert)
@@ -64,7 +64,7 @@ def unique_indices(F, input, *, size):
 
 
 @rule("histogramdd")
-def histogramdd(F, input, weight, *, edges):
+def histogramdd(F, input, weight=None, *, edges=()):
     xp = F.xp
     sizes, n = [len(e) - 1 for e in edges], 1
     flat, inside = xp.zeros(len(input), "int64"), xp.ones(len(input), bool)
@@ -77,7 +77,7 @@ def histogramdd(F, input, weight, *, edges):
 
 
 @rule("rnn_layer")
-def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih, b_hh, cell, *, mode, reverse):
+def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     shared = (w_ih, w_hh, b_ih, b_hh)
     if not all([is_same(x) for x in shared]):
         return F.reference.rnn_layer(input, hidden, *shared, cell, mode=mode, reverse=reverse)
