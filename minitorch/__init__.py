@@ -74,6 +74,7 @@ late.places.update(
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
+    function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
     from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
@@ -83,6 +84,7 @@ late.places.update(
     module_html="minitorch.viz.modules:module_html",
     node_of_parts="minitorch.autograd.complex:node_of_parts",
     note_inference="minitorch.autograd.inference:note_inference",
+    of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -98,6 +100,8 @@ late.places.update(
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
+    vmap="minitorch.func.vmap:vmap",
+    write_tangents="minitorch.autograd.tangents:write_tangents",
 )
 
 # Parts that are imported when first asked for, and names that live in them.

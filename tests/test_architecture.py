@@ -46,7 +46,7 @@ ARROWS = {
     "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
     "signal": "core",                                      # windows
     "overrides": "core autograd", "_C": "autograd",        # PyTorch's names for what autograd.dispatch does
-    "linalg": "core ops", "func": "core ops autograd pytree",
+    "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
     # -- the top: imported by none, but the profiler's use of pictures
@@ -78,6 +78,7 @@ INNER = {                                                  # imports within func
 SHADOWED = {                                               # modules hidden by a public name of their package
     "minitorch.nn.utils.weight_norm": "as in PyTorch",
     "minitorch.nn.summary": "`nn.summary` is the function's public name",
+    "minitorch.func.vmap": "the function's public name; `torch.vmap` is its second",
     "minitorch.profiler.profile": "the class's public name; pickles and `autograd.profiler` know the module",
     "minitorch.profiler.schedule": "the function's public name",
     "minitorch.testing.gradcheck": "the function's public name, as `torch.autograd.gradcheck`",

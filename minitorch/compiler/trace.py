@@ -25,7 +25,7 @@ from ..autograd.inference import note_inference
 from ..core import graph
 from ..core.arrays import owner
 from ..core.backend import Float32Compute
-from ..core.device import replace
+from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
 from ..core.tensor import Tensor
 from ..optim import stepping
@@ -41,6 +41,13 @@ BY_VALUES = frozenset(f"np.{name}" for name in (
     "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d",
     "delete")) | {"nonzero", "compress"}
+
+
+def replace(backend, other):
+    """Let `other` stand where `backend` does: for its devices, and as the default."""
+    MADE.update({key: other for key, found in MADE.items() if found is backend})
+    if default.get() is backend:
+        default.set(other)
 
 
 class Recorder:

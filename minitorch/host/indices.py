@@ -38,8 +38,8 @@ def parse(x, item):
             basic += [ALL] * (x.array.ndim - used)
             advanced += [ALL] * (x.array.ndim - used)
         elif is_array(p):
-            basic += [None] if p.ndim == 0 else [ALL] * n_dims(p)
-            advanced.append(p.reshape(1) if p.ndim == 0 else p)
+            basic += [ALL] * n_dims(p) or [None]
+            advanced.append(p if n_dims(p) else p.reshape(1))
         else:
             basic.append(p)
             advanced += [] if p.__class__ is int else [ALL]
@@ -100,7 +100,8 @@ def clean(part, backend):
     if isinstance(part, (Tensor, np.ndarray)):
         array = part.to(backend.device).array if isinstance(part, Tensor) else part
         if array.ndim == 0 and array.dtype.kind in "iu":
-            return int(array)                              # a 0-d integer tensor is an integer
+            is_batched = isinstance(part, Tensor) and part.backend.depth
+            return array if is_batched else int(array)     # a 0-d integer tensor is an integer
         if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
             raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}")
     elif isinstance(part, (list, tuple, range)):

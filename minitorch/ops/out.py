@@ -25,7 +25,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
         attrs = {**attrs, "dtype": out.dtype}
     result = call(inputs, **attrs) if variadic else call(*inputs, **attrs)
     results = result if isinstance(result, tuple) else (result,)
-    if grad_mode.enabled and any(getattr(t, "needs_grad", False) for t in (*outs, *results)):
+    if any(map(is_differentiated, (*outs, *results))):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
                            f"one of the arguments requires grad.")
     exact = exact or casts
@@ -43,6 +43,12 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
     if isinstance(out, (tuple, list)):
         return type(result)(*outs) if hasattr(result, "_fields") else tuple(outs)
     return out
+
+
+def is_differentiated(x):
+    """Whether a derivative of a tensor, backwards or forwards, may be asked for."""
+    return isinstance(x, Tensor) and (x.needs_grad and grad_mode.enabled
+                                      or any([level in (x.tangents or ()) for level in grad_mode.levels]))
 
 
 def check_memory(target, inputs, overlap=True):

@@ -15,6 +15,7 @@ from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...random import rejection, sampling
@@ -57,6 +58,8 @@ def fill(tensor, name, sampler, args, generator):
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
     bump_version(tensor, name)
+    if grad_mode.levels:
+        late.write_tangents(tensor, None)
     if unrelated is not None:
         adopt(tensor, unrelated)
     return tensor

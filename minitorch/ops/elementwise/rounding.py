@@ -103,7 +103,8 @@ def round(F, input, *, decimals: float = 0):
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
 
 
-@op(promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps, input=lambda F, g: g)
+@op(promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps, tangent="symmetric",
+    input=lambda F, g: g)
 def frac(F, input):
     """The fractional part: ``input - trunc(input)``, with the sign of `input`."""
     return input - F.xp.trunc(input)

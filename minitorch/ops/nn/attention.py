@@ -165,7 +165,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
     if not dropout_p and query.backend.fused_attention and query.dtype in HALVES and not (
-            attn_mask is not None and attn_mask.needs_grad):
+            attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
     if attn_mask is not None:

@@ -18,6 +18,7 @@ def shifted(input, dim):
 
 
 @op(layout="contiguous", name="softmax", promotion="floating", namespace=None, autocast="float32 on cuda",
+    tangent="symmetric",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
 def _softmax(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
