@@ -20,7 +20,7 @@ from ..core.dtypes import from_np
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
 from .grad_mode import _Mode
-from .tangents import Level, activate, dual, tangent_of, without_level
+from .tangents import dual, open_levels, opened, tangent_of, without_level
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -34,8 +34,7 @@ def enter_dual_level():
     """Enter the dual level, 0; RuntimeError if it is entered already: `func.jvp` nests."""
     if current() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    activate()
-    grad_mode.levels = (*grad_mode.levels, Level(0))
+    opened(0).__enter__()
     return 0
 
 
@@ -49,6 +48,7 @@ def exit_dual_level(*, level=None):
     if grad_mode.levels[-1] is not current():
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
                            "supported.")
+    open_levels.remove(grad_mode.levels[-1])
     grad_mode.levels = grad_mode.levels[:-1]
 
 

@@ -62,16 +62,22 @@ class within:
 class opened:
     """A block in which one more level is open, the innermost: ``with opened() as level``."""
 
+    def __init__(self, name=None):
+        self.level = Level(name)
+
     def __enter__(self):
         activate()
-        self.outer, level = grad_mode.levels, Level()
-        grad_mode.levels = (*self.outer, level)
-        return level
+        self.outer = grad_mode.levels
+        grad_mode.levels = (*self.outer, self.level)
+        open_levels.append(self.level)
+        return self.level
 
     def __exit__(self, *exc):
         grad_mode.levels = self.outer
+        open_levels.remove(self.level)
 
 
+open_levels: list = []                                     # of all threads: what calls look at first
 _changing = threading.Lock()
 
 
@@ -80,7 +86,7 @@ def activate():
     with _changing:
         if watched:
             return
-        watched.append("grad_mode.levels")
+        watched.append("open_levels")
         functions = [f for op in OPS.values() for f in (op.call, op.bare)] + list(vars(Tensor).values())
         for function in functions:
             namespace = function.__globals__ if isinstance(function, FunctionType) else {}
@@ -530,4 +536,4 @@ def named(view):
     return dict(zip(("size", "stride", "storage_offset"), geometry(view.array)))
 
 
-finish(with_tangents=with_tangents)
+finish(with_tangents=with_tangents, open_levels=open_levels)
