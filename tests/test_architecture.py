@@ -32,7 +32,7 @@ ARROWS = {
     # -- what is built of tensors
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
-    "optim": "core explain host ops autograd backends nn",      # backends: the tuned size of a chunk; nn: averaged models
+    "optim": "core explain host ops autograd backends nn", # backends: the tuned size of a chunk; nn: averaged models
     "serialization": "core ops nn utils",                  # files know parameters; utils: bounds for readers
     "transforms": "core host ops nn",                      # nn: a transform can be a module
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
