@@ -51,6 +51,13 @@ def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other =
     Keys where `mask` is False, or, if `causal`, that come after the query, have weight 0; so has everything in a row
     without any key.
     """
+    xp, scores = F.xp, masked_scores(F, query, key, bias, mask, scale, causal)
+    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
+    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
+
+
+def masked_scores(F, query, key, bias, mask, scale, causal):
+    """``scale * query @ key.T + bias``, minus infinity for keys that a query does not see."""
     xp = F.xp
     scores = xp.matmul(query * scale, key.swapaxes(-1, -2))
     if bias is not None:
@@ -59,8 +66,7 @@ def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other =
         scores = xp.where(mask, scores, scores.dtype.type(-xp.inf))
     if causal:
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
-    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
-    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
+    return scores
 
 
 # ---- without keeping the weights ---------------------------------------------------------------------------
