@@ -5,6 +5,7 @@ What a program must ask before it runs, and what it leaves to Python, is in test
 
 import gc
 import random
+import weakref
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 
 import minitorch as torch
 import minitorch.nn as nn
+from minitorch.compiler import living
+from minitorch.compiler.living import tensors_of
 from minitorch.ops.define import op
 
 
@@ -374,14 +377,48 @@ def test_each_kind_of_write(name):
                modes=("grad", "grad")))
 
 
-def test_frozen_objects_are_traced():
-    w = torch.ones(2)
+@pytest.fixture
+def thawed():
+    """The tests' own objects are frozen (conftest.py): not in this test, and again after it."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
     gc.freeze()
-    try:
-        compiled = torch.compile(lambda x: x * w)
-        for k in range(3):
-            w.fill_(float(k))
-            assert compiled(torch.ones(2)).tolist() == [k, k]
-    finally:
-        gc.unfreeze()
+
+
+def test_frozen_objects_are_traced(thawed):
+    w, old = torch.ones(2), torch.ones(2)
+    gc.freeze()
+    compiled = torch.compile(lambda x: x * w)
+    for k in range(3):
+        w.fill_(float(k))
+        assert compiled(torch.ones(2)).tolist() == [k, k]
     assert not eagerly(compiled)
+    again = weakref.ref(old)
+    del old
+    gc.collect()                                           # not frozen: what a trace leaves behind
+    assert again() is None                                 # what is remembered of frozen tensors keeps none alive
+
+
+@pytest.mark.parametrize("change", [lambda: None, gc.freeze, gc.unfreeze, lambda: (gc.unfreeze(), gc.freeze()),
+                                    lambda: (gc.freeze(), gc.unfreeze()), lambda: (gc.unfreeze(), gc.collect())])
+def test_all_living_tensors_are_found_whatever_is_frozen(thawed, change):
+    def each_once(*tensors):
+        found = [id(x) for x in tensors_of(torch.ones(1).backend)]
+        return all(found.count(id(t)) == 1 for t in tensors)
+    first = torch.ones(1)
+    gc.freeze()
+    second = torch.ones(1)
+    assert each_once(first, second) and each_once(first, second)
+    third = torch.ones(1)
+    change()
+    fourth = torch.ones(1)
+    assert each_once(first, second, third, fourth) and each_once(first, second, third, fourth)
+
+
+def test_frozen_objects_are_looked_at_once(thawed, monkeypatch):
+    gc.freeze()
+    living.living_objects()
+    monkeypatch.setattr(gc, "unfreeze", lambda: pytest.fail("all frozen objects are looked at again"))
+    x = torch.ones(1)
+    assert any(y is x for y in living.living_objects())
