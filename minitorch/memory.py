@@ -9,6 +9,7 @@ so the reason is often not the variable one thinks of. Only what can be found by
 takes as long as a garbage collection.
 """
 
+import contextlib
 import gc
 import re
 import sys
@@ -75,7 +76,20 @@ def explain(tensor):
     >>> "saved by mul() (MulBackward0) for the backward pass" in str(explain(h))
     True
     """
-    return Explanation(tensor, Search(owner(tensor.array)).holders(), owner(tensor.array))
+    with listed():
+        return Explanation(tensor, Search(owner(tensor.array)).holders(), owner(tensor.array))
+
+
+@contextlib.contextmanager
+def listed():
+    """The collector tells of all objects in this block, of frozen ones (`gc.freeze`) too."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    try:
+        yield
+    finally:
+        if frozen:
+            gc.freeze()
 
 
 class Search:

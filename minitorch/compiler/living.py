@@ -17,33 +17,31 @@ __all__ = ["living_objects", "tensors_of"]
 
 
 class Mark:
-    """Made when what is frozen was looked at. While it is not frozen itself, nothing has been frozen since.
+    """Made when what is frozen was looked at. While the collector lists it, nothing has been frozen since.
 
     An instance is tracked by the collector, for it has a ``__dict__``, and `gc.freeze` takes all that is tracked.
     """
 
-    def __init__(self, objects):
+    def __init__(self, objects=()):
         self.frozen = [weakref.ref(x) for x in objects]
 
 
-last: list = []                                            # at most one mark
+last = [Mark()]
 
 
 def living_objects():
     """All tensors, graph nodes and generators there are, and what custom functions have saved."""
     kinds = kinds_now()
-    if not gc.get_freeze_count():
-        last.clear()
-        return unfrozen(kinds)
     found = unfrozen({*kinds, Mark})
-    if last and any(x is last[0] for x in found):          # by identity: tensors compare their elements
-        return [x for x in (*found, *(known() for known in last[0].frozen)) if x is not None and type(x) is not Mark]
-    gc.unfreeze()
+    if any(x is last[0] for x in found):                   # by identity: tensors compare their elements
+        frozen = [x for x in (known() for known in last[0].frozen) if x is not None]
+        return list({id(x): x for x in (*found, *frozen) if type(x) is not Mark}.values())
+    gc.unfreeze()                                          # asked after the mark: to count what is frozen takes long
     try:
         found = unfrozen(kinds)
     finally:
         gc.freeze()
-    last[:] = [Mark(found)]
+    last[0] = Mark(found)
     return found
 
 
