@@ -9,7 +9,6 @@ so the reason is often not the variable one thinks of. Only what can be found by
 takes as long as a garbage collection.
 """
 
-import contextlib
 import gc
 import re
 import sys
@@ -63,7 +62,8 @@ def explain(tensor):
 
     Told are: variables (of functions that run and of modules), closures, items of containers and attributes of objects
     that a variable leads to; graphs that saved the array, by op and, in anomaly mode, line, and the tensors that keep
-    these graphs; parameters and buffers by their module; gradients; views and other tensors on the same memory.
+    these graphs; parameters and buffers by their module; gradients; views and other tensors on the same memory. The
+    garbage collector is asked, so a holder that `gc.freeze` has hidden from it is not found.
 
     >>> import minitorch
     >>> w = minitorch.ones(3, requires_grad=True)
@@ -76,20 +76,7 @@ def explain(tensor):
     >>> "saved by mul() (MulBackward0) for the backward pass" in str(explain(h))
     True
     """
-    with listed():
-        return Explanation(tensor, Search(owner(tensor.array)).holders(), owner(tensor.array))
-
-
-@contextlib.contextmanager
-def listed():
-    """The collector tells of all objects in this block, of frozen ones (`gc.freeze`) too."""
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    try:
-        yield
-    finally:
-        if frozen:
-            gc.freeze()
+    return Explanation(tensor, Search(owner(tensor.array)).holders(), owner(tensor.array))
 
 
 class Search:
