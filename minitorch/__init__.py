@@ -74,6 +74,7 @@ late.places.update(
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
+    function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
     from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
@@ -81,7 +82,9 @@ late.places.update(
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
+    node_of_parts="minitorch.autograd.complex:node_of_parts",
     note_inference="minitorch.autograd.inference:note_inference",
+    of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -97,12 +100,14 @@ late.places.update(
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
+    vmap="minitorch.func.vmap:vmap",
+    write_tangents="minitorch.autograd.tangents:write_tangents",
 )
 
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides")
+         "storage", "__config__", "overrides", "signal")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",

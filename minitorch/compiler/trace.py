@@ -24,7 +24,7 @@ from ..autograd.inference import note_inference
 from ..core import graph
 from ..core.arrays import owner
 from ..core.backend import Float32Compute
-from ..core.device import replace
+from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
 from ..optim import stepping
 from ..random.generator import Generator
@@ -40,6 +40,13 @@ BY_VALUES = frozenset(f"np.{name}" for name in (
     "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d",
     "delete")) | {"nonzero", "compress"}
+
+
+def replace(backend, other):
+    """Let `other` stand where `backend` does: for its devices, and as the default."""
+    MADE.update({key: other for key, found in MADE.items() if found is backend})
+    if default.get() is backend:
+        default.set(other)
 
 
 class Recorder:
@@ -272,6 +279,13 @@ class Tracing(NodeHook):
         shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
         if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
             self.recorder.give_up("it writes to a tensor on another device, or past the trace")
+        recorder = self.recorder
+        written = {v.root for i in recorder.program.instructions for v in i.writes}
+        for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element
+            root = recorder.roots[key][1] if key in recorder.roots else None
+            counted = graph.version(memory) > recorder.writes[key]
+            if counted and root is not None and root.kind != "made" and root not in written:
+                recorder.give_up("a view of memory from outside is given another shape in place")
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""

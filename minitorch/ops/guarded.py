@@ -32,10 +32,6 @@ def first_call(*args, _load, **kwargs):
     return _load()(*args, **kwargs)
 
 
-# Warnings count callers by `stacklevel` and skip frames of this name: the first call warns at the caller's line, too.
-first_call.__code__ = first_call.__code__.replace(co_filename="<importlib._bootstrap, as first_call is>")
-
-
 def guarded(function):
     """`function` with its body in a try block; the code of the same object is written when it is first called."""
     call = FunctionType(first_call.__code__.replace(co_freevars=function.__code__.co_freevars), function.__globals__,

@@ -4,12 +4,12 @@ A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads,
 """
 
 import math
-import warnings
 
 from ...core import dtypes
 from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import wrap
+from ...explain.callers import warn
 from ..creation.create import zeros
 from ..define import composite, op
 from ..linalg.linear import linear
@@ -165,7 +165,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
     if not dropout_p and query.backend.fused_attention and query.dtype in HALVES and not (
-            attn_mask is not None and attn_mask.needs_grad):
+            attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
     if attn_mask is not None:
@@ -315,8 +315,8 @@ def check_mask_types(key_padding_mask, attn_mask):
         if mask is not None and mask.array.dtype != bool and not mask.is_floating_point():
             raise AssertionError(f"only bool and floating types of {name} are supported, got {mask.dtype}")
     if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
-        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
-                      "instead.", stacklevel=3)
+        warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+             "instead.")
 
 
 def additive(mask, like):
