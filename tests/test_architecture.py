@@ -40,6 +40,7 @@ ARROWS = {
                                                            # TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
+    "distributed": "core host",                            # groups, collectives on raw arrays, stores, the record
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
@@ -67,6 +68,7 @@ INNER = {                                                  # imports within func
     "minitorch.__main__": "one command needs only its own modules",
     "minitorch.cli.demo": "--help answers at once",
     "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",
+    "minitorch.distributed.world": "MPI starts when it is imported; files in memory exist on Unix only",
     "minitorch.profiler.averages": "pictures are loaded when one is drawn",
     "minitorch.profiler.profile": "pictures are loaded when one is drawn",
     "minitorch.utils.data.dataloader": "shared memory and pipes cost a loader without workers 30 ms",

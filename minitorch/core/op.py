@@ -270,8 +270,8 @@ def deferred(name, filename, write, scope):
     def load():
         source = write()
         namespace.update(NAMES, **scope)
-        exec(compile(source, filename, "exec"), namespace)
-        made = namespace.pop(name)
+        exec(compile(source, filename, "exec"), namespace, own := {})
+        made = own[name]                                   # of this thread: two may call at once
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
         target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
         target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__

@@ -39,8 +39,11 @@ def guarded(function):
 
     def load():
         target = load.target                               # which `autograd.dispatch` may have replaced
-        target.__defaults__, target.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-        target.__code__ = in_try_block(function.__code__, target)
+        code = in_try_block(function.__code__, target)
+        # The code last, and `_load` stays: another thread may be about to run the old code, which needs it.
+        target.__defaults__, target.__kwdefaults__ = function.__defaults__, {**(function.__kwdefaults__ or {}),
+                                                                             "_load": load}
+        target.__code__ = code
         return target
 
     load.target = call
