@@ -1,0 +1,18 @@
+"""C for the processor: find a compiler, build a text to a library once, load it, hand it arrays.
+
+    from minitorch.backends import native
+
+    if native.reason() is None:                            # else why there is no native code here, in words
+        library = native.build('#include "prelude.h"\\n' + text)
+        run = library.function("run", "pp l d")            # two pointers, an int64_t, a double
+        run(native.address(x), native.address(y), x.size, 0.5)
+
+No compiled part ships with the package: without a compiler everything runs as NumPy code. `compile` uses what is here,
+and kernels may. Nothing is looked for, and nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
+"""
+
+from .library import Library, address, addresses, build
+from .parts import in_parts
+from .toolchain import Unavailable, reason
+
+__all__ = ["Library", "Unavailable", "address", "addresses", "build", "in_parts", "reason"]
