@@ -11,8 +11,17 @@ No compiled part ships with the package: without a compiler everything runs as N
 and kernels may. Nothing is looked for, and nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
 """
 
-from .library import Library, address, addresses, build
-from .parts import in_parts
-from .toolchain import Unavailable, reason
+from importlib import import_module
+from typing import Any
 
-__all__ = ["Library", "Unavailable", "address", "addresses", "build", "in_parts", "reason"]
+__all__ = ["Library", "Unavailable", "address", "addresses", "build", "in_parts", "reason"]      # noqa: F822
+PLACES = {"Library": "library", "address": "library", "addresses": "library", "build": "library",
+          "in_parts": "parts", "Unavailable": "toolchain", "reason": "toolchain"}
+
+
+def __getattr__(name) -> Any:
+    """Modules are imported when they are asked for: running compilers takes the import of half a dozen others."""
+    if name not in PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"{__name__}.{PLACES[name]}"), name)
+    return found
