@@ -22,7 +22,7 @@ __all__ = ["Library", "address", "addresses", "build"]
 
 HEADERS = Path(__file__).with_name("src")
 KINDS = {"p": ctypes.c_void_p, "l": ctypes.c_int64, "i": ctypes.c_int, "d": ctypes.c_double, "f": ctypes.c_float,
-         "": None}
+         "o": ctypes.py_object, "": None}
 
 
 class Library:
@@ -38,7 +38,7 @@ class Library:
             self.handle.bind_products(found.sgemm, found.dgemm)
 
     def function(self, name, arguments="", result=""):
-        """One of its functions. `arguments`, `result`: p pointer, l int64_t, i int, d double, f float; spaces are free.
+        """One of its functions. `arguments`, `result`: p pointer, l int64_t, i int, d double, f float, o object; spaces are free.
 
         Other threads run Python while it runs. A pointer is an address (`address`) or None.
         """

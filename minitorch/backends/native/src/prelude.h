@@ -69,6 +69,52 @@ INLINE float m_erf(float x) {               /* 0.96 ulp; N. Juffa's */
   float small = fmaf(p, x, x);
   return t > 0.927734375f ? large : small;
 }
+INLINE float m_log(float x) {               /* 0.86 ulp; N. Juffa's */
+  int tiny = x < 1.17549435e-38f;
+  float a = tiny ? x * 8388608.0f : x;
+  int32_t e = (as_int(a) - 0x3f2aaaab) & (int32_t)0xff800000;
+  float m = as_float(as_int(a) - e) - 1.0f;              /* a = 2^i (1 + m), 1 + m in [2/3, 4/3] */
+  float i = fmaf((float)e, 1.19209290e-7f, tiny ? -23.0f : 0.0f), s = m * m;
+  float r = -0.130310059f, t = 0.140869141f;
+  r = fmaf(r, s, -0.121484190f);
+  t = fmaf(t, s, 0.139814854f);
+  r = fmaf(r, s, -0.166846052f);
+  t = fmaf(t, s, 0.200120345f);
+  r = fmaf(r, s, -0.249996200f);
+  r = fmaf(t, m, r);
+  r = fmaf(r, m, 0.333331972f);
+  r = fmaf(r, m, -0.5f);
+  r = fmaf(r, s, m);
+  r = fmaf(i, 0.693147182f, r);
+  r = x == INFINITY ? x : r;
+  r = x == 0.0f ? -INFINITY : r;
+  return x >= 0.0f ? r : NAN;                            /* also for NaN */
+}
+
+/* ---- tables: row numbers are checked; a wrong one is noted (kind, number, rows), and another taken instead ---------- */
+INLINE i64 checked(i64 i, i64 n, i64 *wrong) {
+  int good = i >= 0 && i < n;
+  if (!good) { wrong[0] = 1; wrong[1] = i; wrong[2] = n; }
+  return good ? i : 0;
+}
+INLINE i64 target(i64 i, i64 n, i64 ignored, i64 *wrong) {
+  int good = i >= 0 && i < n;
+  if (!good && i != ignored) { wrong[0] = 2; wrong[1] = i; wrong[2] = n; }
+  return i == ignored || !good ? -1 : i;
+}
+
+/* ---- small products, unrolled where sizes are constants ----------------------------------------------------------- */
+#define SMALL_PRODUCT(NAME, T)                                                                                        \
+  INLINE void NAME(i64 M, i64 N, i64 K, T alpha, const T *a, i64 a0, i64 a1, const T *b, i64 b0, i64 b1, T *c, i64 c0) { \
+    for (i64 i = 0; i < M; i++)                                                                                       \
+      for (i64 j = 0; j < N; j++) {                                                                                   \
+        T s = 0;                                                                                                      \
+        for (i64 k = 0; k < K; k++) s += a[i * a0 + k * a1] * b[k * b0 + j * b1];                                     \
+        c[i * c0 + j] = alpha * s;                                                                                    \
+      }                                                                                                               \
+  }
+SMALL_PRODUCT(sproduct, float)
+SMALL_PRODUCT(dproduct, double)
 
 /* np.maximum and np.minimum: NaN wins, of equal operands the first */
 INLINE float m_max(float a, float b) { return a != a || a >= b ? a : b; }
