@@ -40,10 +40,7 @@ class Kernels:
             under = self.over.get(name)
             found = function if when is None else falling_back(name, function, when, under)
             found.takes_halves = halves if under is None else under.takes_halves
-            if under is not None and lean is not None:
-                lean_under = under.lean or (lambda F, *arrays, **attrs: under(F, *arrays, **attrs)[0])
-                lean = falling_back(name, lean, when, lean_under)
-            found.lean, found.sample = lean, sample
+            found.lean, found.sample = lean if under is None else lean_over(name, lean, when, under), sample
             self.found[name] = found
             return function
         return enter
@@ -71,6 +68,13 @@ def parameter_names(function):
         return None
     n = code.co_argcount + code.co_kwonlyargcount
     return [*code.co_varnames[1:n], *code.co_varnames[n:n + bool(code.co_flags & 0x04)]]
+
+
+def lean_over(name, lean, when, under):
+    """A `lean` function for the calls that its kernel supports, and that of the kernel `under` it for the others."""
+    if lean is None or when is None:
+        return lean
+    return falling_back(name, lean, when, under.lean or (lambda F, *arrays, **attrs: under(F, *arrays, **attrs)[0]))
 
 
 def falling_back(name, function, when, under=None):
