@@ -14,7 +14,6 @@ machine they are always the same, with any number of threads. C is compiled when
 import functools
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,6 +35,7 @@ limits = SimpleNamespace(least=4096)
 
 _changing = threading.Lock()
 TYPES = {"f": "float", "d": "double"}
+FLAGS = ("-ffp-contract=fast",)                            # a product and its addition may be rounded once: sums gain
 
 
 # ---- on and off --------------------------------------------------------------------------------------------
@@ -91,15 +91,8 @@ def address(array):
 @functools.lru_cache(maxsize=None)
 def compiled(file, name, char, arguments, result=""):
     """The function `name` of ``src/<file>.h`` for a dtype, built when it is first asked for."""
-    text = "".join(f"#define {line}\n" for line in needed(file))
-    text += f'#define T {TYPES[char]}\n#define IS_DOUBLE {int(char == "d")}\n#include "{file}.h"\n'
-    return build(text).function(name, arguments, result)
-
-
-def needed(file):
-    """What the head of a file of C asks for: "PRODUCTS" where it calls BLAS."""
-    first = Path(__file__).with_name("src").joinpath(f"{file}.h").read_text(encoding="utf-8")[:400]
-    return [word for word in ("PRODUCTS",) if f"needs {word}" in first]
+    text = f'#define T {TYPES[char]}\n#define IS_DOUBLE {int(char == "d")}\n#include "{file}.h"\n'
+    return build(text, FLAGS).function(name, arguments, result)
 
 
 def whole(file, name, first, arguments, *values):

@@ -1,4 +1,4 @@
-"""Recurrent layers over a whole sequence, in one call of C forward and one backward; products by NumPy's BLAS.
+"""Recurrent layers over a whole sequence, in one call of C forward and one backward, products included.
 
 `gates` are kept as (T, B, G H), where NumPy's kernel keeps (G, T, B, H): each computes what the other one kept again.
 """
@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 
 from ....ops.nn.recurrent import GATES
-from ..blas import products
 from ..eager import kernel, limits, plain, whole
 
+PANEL, DEEP = 64, 256          # of src/tile.h; PANEL at most
 MODES = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 
 
@@ -38,7 +38,7 @@ def supported(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, *grads):
     work = prod(input.shape[:2]) * (w_ih.shape[0] if w_ih.ndim else 0)
     if not input.size or not hidden.size or work < limits.least:
         return False
-    return (plain(w_hh, w_ih, b_ih, b_hh) or w_hh.size < limits.least) and products() is not None and all(
+    return (plain(w_hh, w_ih, b_ih, b_hh) or w_hh.size < limits.least) and all(
         [x is None or x.__class__ is np.ndarray and x.dtype == input.dtype and x.dtype.char in "fd" and x.dtype.isnative
          for x in (input, hidden, w_ih, w_hh, b_ih, b_hh, cell, *grads)])
 
@@ -64,7 +64,7 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
         c[first] = cell
     extra = np.empty((steps, batch, n), dtype) if mode in ("LSTM", "GRU") else None
     bias, of_state = biases(mode, b_ih, b_hh, n)
-    scratch = np.empty((n + (batch if mode == "GRU" else 0)) * width, dtype)
+    scratch = np.empty((width + PANEL) * max(n, DEEP) + (batch * width if mode == "GRU" else 0), dtype)
     whole("recurrent", "forward", x, "ppppp pppp p llllll", x, w_ih, w_hh, bias, of_state, gates, h, c, extra, scratch,
           steps, batch, size, n, MODES[mode], reverse)
     y = (h[:-1] if reverse else h[1:]).copy()
@@ -102,9 +102,10 @@ def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
         dc[...] = grad_cell
     dx = np.empty(x.shape, dtype) if needs[0] else None
     dw = np.empty(w_ih.shape, dtype) if needs[2] else None
+    scratch = np.empty((max(n, size) + PANEL) * max(len(w_hh), DEEP), dtype)
     dw_hh, sums = np.empty(w_hh.shape, dtype), np.zeros((2, len(w_hh)))
-    whole("recurrent", "backward", x, "ppp ppppp pp ppppp p llllll", x, w_ih, w_hh, grad, gates, h, c, extra, dg, dp,
-          dx, dh, dc, dw, dw_hh, sums, steps, batch, size, n, MODES[mode], reverse)
+    whole("recurrent", "backward", x, "ppp ppppp pp ppppp pp llllll", x, w_ih, w_hh, grad, gates, h, c, extra, dg, dp,
+          dx, dh, dc, dw, dw_hh, scratch, sums, steps, batch, size, n, MODES[mode], reverse)
     db_ih = sums[0].astype(dtype)
     found = dx, dh, dw, dw_hh, db_ih, sums[1].astype(dtype) if mode == "GRU" else db_ih
     return (*found, dc) if mode == "LSTM" else found

@@ -1,22 +1,12 @@
-/* LSTM, GRU and plain RNN over a whole sequence, forward and backward: needs PRODUCTS.
+/* LSTM, GRU and plain RNN over a whole sequence, forward and backward.
 
    T time steps (here `steps`), B batch, I input size, H hidden size, G gates. Gates lie as (steps, B, G H); states `h`
    and `c` as (steps + 1, B, H), the one before a step at `before`, the one after it at `after`: in the order of time,
    in which a layer that goes backwards begins at the end. `extra` (steps, B, H) is tanh(c) of an LSTM, and the part of n
    that comes from the state of a GRU. Formulas: ops/nn/recurrent.py. */
-#include "typed.h"
+#include "tile.h"
 
 enum { LSTM, GRU, RNN_TANH, RNN_RELU };
-#define PLAIN 111
-#define TURNED 112
-
-/* w (rows, columns) to (columns, rows) */
-static void turn(i64 rows, i64 columns, const T *restrict w, T *restrict t) {
-  for (i64 i = 0; i < rows; i += 16)
-    for (i64 j = 0; j < columns; j += 16)
-      for (i64 b = j; b < j + 16 && b < columns; b++)
-        for (i64 a = i; a < i + 16 && a < rows; a++) t[b * rows + a] = w[a * columns + b];
-}
 
 /* ---- forward: gates in place ------------------------------------------------------------------------------------ */
 static void lstm_step(i64 B, i64 H, T *a, const T *c0, T *c1, T *tc, T *h1) {
@@ -46,21 +36,21 @@ static void gru_step(i64 B, i64 H, T *a, const T *part, const T *bn, const T *h0
 void forward(const T *x, const T *wi, const T *wh, const T *bias, const T *bn, T *gates, T *h, T *c, T *extra,
              T *scratch, i64 steps, i64 B, i64 I, i64 H, i64 mode, i64 reverse) {
   const i64 G = mode == LSTM ? 4 : mode == GRU ? 3 : 1, W = G * H, S = B * H;
-  T *wt = scratch, *part = scratch + H * W;                /* the product that comes in every step is faster with it */
-  turn(W, H, wh, wt);
+  T *panels = scratch, *part = panels + (W + PANEL) * (H > DEEP ? H : DEEP);
   if (bias)
     for (i64 r = 0; r < steps * B; r++) memcpy(gates + r * W, bias, W * sizeof(T));
-  GEMM(101, PLAIN, TURNED, steps * B, W, I, 1, x, I, wi, I, bias ? 1 : 0, gates, W);
+  product(steps * B, W, I, x, I, 1, wi, I, 1, gates, W, bias != 0, panels);
+  pack(H, W, wh, H, 1, panels);                            /* once for all steps */
   for (i64 s = 0; s < steps; s++) {
     i64 t = reverse ? steps - 1 - s : s, before = reverse ? t + 1 : t, after = reverse ? t : t + 1;
     T *a = gates + t * B * W;
     const T *h0 = h + before * S;
     if (mode == GRU) {
-      GEMM(101, PLAIN, PLAIN, B, W, H, 1, h0, H, wt, W, 0, part, W);
+      packed_product(B, W, H, h0, H, 1, panels, part, W, 0);
       gru_step(B, H, a, part, bn, h0, h + after * S, extra + t * S);
       continue;
     }
-    GEMM(101, PLAIN, PLAIN, B, W, H, 1, h0, H, wt, W, 1, a, W);
+    packed_product(B, W, H, h0, H, 1, panels, a, W, 1);
     if (mode == LSTM) lstm_step(B, H, a, c + before * S, c + after * S, extra + t * S, h + after * S);
     else {
       T *h1 = h + after * S;
@@ -105,9 +95,10 @@ static void gru_back(i64 B, i64 H, const T *a, const T *h0, const T *extra, cons
 }
 /* `dg` (steps, B, G H) and, of a GRU, `dp` take the gradients of the gates, and of their parts from the state */
 void backward(const T *x, const T *wi, const T *wh, const T *dy, const T *gates, const T *h, const T *c, const T *extra,
-              T *dg, T *dp, T *dx, T *dh, T *dc, T *dwi, T *dwh, double *sums, i64 steps, i64 B, i64 I, i64 H, i64 mode,
-              i64 reverse) {
+              T *dg, T *dp, T *dx, T *dh, T *dc, T *dwi, T *dwh, T *scratch, double *sums,
+              i64 steps, i64 B, i64 I, i64 H, i64 mode, i64 reverse) {
   const i64 G = mode == LSTM ? 4 : mode == GRU ? 3 : 1, W = G * H, S = B * H, N = steps * B;
+  pack(W, H, wh, H, 0, scratch);
   for (i64 s = steps - 1; s >= 0; s--) {
     i64 t = reverse ? steps - 1 - s : s, before = reverse ? t + 1 : t, after = reverse ? t : t + 1;
     T *d = dg + t * B * W, *p = dp + t * B * W;
@@ -119,12 +110,12 @@ void backward(const T *x, const T *wi, const T *wh, const T *dy, const T *gates,
       if (mode == RNN_TANH) EACH(j, S) d[j] = (dh[j] + (y ? y[j] : 0)) * (1 - v[j] * v[j]);
       else EACH(j, S) d[j] = (dh[j] + (y ? y[j] : 0)) * (T)(v[j] > 0);
     }
-    GEMM(101, PLAIN, PLAIN, B, H, W, 1, p, W, wh, H, mode == GRU ? 1 : 0, dh, H);
+    packed_product(B, H, W, p, W, 1, scratch, dh, H, mode == GRU);
   }
   const T *h0 = h + (reverse ? S : 0);
-  if (dx) GEMM(101, PLAIN, PLAIN, N, I, W, 1, dg, W, wi, I, 0, dx, I);
-  if (dwi) GEMM(101, TURNED, PLAIN, W, I, N, 1, dg, W, x, I, 0, dwi, I);
-  GEMM(101, TURNED, PLAIN, W, H, N, 1, dp, W, h0, H, 0, dwh, H);
+  if (dx) product(N, I, W, dg, W, 1, wi, I, 0, dx, I, 0, scratch);
+  if (dwi) product(W, I, N, dg, 1, W, x, I, 0, dwi, I, 0, scratch);
+  product(W, H, N, dp, 1, W, h0, H, 0, dwh, H, 0, scratch);
   for (i64 r = 0; r < N; r++) EACH(j, W) sums[j] += dg[r * W + j];
   if (dp != dg)
     for (i64 r = 0; r < N; r++) EACH(j, W) sums[W + j] += dp[r * W + j];
