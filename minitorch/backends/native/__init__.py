@@ -8,15 +8,18 @@
         run(native.address(x), native.address(y), x.size, 0.5)
 
 No compiled part ships with the package: without a compiler everything runs as NumPy code. `compile` uses what is here,
-and kernels may. Nothing is looked for, and nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
+and so do calls outside of it after `enable`, or with ``MINITORCH_NATIVE=1`` (`eager.py`). Nothing is looked for, and
+nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
 """
 
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Library", "Unavailable", "address", "addresses", "build", "in_parts", "reason"]      # noqa: F822
+__all__ = ["Library", "Unavailable", "address", "addresses", "build", "enable", "enabled", "in_parts",      # noqa: F822
+           "is_enabled", "reason"]
 PLACES = {"Library": "library", "address": "library", "addresses": "library", "build": "library",
-          "in_parts": "parts", "Unavailable": "toolchain", "reason": "toolchain"}
+          "in_parts": "parts", "enable": "eager", "enabled": "eager", "is_enabled": "eager",
+           "Unavailable": "toolchain", "reason": "toolchain"}
 
 
 def __getattr__(name) -> Any:
