@@ -27,14 +27,14 @@ def complex_sample(d):
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
-@op(name="real", view=True, namespace=None, sample=complex_sample, complex="conjugate",
+@op(name="real", view=True, namespace=None, sample=complex_sample, complex="conjugate", node_name="SelectBackward0",
     input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype))
 def _real(F, input):
     """The real parts."""
     return input.real
 
 
-@op(name="imag", view=True, namespace=None, sample=complex_sample, complex="conjugate",
+@op(name="imag", view=True, namespace=None, sample=complex_sample, complex="conjugate", node_name="SelectBackward0",
     input=lambda F, g: F.complex(F.zero(g), g))
 def _imag(F, input):
     """The imaginary parts."""

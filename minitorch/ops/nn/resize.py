@@ -118,7 +118,7 @@ def sample_backward(d):
     return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
 
 
-@op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None,
+@op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", refuses="c", namespace=None,
     autocast="float32 on cuda", flat=("input",), sample=sample_forward,
     input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
 def _interpolate(F, input, *, taps):
