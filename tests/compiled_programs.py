@@ -449,8 +449,9 @@ def check(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (eager, _), (compiled, world) = history(case, False), history(case, True)
-    tolerance = DTYPES["bfloat16" if "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
-                       else "float32" if any(s[0] == "cast" for s in case.steps) else case.dtype]
+    halves = case.dtype == "bfloat16" or "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
+    cast = any(s[0] == "cast" for s in case.steps)
+    tolerance = DTYPES["bfloat16" if halves else "float32" if cast else case.dtype]      # of the coarsest type
     for (what, a), (same, b) in zip(eager, compiled):
         if what.endswith("backward") and a != "none":
             return world                                   # refused, perhaps for what only the eager graph saves

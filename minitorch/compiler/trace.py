@@ -273,6 +273,13 @@ class Tracing(NodeHook):
         shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
         if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
             self.recorder.give_up("it writes to a tensor on another device, or past the trace")
+        recorder = self.recorder
+        written = {v.root for i in recorder.program.instructions for v in i.writes}
+        for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element
+            root = recorder.roots[key][1] if key in recorder.roots else None
+            counted = graph.version(memory) > recorder.writes[key]
+            if counted and root is not None and root.kind != "made" and root not in written:
+                recorder.give_up("a view of memory from outside is given another shape in place")
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""

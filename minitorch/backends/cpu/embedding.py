@@ -28,10 +28,10 @@ def argmax_bags(F, input, bags, *, n):
     out = xp.full((n, input.shape[1]), rows - 1)
     used, starts = xp.unique(bags, return_index=True)      # bags come in order
     if len(used):
-        largest = xp.maximum.reduceat(input, starts, axis=0)
+        largest = xp.fmax.reduceat(input, starts, axis=0)
         largest = xp.repeat(largest, xp.diff([*starts, rows]), axis=0)
         places = xp.where(input == largest, xp.arange(rows)[:, None], rows - 1)
-        out[used] = xp.minimum.reduceat(places, starts, axis=0)
+        out[used] = xp.where(xp.isnan(input[starts]), starts[:, None], xp.minimum.reduceat(places, starts, axis=0))
     return out
 
 

@@ -230,7 +230,8 @@ def pow(F, input: Number, exponent: Number):
 
 # The exponents that programs use most, exact and many times as fast as a general power.
 CHEAP_POWERS = {2: lambda xp, x: xp.multiply(x, x), 3: lambda xp, x: x * x * x, 1: lambda xp, x: xp.positive(x),
-                0.5: lambda xp, x: xp.sqrt(x), -1: lambda xp, x: 1.0 / x}
+                0.5: lambda xp, x: xp.sqrt(x), -0.5: lambda xp, x: 1.0 / xp.sqrt(x),
+                -1: lambda xp, x: 1.0 / x}
 
 
 def integer_power(xp, base, exponent):

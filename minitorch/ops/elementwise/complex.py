@@ -153,7 +153,7 @@ def view_as_complex(F, input):
     stride, and for other strides that are not divisible by 2.
     """
     problem = None
-    if input.dtype.kind != "f" or input.itemsize < 4:
+    if input.dtype.name not in ("float32", "float64"):
         problem = (f"view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: "
                    f"{dtypes.from_np(input.dtype).name}")
     elif not input.ndim:

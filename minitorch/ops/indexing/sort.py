@@ -7,7 +7,7 @@ from ... import return_types
 from ...core.arrays import is_floating
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
-from ..reductions.extreme import check_not_empty, put_back
+from ..reductions.extreme import check_not_empty, put_back, shared_of_all
 from ..reductions.reduce import axes, size_along
 from ..shapes.view import dim_of
 from .scatter import _gather
@@ -128,15 +128,9 @@ def _nanmedian(F, input, *, dim, keepdim):
     return picked(return_types.nanmedian, F.xp, input, middle(F.xp, input, dim, True), dim, keepdim)
 
 
-def evenly(F, g, input, out):
-    """Distribute the gradient evenly over the elements equal to `out`; NaN equals NaN here."""
-    at = F.to(F.where(out == out, input == out, input != input), dtype=g.dtype)
-    return at * (g / F.sum(at))
-
-
 @op(node_name="MedianOfAllBackward0", promotion="any", refuses="bc", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], dict(skip_nan=d.bool())),
-    input=lambda F, g, input, out: evenly(F, g, input, out))
+    input=lambda F, g, input, out: shared_of_all(F, g, input, out))
 def median_all(F, input, *, skip_nan):
     """The lower median of all elements; NaN, or the least integer, of nothing."""
     x = input.reshape(-1)

@@ -166,7 +166,12 @@ def _cholesky(F, input, *, name):
     """The lower triangular L with ``L @ L.mH == A``; reads the lower triangle of A, which must be positive definite."""
     check(name, input, square=True)
     try:
-        return F.xp.linalg.cholesky(input)
+        out = F.xp.linalg.cholesky(input)
+        if input.size:                                     # NaN, of which LAPACKs think differently, spreads to the end
+            last = out[..., -1, -1]
+            if last != last if out.ndim == 2 else (last != last).any():
+                raise ArrayLinAlgError
+        return out
     except ArrayLinAlgError:
         batch, order = each(input, lambda a: first_bad_minor(F.xp, a))
         raise worded(LinAlgError(
@@ -190,7 +195,8 @@ def first_bad_minor(xp, a):
     """The order of the first leading minor that is not positive definite, or 0."""
     for k in range(1, len(a) + 1):
         try:
-            xp.linalg.cholesky(a[:k, :k])
+            if xp.isnan(xp.linalg.cholesky(a[:k, :k])[-1, -1]):
+                return k
         except ArrayLinAlgError:
             return k
     return 0

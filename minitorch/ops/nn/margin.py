@@ -13,6 +13,11 @@ def hinge(x):
     return x.clamp_min(0)
 
 
+def positive_part(x):
+    """`x` where it is positive, elsewhere 0, at NaN too: PyTorch adds up what is positive."""
+    return R.relu(R.where(x == x, x, 0.0))
+
+
 # ---- pairs -------------------------------------------------------------------------------------------------
 @composite(namespace="nn.functional", autocast="float32")
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
@@ -110,7 +115,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise RuntimeError(f"target out of range: class indices go from 0 to {classes - 1}")
     xp, backend = input.backend.xp, input.backend
     chosen = wrap(y, backend)
-    terms = R.relu(margin - x[wrap(xp.arange(len(y)), backend), chosen].unsqueeze(1) + x)
+    terms = positive_part(margin - x[wrap(xp.arange(len(y)), backend), chosen].unsqueeze(1) + x)
     terms = terms if p == 1 else terms * terms
     terms = terms if weight is None else terms * weight[chosen].unsqueeze(1)
     others = wrap(y[:, None] != xp.arange(classes), backend)
@@ -145,7 +150,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     is_target = ((labels[:, :, None] == xp.arange(classes)) & listed[:, :, None]).any(1)
     pairs = wrap(listed[:, :, None] & ~is_target[:, None, :], backend)
     chosen = x[wrap(xp.arange(len(labels))[:, None], backend), wrap(labels * listed, backend)]
-    terms = R.relu(1 - chosen.unsqueeze(2) + x.unsqueeze(1))             # (N, targets, classes)
+    terms = positive_part(1 - chosen.unsqueeze(2) + x.unsqueeze(1))             # (N, targets, classes)
     losses = R.where(pairs, terms, 0.0).sum((1, 2)) / classes
     return reduce_tensor(losses if input.ndim == 2 else losses[0], reduction)
 

@@ -23,7 +23,7 @@ def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
     if ord == 1:
         return F.sgn(input) * g
     if ord in (INF, -INF):                                 # in equal parts to the elements that attain it
-        at = F.to(F.abs(input) == out, dtype=g.dtype)
+        at = F.to(F.attains(F.abs(input), out), dtype=g.dtype)
         return F.sgn(input) * at * (g / F.sum(at, dim=every, keepdim=True))
     size = F.where(input == 0, 1.0, F.abs(input))
     scale = F.pow(out if ord < 1 else F.where(out == 0, 1.0, out), 1 - ord)
