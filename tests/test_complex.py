@@ -13,6 +13,7 @@ from minitorch.backends.cpu.backend import cpu
 from minitorch.core.registry import OPS
 from minitorch.core.tensor import Tensor, wrap
 from minitorch.nn import functional as F
+from minitorch.testing import GradcheckError
 from minitorch.testing.strategies import Draw
 
 L = torch.linalg
@@ -59,47 +60,51 @@ def along(grads, directions):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_first_and_second_derivatives_agree_with_differences(row):
-    """Along a random direction: of L, a sum of results with complex weights, and of the gradient of L along another."""
     for seed in (0, 1):
-        rng = np.random.default_rng(seed)
-        arrays, attrs, live = sample(row, seed)
-        leaves, outs = outputs(row, arrays, attrs, live)
-        outs = [o if o.needs_grad else None for o in outs]
-        weights = [o if o is None else numbers(rng, o.shape, o.array.dtype.kind) for o in outs]
-        directions, others = [[numbers(rng, x.shape, x.array.dtype.kind) for x in leaves] for _ in range(2)]
-        if not any(o is not None for o in outs) or not leaves:
-            continue
+        compare_with_differences(row, seed)
 
-        def moved(step):
-            changed = list(arrays)
-            for i, d in zip(live, directions):
-                changed[i] = np.asarray(arrays[i] + step * d)
-            return changed
 
-        def value(step):
-            found = outputs(row, moved(step), attrs)[1]
-            return sum(float((w.conj() * o.array).sum().real) for o, w in zip(found, weights) if w is not None)
+def compare_with_differences(row, seed):
+    """Along a random direction: of L, a sum of results with complex weights, and of the gradient of L along another."""
+    rng = np.random.default_rng(seed)
+    arrays, attrs, live = sample(row, seed)
+    leaves, outs = outputs(row, arrays, attrs, live)
+    outs = [o if o.needs_grad else None for o in outs]
+    weights = [o if o is None else numbers(rng, o.shape, o.array.dtype.kind) for o in outs]
+    directions, others = [[numbers(rng, x.shape, x.array.dtype.kind) for x in leaves] for _ in range(2)]
+    if not any(o is not None for o in outs) or not leaves:
+        return
 
-        def first(step, create_graph=False):
-            leaves, outs = outputs(row, moved(step), attrs, live)
-            pairs = [(o, wrap(w, cpu)) for o, w in zip(outs, weights) if w is not None]
-            return leaves, api.grad(*[[p[0] for p in pairs], leaves, [p[1] for p in pairs]],
-                                    create_graph=create_graph, materialize_grads=True)
-        eps = 1e-6
-        grads = [g.array for g in first(0)[1]]
-        assert [g.dtype for g in grads] == [arrays[i].dtype for i in live]
-        wanted = (value(eps) - value(-eps)) / (2 * eps)
-        assert along(grads, directions) == pytest.approx(wanted, rel=2e-5, abs=2e-5)
+    def moved(step):
+        changed = list(arrays)
+        for i, d in zip(live, directions):
+            changed[i] = np.asarray(arrays[i] + step * d)
+        return changed
 
-        leaves, recorded = first(0, create_graph=True)
-        for a, b in zip(recorded, grads):
-            np.testing.assert_allclose(a.array, b, rtol=1e-9, atol=1e-9)
-        live_grads = [(g, wrap(d, cpu)) for g, d in zip(recorded, others) if g.needs_grad]
-        second = api.grad([g for g, _ in live_grads], leaves, [d for _, d in live_grads],
-                          materialize_grads=True) if live_grads else ()
-        wanted = [along([g.array for g in first(step)[1]], others) for step in (eps, -eps)]
-        assert along([g.array for g in second], directions) == pytest.approx(
-            (wanted[0] - wanted[1]) / (2 * eps), rel=5e-4, abs=5e-4)
+    def value(step):
+        found = outputs(row, moved(step), attrs)[1]
+        return sum(float((w.conj() * o.array).sum().real) for o, w in zip(found, weights) if w is not None)
+
+    def first(step, create_graph=False):
+        leaves, outs = outputs(row, moved(step), attrs, live)
+        pairs = [(o, wrap(w, cpu)) for o, w in zip(outs, weights) if w is not None]
+        return leaves, api.grad(*[[p[0] for p in pairs], leaves, [p[1] for p in pairs]],
+                                create_graph=create_graph, materialize_grads=True)
+    eps = 1e-6
+    grads = [g.array for g in first(0)[1]]
+    assert [g.dtype for g in grads] == [arrays[i].dtype for i in live]
+    wanted = (value(eps) - value(-eps)) / (2 * eps)
+    assert along(grads, directions) == pytest.approx(wanted, rel=2e-5, abs=2e-5)
+
+    leaves, recorded = first(0, create_graph=True)
+    for a, b in zip(recorded, grads):
+        np.testing.assert_allclose(a.array, b, rtol=1e-9, atol=1e-9)
+    live_grads = [(g, wrap(d, cpu)) for g, d in zip(recorded, others) if g.needs_grad]
+    second = api.grad([g for g, _ in live_grads], leaves, [d for _, d in live_grads],
+                      materialize_grads=True) if live_grads else ()
+    wanted = [along([g.array for g in first(step)[1]], others) for step in (eps, -eps)]
+    assert along([g.array for g in second], directions) == pytest.approx(
+        (wanted[0] - wanted[1]) / (2 * eps), rel=5e-4, abs=5e-4)
 
 
 def test_the_dtype_is_known_where_formulas_are_conjugated():
@@ -108,10 +113,10 @@ def test_the_dtype_is_known_where_formulas_are_conjugated():
 
 
 @pytest.mark.parametrize("call", [
-    torch.relu, F.gelu, F.leaky_relu, lambda z: z.softmax(0), lambda z: z.sort(), lambda z: z.max(), lambda z: z.clamp(0),
-    lambda z: z.floor(), lambda z: z % 2, lambda z: z // 2, torch.erf, torch.lgamma, lambda z: torch.atan2(z, z),
+    torch.relu, F.gelu, F.leaky_relu, lambda z: z.softmax(0), lambda z: z.sort(), lambda z: z.max(),
+    lambda z: z.clamp(0), lambda z: z.floor(), lambda z: z % 2, lambda z: z // 2, torch.erf, torch.lgamma, lambda z: torch.atan2(z, z),
     lambda z: F.layer_norm(z, (3,)), lambda z: F.mse_loss(z, z), lambda z: F.max_pool1d(z[None], 2), torch.sign,
-    lambda z: z < z, lambda z: F.cross_entropy(z[None], z[None])])
+    lambda z: z < z, lambda z: F.cross_entropy(z[None], torch.tensor([0]))])
 def test_what_complex_numbers_do_not_have(call):
     with pytest.raises(NotImplementedError, match="not implemented for 'ComplexDouble'.*x.abs()"):
         call(tensor(3))
@@ -193,7 +198,7 @@ def test_user_functions_hooks_and_packing():
     assert torch.autograd.gradcheck(Square.apply, (tensor(3),)) and torch.autograd.gradgradcheck(
         Square.apply, (tensor(3),))
     z, seen = tensor(3), []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().copy(), lambda a: torch.from_numpy(a)):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy().copy(), torch.from_numpy):
         y = (z * z).exp()
     y.retain_grad()
     y.register_hook(lambda g: seen.append(g.dtype) or 2 * g)
@@ -345,7 +350,7 @@ def test_eigenvalues_of_a_real_matrix():
 def test_transforms(name, norm):
     x = tensor(2, 4, kind="f" if name in ("rfft", "ihfft") else "c")
     for n in (None, 3, 6):
-        assert torch.autograd.gradcheck(lambda x: getattr(torch.fft, name)(x, n=n, norm=norm), (x,))
+        assert torch.autograd.gradcheck(lambda x, n=n: getattr(torch.fft, name)(x, n=n, norm=norm), (x,))
     assert torch.autograd.gradcheck(lambda x: getattr(torch.fft, name + "2")(x, s=(3, 5), norm=norm), (x,))
     assert torch.autograd.gradgradcheck(lambda x: getattr(torch.fft, name + "n")(x, norm=norm).abs(), (x,))
 
@@ -358,7 +363,7 @@ def test_short_time_transforms_are_inverses(options):
     z = torch.stft(x, 8, window=window, return_complex=True, **options)
     assert z.shape == (2, 8 if "onesided" in options else 5, 1 + (40 - (8 if "center" in options else 0))
                        // options.get("hop_length", 2))
-    y = torch.istft(z, 8, window=window, length=z.shape[-1] * 2 if "center" not in options else None, **options)
+    y = torch.istft(z, 8, window=window, length=None if "center" in options else 40, **options)
     torch.testing.assert_close(y, x[:, :y.shape[-1]])
 
 
@@ -380,6 +385,8 @@ def test_gradients_of_short_time_transforms():
 
 
 W = torch.signal.windows
+
+
 @pytest.mark.parametrize("window, wanted", [            # from PyTorch, five points, periodic
     (W.bartlett, [0.0, 0.4, 0.8, 0.8, 0.4]), (W.hann, [0.0, 0.3454915, 0.9045085, 0.9045085, 0.3454915]),
     (W.hamming, [0.08, 0.3978522, 0.9121478, 0.9121478, 0.3978522]),
@@ -437,7 +444,7 @@ def test_gradcheck_finds_a_conjugate_that_is_missing():
         @staticmethod
         def backward(ctx, g):
             return g * 2 * ctx.saved_tensors[0]
-    with pytest.raises(torch.testing.gradcheck.__globals__["GradcheckError"], match="its real and its imaginary part"):
+    with pytest.raises(GradcheckError, match="its real and its imaginary part"):
         torch.autograd.gradcheck(Wrong.apply, (tensor(2),))
     with pytest.raises(RuntimeError, match="float64 or complex128"):
         torch.autograd.gradcheck(lambda z: z * z, (tensor(2).to(torch.complex64),))

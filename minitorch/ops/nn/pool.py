@@ -205,7 +205,7 @@ def avg_pool(F, input, *, pooling, divisor):
     return divide(F, pooling.windows(F, input, 0).sum(pooling.axes(), input.dtype), divisor)
 
 
-@op(promotion="any", namespace=None,
+@op(promotion="any", refuses="c", namespace=None,
     sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=OVERLAPPING)),
     grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
 def avg_pool_backward(F, grad, *, pooling, divisor, size):

@@ -131,7 +131,7 @@ def _interpolate(F, input, *, taps):
     return F.xp.clip(F.xp.rint(out), 0, 255).astype("uint8") if input.dtype == "uint8" else out
 
 
-@op(promotion="any", namespace=None, sample=sample_backward,
+@op(promotion="any", refuses="c", namespace=None, sample=sample_backward,
     grad=lambda F, g, taps: F.interpolate(g, taps=taps))
 def interpolate_backward(F, grad, *, taps):
     """The transpose of `interpolate`."""
