@@ -199,8 +199,7 @@ class Op:
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
         self.saved_places = [places.get(f) for f in self.saved_fields]
-        values = {x.name for x in self.inputs if x.kind != "other"} | {"out", *self.keeps} | {
-            f"out{i}" for i, on in enumerate(self.outputs if isinstance(self.outputs, tuple) else ()) if on}
+        values = {"out", "out0", "out1", *self.keeps, *(x.name for x in self.inputs if x.kind != "other")}
         if self.complex is None and values.intersection(self.saved_fields) and "c" not in self.refuses:
             self.refuses += "c"
         self.saves_arrays = any(p is not None for p in self.saved_places) or bool(self.keeps)

@@ -27,14 +27,14 @@ def complex_sample(d):
 
 
 # ---- parts -------------------------------------------------------------------------------------------------
-@op(name="real", view=True, namespace=None, sample=complex_sample, complex="conjugate",
+@op(name="real", view=True, namespace=None, sample=complex_sample, complex="conjugate", node_name="SelectBackward0",
     input=lambda F, g, input_dtype: F.to(g, dtype=input_dtype))
 def _real(F, input):
     """The real parts."""
     return input.real
 
 
-@op(name="imag", view=True, namespace=None, sample=complex_sample, complex="conjugate",
+@op(name="imag", view=True, namespace=None, sample=complex_sample, complex="conjugate", node_name="SelectBackward0",
     input=lambda F, g: F.complex(F.zero(g), g))
 def _imag(F, input):
     """The imaginary parts."""
@@ -153,7 +153,7 @@ def view_as_complex(F, input):
     stride, and for other strides that are not divisible by 2.
     """
     problem = None
-    if input.dtype.kind != "f" or input.itemsize < 4:
+    if input.dtype.name not in ("float32", "float64"):
         problem = (f"view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: "
                    f"{dtypes.from_np(input.dtype).name}")
     elif not input.ndim:

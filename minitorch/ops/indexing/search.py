@@ -99,7 +99,8 @@ def isin(F, elements: Number, test_elements: Number, *, assume_unique=False, inv
 
 
 # ---- distinct elements -------------------------------------------------------------------------------------
-@op(name="unique", node_name="Unique2Backward0", promotion="any", namespace=None, outputs=(True, False, False),
+@op(name="unique", node_name="Unique2Backward0", promotion="any", refuses="c", namespace=None,
+    outputs=(True, False, False),
     by_values=True, input=no_derivative("unique"), sample=lambda d: (
     [d.integers((4, 3), 0, 2)], dict(dim=d.choice([None, 0, 1]), consecutive=d.bool(), full=True)))
 def _unique(F, input, *, dim, consecutive, full):

@@ -372,7 +372,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     for x, name in ((x1, "X1"), (x2, "X2")):
         if x.array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
-        if x.array.dtype.kind in "iub":
+        if x.array.dtype.kind in "iubc":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype}")
     a, b = x1.array.shape, x2.array.shape
     if a[-1] != b[-1]:

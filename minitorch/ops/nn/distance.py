@@ -38,6 +38,8 @@ def pdist(input, p=2.0):
     """The p-norm distances between all rows of (N, D): (0, 1), (0, 2), ..., (N-2, N-1), N (N-1) / 2 of them."""
     if input.array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
+    if input.is_complex():
+        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.dtype}")
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values: got {p}")
     i, j = [wrap(x, input.backend) for x in input.backend.xp.triu_indices(len(input.array), 1)]

@@ -49,7 +49,7 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
     return overwrite(input, out, "dropout_") if inplace else out
 
 
-@op(name="dropout", promotion="any", namespace=None, node_name="NativeDropoutBackward0",
+@op(name="dropout", promotion="any", refuses="c", namespace=None, node_name="NativeDropoutBackward0",
     input=lambda F, g, place, p: F.dropout(g, place=place, p=p),
     sample=lambda d: ([d.array((2, 9))], dict(place=Place(d.int(0, 1 << 40), 4 * d.int(0, 99)), p=0.3)))
 def _dropout(F, input, *, place, p):

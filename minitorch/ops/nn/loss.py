@@ -318,6 +318,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     With `log_target`, `target` are log-probabilities too. Reductions: also "batchmean", the sum over the number of
     rows, which is the divergence's definition; "mean" divides by the number of elements, and warns.
     """
+    if input.is_complex() or target.is_complex():
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if reduction == "batchmean":
         values = kl_terms(input, target, log_target).sum()
         return values / input.array.shape[0] if input.array.ndim else values

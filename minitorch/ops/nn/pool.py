@@ -102,7 +102,7 @@ def sample_max_backward(d):
     return [d.array((2, *pooling.out)), d.distinct((2, 7))], dict(pooling=pooling)
 
 
-@op(layout="channels", promotion="any", namespace=None, kinks="ties", flat=("input",),
+@op(layout="channels", promotion="any", refuses="c", namespace=None, kinks="ties", flat=("input",),
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, pooling: F.max_pool_backward(g, input, pooling=pooling))
 def max_pool(F, input, *, pooling):
@@ -196,7 +196,7 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(layout="channels", promotion="any", namespace=None, flat=("input",),
+@op(layout="channels", promotion="any", refuses="c", namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
@@ -205,7 +205,7 @@ def avg_pool(F, input, *, pooling, divisor):
     return divide(F, pooling.windows(F, input, 0).sum(pooling.axes(), input.dtype), divisor)
 
 
-@op(promotion="any", namespace=None,
+@op(promotion="any", refuses="c", namespace=None,
     sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=OVERLAPPING)),
     grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
 def avg_pool_backward(F, grad, *, pooling, divisor, size):
