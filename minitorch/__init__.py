@@ -84,6 +84,7 @@ late.places.update(
     module_html="minitorch.viz.modules:module_html",
     note_inference="minitorch.autograd.inference:note_inference",
     of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
+    of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -91,6 +92,8 @@ late.places.update(
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     require_apart="minitorch.ops.shapes.memory:require_apart",
     restored="minitorch.autograd.recording:restored",
+    room="minitorch.backends.batched.draws:room",
+    roomy="minitorch.backends.batched.draws:roomy",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
     shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
@@ -100,6 +103,7 @@ late.places.update(
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
     vmap="minitorch.func.vmap:vmap",
+    writable="minitorch.backends.batched.draws:writable",
     write_tangents="minitorch.autograd.tangents:write_tangents",
 )
 
