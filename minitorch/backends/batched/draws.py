@@ -1,6 +1,6 @@
 """Random numbers in a batch: an error, the same for all elements, or different ones, as each `vmap` around says.
 
-Random functions ask here while a `vmap` runs; what they fill is an array of all elements (`BatchedBackend.fill_random`).
+Random functions ask here while a `vmap` runs; what they fill is an array of all elements, by the backend.
 """
 
 from ...core.errors import worded
