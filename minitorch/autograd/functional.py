@@ -8,7 +8,8 @@ Inputs and outputs are tensors or tuples of them, and results have the same stru
 
 from ..core.registry import late
 from ..core.tensor import Tensor
-from ..ops.shapes.join import stack
+from ..ops.creation.create import eye
+from ..ops.shapes.join import cat, stack
 from .api import grad
 from .grad_mode import enable_grad
 from .tangents import detached, dual, opened, tangent_of, zeros_like
@@ -85,9 +86,9 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian of `func`: a tensor of shape (output..., input...), nested in tuples as outputs and inputs are.
 
-    With the `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`; otherwise
-    one backward pass is run for each output element, whatever `vectorize` says. NotImplementedError for forward mode
-    with `create_graph` or without `vectorize`.
+    One backward pass is run for each output element, or, with `vectorize`, one over a batch of all elements. With the
+    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`. NotImplementedError
+    for forward mode with `create_graph` or without `vectorize`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '
@@ -108,17 +109,33 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     with enable_grad():
         xs, many = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")
-        rows = []
-        for out in outputs:
-            flat = out.reshape(-1)
-            pulled = []
-            for i in range(out.numel()):
-                weight = flat.detach().new_zeros(flat.shape)
-                weight[i] = 1
-                pulled.append(_grads((flat,), xs, (weight,), create_graph, strict))
-            rows.append(tuple([_stacked([p[j] for p in pulled], out, x) for j, x in enumerate(xs)]))
-    rows = [_finish(row, many, create_graph) if not create_graph else (row if many else row[0]) for row in rows]
-    return tuple(rows) if several else rows[0]
+        found = [rows(out, xs, create_graph) if vectorize else _one_by_one(out, xs, create_graph, strict)
+                 for out in outputs]
+    found = [_finish(row, many, create_graph) if not create_graph else (row if many else row[0]) for row in found]
+    return tuple(found) if several else found[0]
+
+
+def _one_by_one(out, xs, create_graph, strict):
+    """The Jacobian of one output with respect to each input, by a backward pass for each element."""
+    flat, pulled = out.reshape(-1), []
+    for i in range(out.numel()):
+        weight = flat.detach().new_zeros(flat.shape)
+        weight[i] = 1
+        pulled.append(_grads((flat,), xs, (weight,), create_graph, strict))
+    return tuple([_stacked([p[j] for p in pulled], out, x) for j, x in enumerate(xs)])
+
+
+def rows(out, xs, create_graph, chunk_size=None):
+    """The Jacobian of one output with respect to each input, by a backward pass over a batch of all elements."""
+    n = out.numel()
+    if not out.requires_grad or not n:
+        return tuple([x.detach().new_zeros((*out.shape, *x.shape)) for x in xs])
+    unit, flat = eye(n, dtype=out.dtype, device=out.device), out.reshape(-1)
+    parts = [grad((flat,), xs, (unit if chunk_size is None or chunk_size >= n else unit[i:i + chunk_size],),
+                  retain_graph=True, create_graph=create_graph, is_grads_batched=True, materialize_grads=True)
+             for i in range(0, n, chunk_size or n)]
+    return tuple([(column[0] if len(column) == 1 else cat(column)).reshape((*out.shape, *x.shape))
+                  for column, x in zip(zip(*parts), xs)])
 
 
 def _by_columns(func, inputs):
@@ -156,12 +173,6 @@ def column_blocks(columns, xs):
         return [columns.new_zeros((*columns.shape, *x.shape)) for x in xs]
     shape = columns.shape[1:]
     return [part.reshape((*shape, *x.shape)) for part, x in zip(columns.movedim(0, -1).split(sizes, -1), xs)]
-
-
-def row_blocks(rows, outputs):
-    """The Jacobian of each of the tensors `outputs` from its rows, which are stacked in the first dimension."""
-    parts = rows.split([out.numel() for out in outputs])
-    return [part.reshape((*out.shape, *rows.shape[1:])) for part, out in zip(parts, outputs)]
 
 
 def _stacked(grads, out, x):

@@ -19,7 +19,7 @@ __all__ = ["vmap", "vmap_fallbacks"]
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """`func`, a function of tensors, for all elements of a batch at once: a function of tensors with one dimension more.
+    """`func`, a function of tensors, for a batch at once: a function of tensors that have one dimension more.
 
     `func` is called once, with tensors that hide this dimension; each op in it computes all elements of the batch. It
     may not branch on their values: ``.item()`` and ``bool(...)`` raise RuntimeError.

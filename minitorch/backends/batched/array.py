@@ -5,11 +5,14 @@ import operator
 
 from ...core.arrays import owner
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "spread", "values", "wrapped"]
+__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values",
+           "wrapped"]
 
 
-class Unbatched(Exception):
+class Unbatched(RuntimeError):
     """Something depends on the values of a batch: it can be done for one element of the batch only."""
+
+    explained = True
 
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
@@ -90,18 +93,20 @@ def values(backend, arrays):
 
 
 def hold(target, others=(), more=(), arrays=()):
-    """Let `target` hold all elements of a batch if one of the values to be written to it does.
-
-    RuntimeError, in PyTorch's words, if its memory is seen from elsewhere: it has room for one only.
-    """
+    """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
+    all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
     F = target.backend
-    if target.value.shape[0] == F.size:
-        return
-    depth = [x for x in (*others, *more) if x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1]
-    if depth or any([x.shape[0] != 1 for x in arrays]):
-        if target.value.base is not None:
-            raise F.not_in_place()
-        target.value = over(F, target).copy()
+    if target.value.shape[0] != F.size and (
+            any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
+            or any([x.shape[0] != 1 for x in arrays])):
+        raise F.not_in_place()
+
+
+def physical(x):
+    """The array of a backend without batches that holds all elements."""
+    while x.__class__ is Batched:
+        x = x.value
+    return x
 
 
 class Flags:
@@ -157,7 +162,7 @@ def in_place(function):
 
     def method(self, other):
         result = plain(self, other)
-        if result.value.shape != self.value.shape:
+        if result.value.shape != self.value.shape or physical(result).size != physical(self).size:
             return result
         self.backend.xp.copyto(self, result, casting="unsafe")
         return self
@@ -193,9 +198,7 @@ class Batched:
 
     @property
     def data(self):
-        value = self.value
-        while value.__class__ is Batched:
-            value = value.value
+        value = physical(self)
         return Memory(value.ctypes.data if hasattr(value, "ctypes") else value.data.ptr)
 
     def __len__(self):
@@ -209,7 +212,10 @@ class Batched:
 
     # -- what it would take one element of the batch to know ---------------------------------------------------
     def same(self, error):
-        """The value that all elements of the batch have; RuntimeError or `Unbatched` if there may be others."""
+        """The value that all elements of the batch have; `Unbatched` if they may have others."""
+        found = physical(self)
+        if not self.shape and found.size > 1 and found.min() == found.max():
+            return found.reshape(-1)[0]
         value = self.value
         if value.__class__ is Batched:
             value = value.same(error)
@@ -218,11 +224,12 @@ class Batched:
         raise Unbatched(error)
 
     def __bool__(self):
-        value = self.value
-        if value.__class__ is Batched:
-            value = value.same(CONTROL_FLOW)
-        if value.size == 1 or value.size and self.size == 1 and value.min() == value.max():
-            return bool(value.reshape(-1)[0])
+        found = physical(self)
+        if self.size != 1:
+            return bool(self.same(CONTROL_FLOW))
+        found = found.astype(bool)
+        if not found.size or found.min() == found.max():
+            return bool(found.reshape(-1)[:1].any())
         raise Unbatched(CONTROL_FLOW)
 
     def __array__(self, dtype=None, copy=None):
@@ -259,7 +266,8 @@ class Batched:
         return batched(self.backend, self.value.astype(dtype, order=order, **options))
 
     def copy(self, order="C"):
-        return batched(self.backend, self.value.copy(order))
+        """Memory for all elements of the batch, which references write to."""
+        return batched(self.backend, self.backend.inner.xp.array(over(self.backend, self), order=order))
 
     def view(self, dtype):
         return batched(self.backend, self.value.view(dtype))

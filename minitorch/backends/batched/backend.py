@@ -82,7 +82,7 @@ class BatchedBackend(Backend):
 
     def not_in_place(self):
         """The error for a write of several elements of a batch where there is memory for one."""
-        return worded(RuntimeError(IN_PLACE))
+        return Unbatched(IN_PLACE)
 
     read, write, explicit = read, write, explicit
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .array import Batched, Unbatched, aligned, batched, hold, lifted, over, spread, values, wrapped
+from .array import Batched, Unbatched, aligned, batched, hold, lifted, over, physical, spread, values, wrapped
 
 __all__ = ["Functions", "axis_of", "function"]
 
@@ -364,7 +364,9 @@ def array(F, x, dtype=None, copy=True, order="K", **options):
         return stack(F, [lifted(F, v) for v in x])
     x = lifted(F, x)
     dtype = x.dtype if dtype is None else dtype
-    return batched(F, over(F, x).astype(dtype, order=order)) if copy else x.astype(dtype, copy=False)
+    if not copy:
+        return x.astype(dtype, copy=False)
+    return batched(F, F.inner.xp.array(over(F, x), dtype, copy=True, order=order))
 
 
 @function()
@@ -404,16 +406,23 @@ def bincount(F, x, weights=None, minlength=0):
         return batched(F, F.inner.xp.bincount(x.value[0], minlength=minlength)[None])
     x, *weights = values(F, [x] if weights is None else [x, weights])
     size = x.shape[0]
-    n = max(minlength, int(x.max()) + 1 if x.size else 0)
+    n = max(minlength, int(physical(x).max()) + 1 if x.size else 0)
     if n > minlength and size > 1:
-        longest = [max(minlength, int(row.max()) + 1 if row.size else 0) for row in x]
-        if min(longest) != n:
-            raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
-                            "over aten::bincount.")
+        if int(physical(x.reshape((size, -1)).max(1)).min()) + 1 < n:
+            raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+                            "vmap over aten::bincount.")
     places = x.reshape(size, -1) + (F.inner.xp.arange(size) * n)[:, None]
     flat = [w.reshape(-1) for w in weights]
     found = F.inner.xp.bincount(places.reshape(-1), *flat, minlength=size * n)
     return batched(F, found.reshape(size, n))
+
+
+@function()
+def searchsorted(F, table, x, side="left", sorter=None):
+    if [t for t in (table, sorter) if t.__class__ is Batched and t.value.shape[0] != 1]:
+        raise Unbatched("vmap: there is no batching rule for searchsorted in different tables")
+    table, sorter = [t.value[0] if t.__class__ is Batched else t for t in (table, sorter)]
+    return batched(F, F.inner.xp.searchsorted(table, lifted(F, x).value, side, sorter))
 
 
 @function()

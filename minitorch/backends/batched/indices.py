@@ -1,7 +1,6 @@
 """Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
 
-from ...core.errors import worded
-from .array import Batched, batched, hold, lifted, spread
+from .array import Batched, Unbatched, batched, hold, lifted, spread
 
 __all__ = ["explicit", "read", "write"]
 
@@ -67,7 +66,7 @@ def without_masks(F, x, parts):
             if p.value.shape[0] == 1:
                 p = p.value[0]
             elif p.dtype == bool:
-                raise worded(RuntimeError(MASK))
+                raise Unbatched(MASK)
         if hasattr(p, "ndim") and not isinstance(p, Batched) and p.dtype == bool and p.ndim:
             found += [q.reshape(-1) for q in p.nonzero()]
         else:
@@ -135,15 +134,13 @@ def write(F, x, index, value):
     masks = [p for p in parts if p.__class__ is Batched and p.dtype == bool and p.backend is F and p.value.shape[0] > 1]
     if masks:
         if len(parts) > 1 or value.ndim:
-            raise worded(RuntimeError(MASK))
+            raise Unbatched(MASK)
         mask = masks[0].reshape(masks[0].shape + (1,) * (x.ndim - masks[0].ndim))
         return F.xp.copyto(x, F.xp.where(mask, value, x), casting="unsafe")
     hold(x, parts, (value,))
     if is_basic(parts):
-        target = checked(x, parts)[(slice(None), *parts)]
-        n = target.ndim - 1
-        value = trimmed(value, n)
-        target[...] = spread(F, value, n)
+        n = checked(x, parts)[(slice(None), *parts)].ndim - 1
+        x.value[(slice(None), *parts)] = spread(F, trimmed(value, n), n)
         return None
     places = explicit(F, x, parts)
     n = max([p.ndim for p in places], default=0)

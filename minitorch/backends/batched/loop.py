@@ -2,6 +2,7 @@
 
 import warnings
 
+from ...core.errors import worded
 from .array import Batched, batched, lifted
 
 __all__ = ["fell_back", "run", "vmap_fallbacks"]
@@ -43,11 +44,15 @@ def element(F, x, i):
 
 def run(F, op, full, arrays, attrs, error):
     """The op for each element of the batch, and the results stacked; `error` if their shapes differ."""
-    note(op.name, str(error))
+    if op.by_values:
+        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
+                                  f"to vmap over {op.name}.")) from None
     inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
 
     rows = [inner(*element(F, arrays, i), **element(F, attrs, i)) for i in range(F.size)]
-    return stacked(F, rows, error)
+    found = stacked(F, rows, error)
+    note(op.name, str(error))
+    return found
 
 
 def stacked(F, rows, error):

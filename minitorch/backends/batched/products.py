@@ -3,6 +3,7 @@
 from .array import Unbatched, aligned, batched, lifted, wrapped
 from .functions import RULES, axis_of, function
 
+
 # ---- products ----------------------------------------------------------------------------------------------
 @function()
 def matmul(F, a, b, **options):
@@ -91,19 +92,13 @@ def norm(F, x, ord=None, axis=None, keepdims=False):
 
 
 def transform(name, several):
-    def call(F, x, n=None, axis=None, **options):
+    """A transform along one axis (`several`: 0), the last two by default (2) or all (1)."""
+    def call(F, x, n=None, axis=None, norm=None, **options):
         x = lifted(F, x)
-        if "axes" in options:
-            axis = options.pop("axes")
-        if "s" in options:
-            n = options.pop("s")
-        inner = getattr(F.inner.xp.fft, name)
-        if several == 2 and axis is None:
-            axis = (-2, -1)
-        if several and axis is None:
-            axis = tuple(range(x.ndim - len(n), x.ndim)) if n is not None else tuple(range(x.ndim))
-        axis = axis_of(x, -1 if axis is None else axis)
-        return batched(F, inner(x.value, n, axis, **options))
+        n, axis = options.get("s", n), options.get("axes", axis)
+        if axis is None:
+            axis = {0: -1, 1: tuple(range(-(x.ndim if n is None else len(n)), 0)), 2: (-2, -1)}[several]
+        return batched(F, getattr(F.inner.xp.fft, name)(x.value, n, axis_of(x, axis), norm))
     RULES[f"fft.{name}"] = call
 
 

@@ -52,3 +52,14 @@ def as_strided_zero(F, input, *, size, stride, storage_offset, layout):
     return batched(F, out.reshape(input.value.shape))
 
 
+
+
+# ---- copies: one for all elements of the batch where the input is one ------------------------------------------
+@rule("clone")
+def clone(F, input):
+    return batched(F, F.inner.clone(input.value))
+
+
+@rule("copy_contiguous")
+def copy_contiguous(F, input):
+    return batched(F, F.inner.copy_contiguous(input.value))
