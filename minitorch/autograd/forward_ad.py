@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 from ..core.arrays import is_floating
 from ..core.dtypes import from_np
 from ..core.grad_mode import grad_mode
-from ..core.op import recorded
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from .grad_mode import _Mode
-from .tangents import Level, activate, check_size, tangent_of, within, without_level
+from .tangents import dual, open_levels, opened, tangent_of, without_level
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -35,8 +34,7 @@ def enter_dual_level():
     """Enter the dual level, 0; RuntimeError if it is entered already: `func.jvp` nests."""
     if current() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    activate()
-    grad_mode.levels = (*grad_mode.levels, Level(0))
+    opened(0).__enter__()
     return 0
 
 
@@ -50,6 +48,7 @@ def exit_dual_level(*, level=None):
     if grad_mode.levels[-1] is not current():
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
                            "supported.")
+    open_levels.remove(grad_mode.levels[-1])
     grad_mode.levels = grad_mode.levels[:-1]
 
 
@@ -106,18 +105,6 @@ def make_dual(tensor, tangent, *, level=None):
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not "
                            "supported.")
     return dual(tensor, tangent, at)
-
-
-def dual(tensor, tangent, level):
-    """A view of `tensor` with `tangent` at `level`; writes to it give `tensor` no tangent."""
-    check_size(tensor, tangent)
-    if tensor.needs_grad:
-        with within(()):                                   # tangents of other levels are those of `tensor` itself
-            found = recorded.alias(tensor)
-    else:
-        found = wrap(tensor.array, tensor.backend)
-    found.tangents = {**(tensor.tangents or {}), level: tangent}
-    return found
 
 
 class UnpackedDualTensor(NamedTuple):

@@ -34,8 +34,8 @@ from ..core.template import watched
 from ..core.tensor import Tensor, wrap
 from . import api, dispatch
 
-__all__ = ["Level", "activate", "innermost", "kind_of", "tangent_of", "with_tangents", "within", "without_level",
-           "write_tangents"]
+__all__ = ["Level", "activate", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
+           "within", "without_level", "write_tangents", "zeros_like"]
 
 
 class Level:
@@ -59,6 +59,25 @@ class within:
         grad_mode.levels = self.outer
 
 
+class opened:
+    """A block in which one more level is open, the innermost: ``with opened() as level``."""
+
+    def __init__(self, name=None):
+        self.level = Level(name)
+
+    def __enter__(self):
+        activate()
+        self.outer = grad_mode.levels
+        grad_mode.levels = (*self.outer, self.level)
+        open_levels.append(self.level)
+        return self.level
+
+    def __exit__(self, *exc):
+        grad_mode.levels = self.outer
+        open_levels.remove(self.level)
+
+
+open_levels: list = []                                     # of all threads: what calls look at first
 _changing = threading.Lock()
 
 
@@ -67,7 +86,7 @@ def activate():
     with _changing:
         if watched:
             return
-        watched.append("grad_mode.levels")
+        watched.append("open_levels")
         functions = [f for op in OPS.values() for f in (op.call, op.bare)] + list(vars(Tensor).values())
         for function in functions:
             namespace = function.__globals__ if isinstance(function, FunctionType) else {}
@@ -113,6 +132,26 @@ def without_level(x, level):
         return x
     found = graph.placed(wrap(x.array, x.backend), (x.node or x) if x.needs_grad else None)
     found.tangents = {k: t for k, t in x.tangents.items() if k is not level} or None
+    return found
+
+
+def detached(x):
+    """`x` without its graph, and so are its tangents, which it keeps."""
+    found = wrap(x.array, x.backend)
+    if x.tangents and grad_mode.levels:
+        found.tangents = {level: detached(t) for level, t in x.tangents.items() if level in grad_mode.levels}
+    return found
+
+
+def dual(tensor, tangent, level):
+    """A view of `tensor` with `tangent` at `level`; writes to it give `tensor` no tangent."""
+    check_size(tensor, tangent)
+    if tensor.needs_grad:
+        with within(()):                                   # tangents of other levels are those of `tensor` itself
+            found = recorded.alias(tensor)
+    else:
+        found = wrap(tensor.array, tensor.backend)
+    found.tangents = {**(tensor.tangents or {}), level: tangent}
     return found
 
 
@@ -187,7 +226,7 @@ class Call:
         return spec.kind != "other" and bool(self.op.joint or self.op.vjps[spec.name])
 
     def run(self, inputs):
-        """The op on these inputs, all of one dtype and on one device."""
+        """The op on these inputs, all of one dtype and of one backend."""
         return self.op.bare(inputs, **self.attrs) if self.variadic else self.op.bare(*inputs, **self.attrs)
 
     def derived(self):
@@ -229,15 +268,16 @@ class Call:
 
     def replaced(self, group, kept):
         """The op on the tangents of the inputs in `group`; others but those `kept` and without formula are zero."""
-        return self.run([x if i in kept or not self.is_live(spec) else
-                         self.tangents[i] if i in group and self.tangents[i] is not None else nothing(x, spec)
-                         for i, (x, spec) in enumerate(zip(self.inputs, self.specs))])
+        inputs = [x if i in kept or not self.is_live(spec) else
+                  self.tangents[i] if i in group and self.tangents[i] is not None else nothing(x, spec)
+                  for i, (x, spec) in enumerate(zip(self.inputs, self.specs))]
+        return self.op.call(inputs, **self.attrs) if self.variadic else self.op.call(*inputs, **self.attrs)
 
     # -- by the derivative formulas --------------------------------------------------------------------------
     def symmetric(self):
         """The formulas, given tangents in place of the result's gradient."""
-        result, fields, _, _ = self.recorded()
-        total = None
+        result, values_at, _ = self.recorded()
+        fields, total = values_at(self.places, self.inputs), None
         for i, t in enumerate(self.tangents):
             if t is not None:
                 part = self.pulled(t, fields, [j == i for j in range(len(self.inputs))])[i]
@@ -245,21 +285,37 @@ class Call:
         return result, (total,)
 
     def transpose(self):
-        """The derivative of the backward pass by the gradients that it is given."""
-        result, _, fields, graded = self.recorded()
-        outer = grad_mode.enabled and any([x is not None and x.needs_grad for x in (*self.tangents, *self.inputs)
+        """The derivative of the backward pass by the gradients that it is given.
+
+        Inputs and result are leaves to that pass: it would go through the whole graph below them otherwise, once for
+        each op. Where the tangent is to be differentiated they are put back into their places afterwards.
+        """
+        result, values_at, graded = self.recorded()
+        outer = grad_mode.enabled and any([x.needs_grad for x in (*self.tangents, *self.inputs)
                                            if isinstance(x, Tensor)])
-        seeds = [zeros_like(out).requires_grad_() if on else None for out, on in zip(outputs_of(result), graded)]
-        needs = [t is not None for t in self.tangents]
+        several = self.op.outputs != 1
+        outputs = outputs_of(result)
+        sources = [needing_grad(x) if self.is_live(spec) and isinstance(x, Tensor) else x
+                   for x, spec in zip(self.inputs, self.specs)]
+        made = [needing_grad(out) if on else out for out, on in zip(outputs, graded)]
+        leaves = [*sources, made if several else made[0]]
+        fields = values_at(leaves, leaves[:-1])
+        seeds = [zeros_like(out).requires_grad_() if on else None for out, on in zip(outputs, graded)]
         with recording(True):
-            single = self.op.outputs == 1
-            pulled = self.pulled(seeds[0] if single else tuple(seeds), fields, needs)
+            pulled = self.pulled(tuple(seeds) if several else seeds[0], fields, [t is not None for t in self.tangents])
             pairs = [(p, fitted(t, p)) for p, t in zip(pulled, self.tangents)
                      if t is not None and p is not None and p.needs_grad]
         live = [s for s in seeds if s is not None]
-        found = iter(api.grad([p for p, _ in pairs], live, [t for _, t in pairs], create_graph=outer,
-                              allow_unused=True) if pairs else [None] * len(live))
-        return result, [None if s is None else zeros_like(s) if (t := next(found)) is None else t for s in seeds]
+        found = api.grad([p for p, _ in pairs], live, [t for _, t in pairs], create_graph=outer,
+                         allow_unused=True) if pairs else [None] * len(live)
+        if outer:
+            own = self.places[-1]
+            nodes = [graph.OutputNode(own, i) for i in range(len(made))] if several and own is not None else [own]
+            places = {id(leaf): place for leaf, place in zip((*sources, *made), (*self.places[:-1], *nodes))}
+            put_back(found, places | {id(s): None for s in live},
+                     [t.node for _, t in pairs])
+        left = iter(found)
+        return result, [None if s is None else zeros_like(s) if (t := next(left)) is None else t for s in seeds]
 
     def pulled(self, g, fields, needs):
         """The gradients of the inputs that `needs` says, None for others."""
@@ -273,11 +329,11 @@ class Call:
         return found
 
     def recorded(self):
-        """The result; the values that formulas read, as tensors by name; the same at the places that they have in the
-        recorded call; and which outputs have a gradient.
+        """The result; a function that returns the values that formulas read, by name, as tensors at places in the
+        graph; and which outputs have a gradient. `places` are those of the inputs and the result, None where the user
+        asks for no gradient.
 
         The call is recorded for its saved values; the inputs that no gradient is asked for get none afterwards.
-        Formulas that run a backward pass of their own need the places.
         """
         on = [grad_mode.enabled and isinstance(x, Tensor) and x.needs_grad for x in self.inputs]
         inputs = [x if t is None or x.needs_grad else needing_grad(x) for x, t in zip(self.inputs, self.tangents)]
@@ -287,23 +343,40 @@ class Call:
         graded = [out.needs_grad for out in outputs]
         node = next(out.node for out in outputs if out.node is not None)
         node = node.parents[0] if node.__class__ is graph.OutputNode else node
-        all_places = (*node.parents, node)
         if any(on):
             node.parents = tuple([p if asked else None for p, asked in zip(node.parents, on)])
-            places = (*node.parents, node)
+            self.places = (*node.parents, node)
         else:
             for out in outputs:
                 out.node, out.needs_grad = None, False
-            places = (None,) * (len(self.inputs) + 1)
+            self.places = (None,) * (len(self.inputs) + 1)
         saved = node.unpacked() if hasattr(node, "unpacked") else node.saved       # by hooks on saved tensors
         out = result if self.op.outputs != 1 else outputs[0]
-        found = [{name: as_tensors(value, place, at, (*sources, out), node.backend)
-                  for name, value, place in zip(self.op.saved_fields, saved, self.op.saved_places)}
-                 for at, sources in ((places, self.inputs), (all_places, inputs))]
-        for x in self.op.restores[:1]:
-            i = [spec.name for spec in self.specs].index(x)
-            found[0][x], found[1][x] = self.inputs[i], inputs[i]
-        return result, *found, graded
+
+        def values_at(places, sources):
+            fields = {name: as_tensors(value, place, places, (*sources, out), node.backend)
+                      for name, value, place in zip(self.op.saved_fields, saved, self.op.saved_places)}
+            for x in self.op.restores[:1]:
+                fields[x] = sources[[spec.name for spec in self.specs].index(x)]
+            return fields
+        return result, values_at, graded
+
+
+def put_back(tensors, places, ends):
+    """Exchange the leaves in the graph behind the `tensors` whose ids are keys of `places` for the values there: nodes,
+    other leaves or None. Beyond the nodes `ends` there are none."""
+    todo = [t.node for t in tensors if t is not None and t.node is not None]
+    seen = {id(node) for node in ends}
+    for t in tensors:
+        if t is not None and id(t) in places:              # the seed of the pass itself, which was a leaf
+            graph.placed(t, places[id(t)])
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        todo += [p for p in node.parents if p is not None and p.parents and id(p) not in places]
+        node.parents = tuple([places.get(id(p), p) for p in node.parents])
 
 
 def nothing(x, spec):
@@ -323,9 +396,9 @@ def as_tensors(value, place, places, sources, backend):
     if place is None:
         return rewrap(value, None, backend)
     if isinstance(value, tuple):
-        several = sources[place] if isinstance(place, slice) else sources[-1]
-        nodes = places[place] if isinstance(place, slice) else [
-            None if places[-1] is None else graph.OutputNode(places[-1], i) for i in range(len(value))]
+        several, nodes = (sources[place], places[place]) if isinstance(place, slice) else (sources[-1], places[-1])
+        if not isinstance(nodes, (tuple, list)):
+            nodes = [None if nodes is None else graph.OutputNode(nodes, i) for i in range(len(value))]
         return tuple([with_tangents_of(rewrap(v, p, backend), x) for v, p, x in zip(value, nodes, several)])
     return with_tangents_of(rewrap(value, places[place], backend), sources[place])
 
@@ -463,4 +536,4 @@ def named(view):
     return dict(zip(("size", "stride", "storage_offset"), geometry(view.array)))
 
 
-finish(with_tangents=with_tangents)
+finish(with_tangents=with_tangents, open_levels=open_levels)

@@ -1,5 +1,8 @@
 """What the functions of ``torch.func`` have in common: arguments, results and auxiliary results that are pytrees."""
 
+from ..autograd.recording import behind
+from ..autograd.tangents import detached as _detached
+from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -34,13 +37,23 @@ def leaves_of(tree, text):
 
 
 def detached(tree):
-    """A pytree with its tensors without their graphs."""
-    return tree_map(lambda t: t.detach() if isinstance(t, Tensor) else t, tree)
+    """A pytree with its tensors without their graphs, but with their tangents."""
+    return tree_map(lambda t: _detached(t) if isinstance(t, Tensor) else t, tree)
 
 
 def is_nested(trees):
-    """Whether a tensor in `trees` requires grad: a derivative of the derivative may be asked for."""
-    return any([isinstance(t, Tensor) and t.requires_grad for t in tree_leaves(trees)])
+    """Whether a tensor in `trees`, or a tangent of one, requires grad: a derivative of the derivative may be asked for.
+    """
+    return any([isinstance(t, Tensor) and (t.requires_grad or t.tangents and grad_mode.levels
+                                           and is_nested(list(t.tangents.values()))) for t in tree_leaves(trees)])
+
+
+def reaches_others(outputs, own):
+    """Whether gradients of the `outputs` would flow to other leaves than `own`, such as those that a function closes
+    over: the derivatives will be differentiated then."""
+    mine = {id(x) for x in own}
+    roots = [x.node or x for x in outputs if isinstance(x, Tensor) and x.requires_grad]
+    return any([not place.parents and id(place) not in mine for place in behind(roots)])
 
 
 class Flat:
@@ -59,3 +72,26 @@ class Flat:
     def unflatten(self, leaves):
         """The tuple of tensors that it returned, or one like it, in the structure of the function's result."""
         return tree_unflatten(list(leaves), self.spec)
+
+
+class Chosen(Flat):
+    """A function of some of its arguments, those at the positions `argnums`; the others are constants."""
+
+    def __init__(self, func, argnums, args, has_aux, name):
+        chosen = positions(argnums, len(args))
+        xs = tuple([args[i] for i in chosen])
+        leaves_of(xs, f"{name}: Expected primals to only contain Tensors")
+
+        def of_chosen(*xs):
+            full = list(args)
+            for i, x in zip(chosen, xs):
+                full[i] = x
+            return func(*full)
+        super().__init__(of_chosen, xs, has_aux, name)
+        self.single = not isinstance(argnums, tuple)
+
+    def jacobian(self, rows):
+        """The Jacobian in the structure of the results, in each of them in that of the arguments, of its blocks: a
+        sequence for each output of a tensor for each input."""
+        by_argument = [tree_unflatten(list(row), self.args_spec) for row in rows]
+        return self.unflatten([row[0] if self.single else row for row in by_argument])

@@ -36,8 +36,10 @@ def backend_of(array, fallback):
     return array.backend if array.__class__ is Batched else fallback
 
 
-def record(result, source, back):
-    """Leave a node behind `result`, made of `source`, if that requires gradients."""
+def record(result, source, back, push):
+    """Leave a node behind `result`, made of `source`, if that requires gradients; `push` takes its tangents along."""
+    if source.tangents and grad_mode.levels:
+        result.tangents = {level: push(t) for level, t in source.tangents.items() if level in grad_mode.levels}
     if source.needs_grad and grad_mode.enabled:
         node = Crossing()
         node.op, node.parents, node.saved = OPS["alias"], (source.node or source,), (back,)
@@ -59,7 +61,7 @@ def hide(F, x, dim):
         value = read_only(value)
     result = wrap(batched(F, value), F)
     mark_view(result, x)
-    return record(result, x, lambda g: show(onto(F, g.backend), g, dim))
+    return record(result, x, lambda g: show(onto(F, g.backend), g, dim), lambda t: hide(F, t, dim))
 
 
 def show(F, x, dim):
@@ -71,7 +73,7 @@ def show(F, x, dim):
     result = wrap(value, F.inner)
     if x.array.value.shape[0] == F.size:
         mark_view(result, x)
-    return record(result, x, lambda g: hide(onto(F, g.backend), g, dim))
+    return record(result, x, lambda g: hide(onto(F, g.backend), g, dim), lambda t: show(F, t, dim))
 
 
 def lift(F, x):
@@ -79,7 +81,7 @@ def lift(F, x):
     result = wrap(lifted(F, x.array), F)
     mark_view(result, x)
     return record(result, x, lambda g: g if grad_mode.each and F.origin in grad_mode.batches else total(
-        onto(F, g.backend), g))
+        onto(F, g.backend), g), lambda t: t if t.backend.depth >= F.depth else join(F, t))
 
 
 def total(F, x):
@@ -91,7 +93,8 @@ def total(F, x):
         value = inner.sum(value, dim=0, keepdim=False, dtype=None) if F.size != 1 else value[0]
     else:
         value = inner.mul(value[0], F.size)
-    return record(wrap(value, F.inner), x, lambda g: lift(onto(F, g.backend), join(onto(F, g.backend).inner, g)))
+    return record(wrap(value, F.inner), x, lambda g: lift(onto(F, g.backend), join(onto(F, g.backend).inner, g)),
+                  lambda t: total(F, t))
 
 
 # ---- from one backend to another ---------------------------------------------------------------------------
