@@ -74,6 +74,7 @@ late.places.update(
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
+    function_in_batch="minitorch.func.custom:function_in_batch",
     function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
     from_numpy="minitorch.host.data:from_numpy",
     grad="minitorch.autograd.api:grad",
@@ -85,6 +86,7 @@ late.places.update(
     node_of_parts="minitorch.autograd.complex:node_of_parts",
     note_inference="minitorch.autograd.inference:note_inference",
     of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
+    of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
@@ -93,6 +95,8 @@ late.places.update(
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     require_apart="minitorch.ops.shapes.memory:require_apart",
     restored="minitorch.autograd.recording:restored",
+    room="minitorch.backends.batched.draws:room",
+    roomy="minitorch.backends.batched.draws:roomy",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
     shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
@@ -102,6 +106,7 @@ late.places.update(
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
     vmap="minitorch.func.vmap:vmap",
+    writable="minitorch.backends.batched.draws:writable",
     write_tangents="minitorch.autograd.tangents:write_tangents",
 )
 

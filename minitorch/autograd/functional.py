@@ -87,8 +87,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """The Jacobian of `func`: a tensor of shape (output..., input...), nested in tuples as outputs and inputs are.
 
     One backward pass is run for each output element, or, with `vectorize`, one over a batch of all elements. With the
-    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`.
-    NotImplementedError for forward mode with `create_graph` or without `vectorize`.
+    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`. NotImplementedError
+    for forward mode with `create_graph` or without `vectorize`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '
@@ -150,8 +150,8 @@ def _by_columns(func, inputs):
             outer[:] = [several]
             return tuple([zeros_like(o) if (t := tangent_of(o, level)) is None else t for o in outputs])
     columns = late.vmap(push, randomness="different")(*basis(found)) if any(x.numel() for x in found) else push(*found)
-    blocks = [_finish(column_blocks(c, found), many, False) for c in columns]
-    return tuple(blocks) if outer[0] else blocks[0]
+    rows = [_finish(column_blocks(c, found), many, False) for c in columns]
+    return tuple(rows) if outer[0] else rows[0]
 
 
 def basis(xs):
@@ -173,12 +173,6 @@ def column_blocks(columns, xs):
         return [columns.new_zeros((*columns.shape, *x.shape)) for x in xs]
     shape = columns.shape[1:]
     return [part.reshape((*shape, *x.shape)) for part, x in zip(columns.movedim(0, -1).split(sizes, -1), xs)]
-
-
-def row_blocks(rows, outputs):
-    """The Jacobian of each of the tensors `outputs` from its rows, which are stacked in the first dimension."""
-    parts = rows.split([out.numel() for out in outputs])
-    return [part.reshape((*out.shape, *rows.shape[1:])) for part, out in zip(parts, outputs)]
 
 
 def _stacked(grads, out, x):

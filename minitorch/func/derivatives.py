@@ -47,7 +47,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
         remaining = iter(found)
         grads = tuple([tree_map(lambda _: next(remaining), args[i]) for i in chosen])
         if not outside:
-            grads, value, aux = detached((grads, value, aux))
+            value, aux = detached((value, aux))
         grads = grads if isinstance(argnums, tuple) else grads[0]
         return grads, ((value, aux) if has_aux else value)
     return call
@@ -179,10 +179,13 @@ def linearize(func, *primals):
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
     """A function that returns the Jacobian of `func` with respect to its arguments `argnums`, computed backwards.
 
-    All rows are computed at once, by `vmap` of `vjp`, `chunk_size` of them at a time (None: all). The result is a
-    pytree like the results of `func`, with one like the arguments in place of each tensor, of the shape (output,
-    input). With `has_aux` `func` returns (output, aux) and the Jacobian comes with aux.
+    All rows are computed in one backward pass over a batch, or `chunk_size` of them at a time. The result is a pytree
+    like the results of `func`, with one like the arguments in place of each tensor, of the shape (output, input). With
+    `has_aux` `func` returns (output, aux) and the Jacobian comes with aux.
     """
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
     @functools.wraps(func)
     def call(*args):
         flat = Chosen(func, argnums, args, has_aux, "vjp(f, *primals)")
@@ -191,13 +194,10 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             outputs = flat(*xs)
             outside = is_nested(flat.leaves) or reaches_others([*outputs, *tree_leaves(flat.aux)], xs)
 
-            def pull(*weights):
-                return tuple(gradients(outputs, xs, weights, outside))
-            rows = (vmap(pull, randomness="different", chunk_size=chunk_size)(*_functional.basis(outputs))
-                    if any([out.numel() for out in outputs]) else [x.new_zeros((0, *x.shape)) for x in xs])
-        blocks = zip(*[_functional.row_blocks(r, outputs) for r in rows])
-        found = flat.jacobian(blocks if outside else [detached(list(row)) for row in blocks])
-        return (found, flat.aux if outside else detached(flat.aux)) if has_aux else found
+            found = flat.jacobian([_functional.rows(out, xs, outside, chunk_size) for out in outputs])
+        if not outside:
+            found, flat.aux = detached((found, flat.aux))
+        return (found, flat.aux) if has_aux else found
     return call
 
 

@@ -134,6 +134,8 @@ def registered(kind, module, name, value):
 class _Boundary(Function):
     """The identity on tensors; ``on_backward(grads)`` is called with their gradients and returns what to pass on."""
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(ctx, on_backward, *tensors):
         ctx.on_backward = on_backward

@@ -71,6 +71,8 @@ def cast(x, found):
 class ToBackend(Function):
     """A copy on another device; the gradient comes back to the first."""
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(ctx, x, backend, non_blocking):
         ctx.source, ctx.target, order = x.backend, backend, own_order(x.array)
