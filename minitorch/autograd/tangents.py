@@ -32,7 +32,8 @@ from ..core.op import finish, recorded
 from ..core.registry import OPS
 from ..core.template import watched
 from ..core.tensor import Tensor, wrap
-from . import api, dispatch
+from ..utils._pytree import register_pytree_node
+from . import api, dispatch, saved
 
 __all__ = ["Level", "activate", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
            "within", "without_level", "write_tangents", "zeros_like"]
@@ -152,6 +153,8 @@ def dual(tensor, tangent, level):
     else:
         found = wrap(tensor.array, tensor.backend)
     found.tangents = {**(tensor.tangents or {}), level: tangent}
+    if dispatch.is_overloaded(type(tensor)):
+        found.__class__ = type(tensor)
     return found
 
 
@@ -301,13 +304,15 @@ class Call:
         leaves = [*sources, made if several else made[0]]
         fields = values_at(leaves, leaves[:-1])
         seeds = [zeros_like(out).requires_grad_() if on else None for out, on in zip(outputs, graded)]
-        with recording(True):
-            pulled = self.pulled(tuple(seeds) if several else seeds[0], fields, [t is not None for t in self.tangents])
-            pairs = [(p, fitted(t, p)) for p, t in zip(pulled, self.tangents)
-                     if t is not None and p is not None and p.needs_grad]
         live = [s for s in seeds if s is not None]
-        found = api.grad([p for p, _ in pairs], live, [t for _, t in pairs], create_graph=outer,
-                         allow_unused=True) if pairs else [None] * len(live)
+        with saved.without_hooks():
+            with recording(True):
+                pulled = self.pulled(tuple(seeds) if several else seeds[0], fields,
+                                     [t is not None for t in self.tangents])
+                pairs = [(p, fitted(t, p)) for p, t in zip(pulled, self.tangents)
+                         if t is not None and p is not None and p.needs_grad]
+            found = api.grad([p for p, _ in pairs], live, [t for _, t in pairs], create_graph=outer,
+                             allow_unused=True) if pairs else [None] * len(live)
         if outer:
             own = self.places[-1]
             nodes = [graph.OutputNode(own, i) for i in range(len(made))] if several and own is not None else [own]
@@ -337,29 +342,41 @@ class Call:
         """
         on = [grad_mode.enabled and isinstance(x, Tensor) and x.needs_grad for x in self.inputs]
         inputs = [x if t is None or x.needs_grad else needing_grad(x) for x, t in zip(self.inputs, self.tangents)]
-        with recording(True):
+        with recording(True), saved.without_hooks():
             result = self.run(inputs)
         outputs = outputs_of(result)
         graded = [out.needs_grad for out in outputs]
         node = next(out.node for out in outputs if out.node is not None)
         node = node.parents[0] if node.__class__ is graph.OutputNode else node
+        values = node.saved
         if any(on):
             node.parents = tuple([p if asked else None for p, asked in zip(node.parents, on)])
             self.places = (*node.parents, node)
+            self.keep_less(node, on)
         else:
             for out in outputs:
                 out.node, out.needs_grad = None, False
             self.places = (None,) * (len(self.inputs) + 1)
-        saved = node.unpacked() if hasattr(node, "unpacked") else node.saved       # by hooks on saved tensors
         out = result if self.op.outputs != 1 else outputs[0]
 
         def values_at(places, sources):
             fields = {name: as_tensors(value, place, places, (*sources, out), node.backend)
-                      for name, value, place in zip(self.op.saved_fields, saved, self.op.saved_places)}
+                      for name, value, place in zip(self.op.saved_fields, values, self.op.saved_places)}
             for x in self.op.restores[:1]:
                 fields[x] = sources[[spec.name for spec in self.specs].index(x)]
             return fields
         return result, values_at, graded
+
+
+    def keep_less(self, node, on):
+        """Take from a node what only formulas of inputs read that are not `on`; then pack the rest, if hooks ask."""
+        if not self.op.joint and not self.variadic:
+            needed = {f for spec, asked in zip(self.specs, on) if asked for f in self.op.reads.get(spec.name, ())}
+            kept = [value if name in needed or not isinstance(value, node.backend.ndarray) else None
+                    for name, value in zip(self.op.saved_fields, node.saved)]
+            node.saved = Noted(kept, node.saved.tangents) if isinstance(node.saved, Noted) else tuple(kept)
+        if saved.stack.pairs:
+            saved.packer.recorded(node, None)
 
 
 def put_back(tensors, places, ends):
@@ -416,6 +433,14 @@ class Noted(tuple):
     A tuple of dicts for a result of several tensors.
     """
 
+    def __new__(cls, values, tangents):
+        self = super().__new__(cls, values)
+        self.tangents = tangents
+        return self
+
+
+register_pytree_node(Noted, lambda x: (list(x), x.tangents), Noted)
+
 
 class Noting:
     """A node whose saved values have tangents, which a backward pass on tensors sees while their levels are open."""
@@ -456,10 +481,9 @@ def note(op, inputs, result):
         i = op.saved_fields.index(x)
         if values[i] is None and not hasattr(node, "unpacked"):
             values[i] = inputs[op.saved_places[i]].array
-    node.saved = Noted(values)
     several = op.outputs != 1
-    node.saved.tangents = (*[getattr(x, "tangents", None) for x in inputs],
-                           tuple([out.tangents for out in outputs]) if several else outputs[0].tangents)
+    node.saved = Noted(values, (*[getattr(x, "tangents", None) for x in inputs],
+                                tuple([out.tangents for out in outputs]) if several else outputs[0].tangents))
 
 
 # ---- functions of the user's own ---------------------------------------------------------------------------
