@@ -26,12 +26,14 @@ class Mark:
         self.frozen = [weakref.ref(x) for x in objects]
 
 
-last = [Mark()]
+last: list = [None]                                        # a mark, from the first look on
 
 
 def living_objects():
     """All tensors, graph nodes and generators there are, and what custom functions have saved."""
     kinds = kinds_now()
+    if last[0] is None and not gc.get_freeze_count():      # something may have been frozen before this was imported
+        last[0] = Mark()
     found = unfrozen({*kinds, Mark})
     if any(x is last[0] for x in found):                   # by identity: tensors compare their elements
         frozen = [x for x in (known() for known in last[0].frozen) if x is not None]
