@@ -98,8 +98,9 @@ def unpack(op, bare):
 
 def look_aside(op):
     """Lines that ask whether inputs have tangents, which another function then derives, result and all."""
-    return [f"if {x}:\n    found = with_tangents(op, ({arguments(op)}), {attributes(op)})\n    if found is not None:\n"
-            "        return found" for x in watched]
+    lines = [f"    found = with_tangents(op, ({arguments(op)}), {attributes(op)})", "    if found is not None:",
+             "        return found"]
+    return [line for x in watched for line in (f"if {x}:", *lines)]
 
 
 def unpack_one(op, i, x, bare):
@@ -260,8 +261,7 @@ def write_variadic(op, bare):
         f"if {' or '.join(['t is not None', 'out is not None', *watched])}"
         f"{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
-    wide = ["d = x[0].dtype", *WIDEN] if bare and op.promotion else []
-    wide += [part for line in look_aside(op) for part in line.split("\n")] if bare else []
+    wide = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op) if bare else []
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)

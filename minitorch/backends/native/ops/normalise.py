@@ -60,8 +60,8 @@ def projected(grad, input, weight, kept, dims, eps, centred, parameters):
     few = sums = None
     if parameters:
         few, sums = np.zeros((parts, 2, d), input.dtype), np.zeros((parts, 2, d))
-    shared("rows", "layer_norm_backward", input, "pppp pppll di", grad, input, weight, kept, dx, few, sums, input.size // d, d,
-           eps, centred)
+    shared("rows", "layer_norm_backward", input, "pppp pppll di", grad, input, weight, kept, dx, few, sums,
+           input.size // d, d, eps, centred)
     return dx, sums if sums is None else sums.sum(0).astype(input.dtype)
 
 
