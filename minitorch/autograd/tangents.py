@@ -518,9 +518,9 @@ def function_with_tangents(cls, args):
             if is_floating(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
     ctx._for_forward = None
-    for saved in ctx._saved:
-        if getattr(saved, "output", None) is not None:
-            saved.tangents = outputs[saved.output].tangents
+    for kept in ctx._saved:
+        if getattr(kept, "output", None) is not None:
+            kept.tangents = outputs[kept.output].tangents
     return ctx, tuple(outputs) if several else outputs[0]
 
 
