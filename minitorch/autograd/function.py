@@ -21,7 +21,7 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import is_floating, owner
+from ..core.arrays import is_inexact, owner
 from ..core.grad_mode import grad_mode, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
@@ -102,6 +102,8 @@ class Function:
     `forward(ctx, *args)`, or ``forward(*args)`` with a separate ``setup_context(ctx, inputs, output)``.
     """
 
+    generate_vmap_rule = False                             # whether `vmap` may call it with batched tensors
+
     @staticmethod
     def forward(*args, **kwargs):
         """The value. Must be overridden."""
@@ -124,6 +126,17 @@ class Function:
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
                                   "forward mode AD.")
 
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The function for a whole batch, within `minitorch.vmap`: returns the output and its ``out_dims``.
+
+        `args` are the arguments with the batch along dimension ``in_dims[i]`` of each tensor (None: it is the same for
+        all); `info` has ``batch_size`` and ``randomness``. Override this, or set ``generate_vmap_rule = True`` where
+        `forward`, `setup_context` and `backward` consist of tensors' functions.
+        """
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod "
+                                  "or set generate_vmap_rule=True.")
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Call the function, recording it if an argument requires grad."""
@@ -140,6 +153,11 @@ class Function:
     @classmethod
     def _recorded(cls, args):
         """The context and the result of a call without tangents."""
+        forward = cls.forward
+        if grad_mode.batches:
+            args, forward, result = late.function_in_batch(cls, args)
+            if forward is None:                            # its own rule has made the result
+                return FunctionCtx(), result
         ctx = FunctionCtx()
         needs = tuple(isinstance(a, Tensor) and a.needs_grad for a in args)
         ctx.needs_input_grad = needs if grad_mode.enabled else (False,) * len(args)
@@ -149,7 +167,7 @@ class Function:
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *args)
             else:
-                result = cls.forward(*args)
+                result = forward(*args)
                 cls.setup_context(ctx, args, result)
         if record:
             result = attach(cls, ctx, args, places, result)
@@ -232,7 +250,7 @@ def attach(cls, ctx, args, places, result):
     node.taken = [a.array.dtype if isinstance(a, Tensor) else None for a in args]
     node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
-        if isinstance(out, Tensor) and is_floating(out.array.dtype) and not has(ctx._non_differentiable, out):
+        if isinstance(out, Tensor) and is_inexact(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
     for i, t in enumerate(ctx._saved):
         if t is not None and not isinstance(t, Tensor):
@@ -287,6 +305,8 @@ def once_differentiable(fn):
 
 class _Once(Function):
     """Passes its last argument on and refuses to be differentiated."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(ctx, *tensors):

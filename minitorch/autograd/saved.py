@@ -17,6 +17,7 @@ from ..core.grad_mode import recording
 from ..core.graph import MultiOutputNode, Node, OutputNode, placed, rewrap
 from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
+from .complex import ComplexMultiOutputNode, ComplexNode
 from .function import FunctionNode, Saved
 from .hooks import NodeHook, add_node_hook, remove_node_hook
 from .typed import TypedMultiOutputNode, TypedNode
@@ -219,8 +220,22 @@ class PackedTypedMultiOutputNode(PackedTypedNode, TypedMultiOutputNode):
     __slots__ = ()
 
 
+class PackedComplexNode(Unpacking, ComplexNode):
+    """A `ComplexNode` with packed values."""
+
+    __slots__ = ()
+    computed = ComplexNode.computed
+
+
+class PackedComplexMultiOutputNode(PackedComplexNode, ComplexMultiOutputNode):
+    """A `ComplexMultiOutputNode` with packed values."""
+
+    __slots__ = ()
+
+
 PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode, TypedNode: PackedTypedNode,
-          TypedMultiOutputNode: PackedTypedMultiOutputNode}
+          TypedMultiOutputNode: PackedTypedMultiOutputNode, ComplexNode: PackedComplexNode,
+          ComplexMultiOutputNode: PackedComplexMultiOutputNode}
 
 
 class PackedSaved(Saved):

@@ -218,7 +218,9 @@ def parent(i, name):
 
 
 def make_node(op, parents, saved, dtypes):
-    lines = [f"node = new({'Typed' if dtypes else ''}{'Node' if op.outputs == 1 else 'MultiOutputNode'})",
+    kind = "Node" if op.outputs == 1 else "MultiOutputNode"
+    lines = [f"node = new({'Typed' if dtypes else ''}{kind})" if not dtypes or op.complex != "holomorphic" else
+             f"node = new(Complex{kind} if d.kind == 'c' else Typed{kind})",
              "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
              "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]

@@ -310,6 +310,15 @@ class Batched:
     real = property(lambda self: batched(self.backend, self.value.real))
     imag = property(lambda self: batched(self.backend, self.value.imag))
 
+    def conjugate(self):
+        return self.backend.xp.conj(self)
+
+    def __matmul__(self, other):
+        return NotImplemented if hasattr(other, "needs_grad") else self.backend.xp.matmul(self, other)
+
+    def __rmatmul__(self, other):
+        return self.backend.xp.matmul(other, self)
+
     def __copy__(self):
         return self.copy("K")
 
@@ -325,11 +334,6 @@ for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "conj", "cump
               "mean", "min", "nonzero", "prod", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes",
               "take", "trace", "var", "dot"):
     setattr(Batched, _name, named(_name))
-Batched.conjugate = Batched.conj
-
-
-def matmul(self, other):
-    return self.backend.xp.matmul(self, other)
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift"):
@@ -341,5 +345,3 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Batched, f"__{_name}__", both(getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Batched, f"__{_name}__", lambda self, f=getattr(operator, _name): batched(self.backend, f(self.value)))
-Batched.__matmul__ = matmul
-Batched.__rmatmul__ = lambda self, other: self.backend.xp.matmul(other, self)

@@ -19,6 +19,9 @@ rule = Kernels("batched")                                  # the decorator of th
 
 RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
           "randomness flags on vmap or perform the randomness operation out of vmap")
+UNBATCHED = ("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same "
+             "randomness. Make the tensor of one that is vmapped over, as in x.new_empty(...).")
+SAME = "Vmap does not currently support same randomness with a batched tensor input."
 
 
 class BatchedBackend(Backend):
@@ -90,20 +93,23 @@ class BatchedBackend(Backend):
     def fill_random(self, array, sampler, generator, args):
         if self.randomness == "error":
             raise worded(RuntimeError(RANDOM))
-        v = array.value
-        if self.randomness == "different" and v.shape[0] != self.size:
-            raise worded(RuntimeError("vmap: Cannot ask for different inplace randomness on an unbatched tensor. This "
-                                      "will appear like same randomness. Make the tensor of one that is vmapped over."))
+        v, inner = array.value, self.inner
         if self.randomness == "different":
+            if v.shape[0] != self.size:
+                raise worded(RuntimeError(UNBATCHED))
             args = [over(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
-            self.inner.fill_random(v, sampler, generator, args)
+        elif any([x.__class__ is Batched and x.value.shape[0] != 1 for x in args]):
+            raise worded(RuntimeError(SAME))
+        else:
+            args = [spread(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
+        if not inner.depth:
+            args = [inner.to_host(x) if x.__class__ is inner.ndarray else x for x in args]
+        if self.randomness == "different":
+            inner.fill_random(v, sampler, generator, args)
             return
-        if any([x.__class__ is Batched and x.value.shape[0] != 1 for x in args]):
-            raise worded(RuntimeError("Vmap does not currently support same randomness with a batched tensor input."))
-        args = [spread(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
-        drawn = self.inner.xp.empty((1, *array.shape), array.dtype)
-        self.inner.fill_random(drawn, sampler, generator, args)
-        self.inner.xp.copyto(v, drawn)
+        drawn = inner.xp.empty((1, *array.shape), array.dtype)
+        inner.fill_random(drawn, sampler, generator, args)
+        inner.xp.copyto(v, drawn)
 
 
 def operation(name):

@@ -12,6 +12,11 @@ def parts_of(index):
     return index if isinstance(index, tuple) else (index,)
 
 
+def every(parts):
+    """The index of a value that takes `parts` of every element of the batch."""
+    return (slice(None), *parts)
+
+
 def is_basic(parts):
     """Whether an index consists of integers, slices, None and Ellipsis."""
     for p in parts:
@@ -24,16 +29,16 @@ def read(F, x, index):
     """``x[index]``."""
     parts = parts_of(index)
     if is_basic(parts):
-        return batched(F, checked(x, parts)[(slice(None), *parts)])
+        return batched(F, checked(x, parts)[every(parts)])
     if not x.ndim and all([isinstance(p, bool) or p is None for p in parts]):
-        return batched(F, x.value[(slice(None), *parts)])
+        return batched(F, x.value[every(parts)])
     parts = without_masks(F, x, parts)
     if any([p.__class__ is Batched for p in parts]):
         places = explicit(F, x, parts)
         n = max([getattr(p, "ndim", 0) for p in places])
         size = max([1, x.value.shape[0], *[p.value.shape[0] for p in places if p.__class__ is Batched]])
         own = F.inner.xp.arange(size).reshape((-1,) + (1,) * n) if x.value.shape[0] != 1 else 0
-        found = x.value[(own, *[spread(F, p, n) for p in places])]
+        found = x.value[tuple([own] + [spread(F, p, n) for p in places])]
         return batched(F, found if found.ndim == n + 1 else found[None])
     return batched(F, one_index(x, parts))
 
@@ -47,7 +52,7 @@ def checked(x, parts):
 
 def one_index(x, parts):
     """``value[:, parts]``; NumPy puts the dimensions of index arrays that stand apart before all others."""
-    found = checked(x, parts)[(slice(None), *parts)]
+    found = checked(x, parts)[every(parts)]
     arrays = [i for i, p in enumerate(parts) if p.__class__ is int or hasattr(p, "ndim") or isinstance(p, (list, bool))]
     if arrays[-1] - arrays[0] + 1 == len(arrays):
         return found
@@ -139,13 +144,13 @@ def write(F, x, index, value):
         return F.xp.copyto(x, F.xp.where(mask, value, x), casting="unsafe")
     hold(x, parts, (value,))
     if is_basic(parts):
-        n = checked(x, parts)[(slice(None), *parts)].ndim - 1
-        x.value[(slice(None), *parts)] = spread(F, trimmed(value, n), n)
+        n = checked(x, parts)[every(parts)].ndim - 1
+        x.value[every(parts)] = spread(F, trimmed(value, n), n)
         return None
     places = explicit(F, x, parts)
     n = max([p.ndim for p in places], default=0)
     own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
-    x.value[(own, *[spread(F, p, n) for p in places])] = spread(F, trimmed(value, n), n)
+    x.value[tuple([own] + [spread(F, p, n) for p in places])] = spread(F, trimmed(value, n), n)
     return None
 
 

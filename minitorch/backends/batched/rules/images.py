@@ -26,9 +26,16 @@ def unfolded(F, result, size):
     return batched(F, result.reshape((size, result.shape[0] // size if size else 0, *result.shape[1:])))
 
 
-for _name in ("avg_pool", "avg_pool_backward", "col2im", "im2col", "interpolate", "interpolate_backward",
-              "max_pool", "max_pool_backward", "max_pool_indices", "max_unpool"):
-    folding(_name)
+folding("avg_pool")
+folding("avg_pool_backward")
+folding("col2im")
+folding("im2col")
+folding("interpolate")
+folding("interpolate_backward")
+folding("max_pool")
+folding("max_pool_backward")
+folding("max_pool_indices")
+folding("max_unpool")
 
 
 # ---- convolutions ------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Rules of losses of classes: without the branches on values that their references have."""
 
 from ....core.errors import worded
-from ....ops.nn.cross_entropy import check_classes, class_dim, shifted
+from ....ops.nn.cross_entropy import check_classes, class_dim
+from ....ops.nn.softmax import shifted
 from ..array import lifted, physical
 from ..backend import rule
 
