@@ -612,3 +612,44 @@ def test_the_page_about_it():
     text = page.read_text(encoding="utf-8").replace("```", "")
     test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, page.name, str(page), 0)
     assert not doctest.DocTestRunner(verbose=False).run(test).failed and len(test.examples) == 17
+
+
+# ---- complex numbers ---------------------------------------------------------------------------------------
+def written(z):
+    """A program of writes to parts of complex tensors and to real tensors seen as complex ones."""
+    z = z.clone()
+    z.real.mul_(z.imag)
+    z.imag[1:] = z.real[:2] * 2
+    y = torch.view_as_real(z)
+    y[0] = y[1] ** 2
+    r = torch.zeros(3, 2, dtype=torch.float64)
+    c = torch.view_as_complex(r)
+    c.copy_(z * z.conj() * 1j + z)
+    r[0].sin_()
+    return torch.cat([z, c])
+
+
+@pytest.mark.parametrize("function", [
+    written, lambda z: z * z.conj(), lambda z: (z.abs() * 1j).exp(), lambda z: torch.fft.ifft(torch.fft.fft(z) ** 2),
+    lambda z: torch.polar(z.abs(), z.angle() * 2), lambda z: z.sqrt().log() + z ** (1 + 2j), lambda z: z.sgn(),
+    lambda z: torch.linalg.svdvals(torch.outer(z, z) + torch.eye(3)), lambda z: torch.linalg.eigvals(torch.diag(z)),
+    lambda z: z.prod() * z.cumsum(0)])
+def test_complex_numbers(function):
+    rng = np.random.default_rng(0)
+    z, v = [torch.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3)) for _ in range(2)]
+    difference = (function(z + 1e-6 * v) - function(z - 1e-6 * v)) / 2e-6
+    product = func.jvp(function, (z,), (v,))[1]
+    assert product.dtype is difference.dtype and torch.allclose(product, difference, 1e-6, 1e-6)
+
+
+def test_second_derivatives_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    z, v = [torch.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3)) for _ in range(2)]
+
+    def loss(z):
+        return ((z * z.conj()).real.sin() * z.abs()).sum()
+    product = func.jvp(func.grad(loss), (z,), (v,))[1]
+    difference = (func.grad(loss)(z + 1e-6 * v) - func.grad(loss)(z - 1e-6 * v)) / 2e-6
+    assert torch.allclose(product, difference, 1e-6, 1e-6)
+    assert close(func.grad(lambda y: func.jvp(loss, (y,), (v,))[1])(z), product)
+    assert gradcheck(lambda z: (z * z.abs(), z.real), z.clone().requires_grad_(), check_forward_ad=True)

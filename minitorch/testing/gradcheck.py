@@ -11,8 +11,8 @@ import numpy as np
 
 from ..autograd import api
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core.arrays import is_inexact
 from ..autograd.tangents import detached
+from ..core.arrays import is_inexact
 from ..core.tensor import Tensor, wrap
 from .diagnose import diagnose
 from .forward_check import batched_forward_error, batched_grad_error, forward_error
