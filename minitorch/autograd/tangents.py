@@ -87,7 +87,7 @@ def activate():
     with _changing:
         if watched:
             return
-        watched.append("open_levels")
+        watched.append("open_levels and grad_mode.levels")
         functions = [f for op in OPS.values() for f in (op.call, op.bare)] + list(vars(Tensor).values())
         for function in functions:
             namespace = function.__globals__ if isinstance(function, FunctionType) else {}
