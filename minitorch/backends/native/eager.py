@@ -88,7 +88,7 @@ def address(array):
     return None if array is None else array.__array_interface__["data"][0]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def compiled(file, name, char, arguments, result=""):
     """The function `name` of ``src/<file>.h`` for a dtype, built when it is first asked for."""
     text = f'#define T {TYPES[char]}\n#define IS_DOUBLE {int(char == "d")}\n#include "{file}.h"\n'
