@@ -92,8 +92,7 @@ def unpack(op, bare):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
             lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
-    lines += look_aside(op) if bare else []
-    return [part for line in lines for part in line.split("\n")]
+    return [part for line in lines + (look_aside(op) if bare else []) for part in line.split("\n")]
 
 
 def look_aside(op):
