@@ -4,6 +4,7 @@ import math
 import operator
 
 from ...core.arrays import owner
+from ...core.errors import worded
 
 __all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values",
            "wrapped"]
@@ -17,12 +18,15 @@ class Unbatched(RuntimeError):
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
                 "support that yet: minitorch.where chooses between values that are computed both.")
-ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-        "Tensor, please try to rewrite what you're doing with other operations.")
+ITEM = ("vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent "
+        "control flow, as `if`. We don't support vmap over that, please try to rewrite what you're doing with other "
+        "operations: minitorch.where chooses between values that are computed both.")
 IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
             "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic, "
             "or make `self` of a tensor that is vmapped over, as in x.new_zeros(...).")
+READ_ONLY = ("vmap: a tensor that is vmapped over and requires grad cannot be written to in place, its gradient would "
+             "be lost outside: write to a clone()")
 
 
 def batched(backend, value, new=object.__new__):
@@ -96,6 +100,8 @@ def hold(target, others=(), more=(), arrays=()):
     """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
     all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
     F = target.backend
+    if not getattr(physical(target).flags, "writeable", True):
+        raise worded(RuntimeError(READ_ONLY))
     if target.value.shape[0] != F.size and (
             any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
             or any([x.shape[0] != 1 for x in arrays])):

@@ -425,7 +425,7 @@ def searchsorted(F, table, x, side="left", sorter=None):
     return batched(F, F.inner.xp.searchsorted(table, lifted(F, x).value, side, sorter))
 
 
-@function()
+@function("nonzero", "argwhere", "flatnonzero")
 def nonzero(F, *args, **options):
     raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
                     "aten::nonzero.")
