@@ -62,11 +62,16 @@ def lifted(backend, x):
 
 def aligned(backend, arrays):
     """The values of arrays with as many dimensions each, so that they broadcast; numbers as they are."""
-    n = 0
+    n, none = 0, True
     for x in arrays:
+        if x.__class__ is Batched and x.backend is backend:
+            none = False
         k = getattr(x, "ndim", 0)
         if k > n:
             n = k
+    if none:                                               # of the backend below, such as a scratch array
+        arrays = [lifted(backend, x) if hasattr(x, "ndim") else x for x in arrays] if n or any([
+            hasattr(x, "ndim") for x in arrays]) else [lifted(backend, x) for x in arrays]
     return [spread(backend, x, n) for x in arrays]
 
 
@@ -187,7 +192,6 @@ class Batched:
 
     __slots__ = ("value", "backend", "shape", "dtype", "ndim", "__weakref__")
     __array_priority__ = 2000
-    __array_ufunc__ = None                                 # NumPy's arrays leave operators to these
     __hash__ = object.__hash__
 
     # -- what it looks like ----------------------------------------------------------------------------------
@@ -240,6 +244,15 @@ class Batched:
 
     def __array__(self, dtype=None, copy=None):
         raise Unbatched("vmap: Cannot access data pointer of Tensor that doesn't have storage")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
+        """NumPy's arrays leave their operators to these."""
+        if any([x.__class__ is not Batched for x in out]):
+            raise self.backend.not_in_place()
+        F = max([x.backend for x in inputs if x.__class__ is Batched], key=lambda backend: backend.depth)
+        found = getattr(F.xp, ufunc.__name__)
+        found = found if method == "__call__" else getattr(found, method)
+        return found(*inputs, **options, **({"out": out} if out else {}))
 
     def __array_function__(self, function, types, args, kwargs):
         if function.__name__ == "copyto":
