@@ -114,7 +114,7 @@ def write(library, tensor):
     """Other values in place, without a change of what gradients should be."""
     if tensor.dtype is library.bool:
         tensor.logical_not_()
-    elif tensor.is_floating_point():
+    elif tensor.is_floating_point() or tensor.is_complex():
         tensor.add_(1)
     else:
         tensor.zero_()

@@ -46,8 +46,6 @@ def test_frequencies_and_shifts(n):
 
 
 def test_what_is_refused():
-    with pytest.raises(RuntimeError, match="detach"):
-        t.fft.fft(t.ones(3, requires_grad=True))
     with pytest.raises(RuntimeError, match="Invalid number of data points"):
         t.fft.fft(t.ones(3), n=0)
     with pytest.raises(RuntimeError, match="expects a real input"):

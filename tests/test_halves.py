@@ -29,7 +29,8 @@ EPS = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 each_half = pytest.mark.parametrize("half", HALVES, ids=lambda d: d.name)
 # Definitions whose public functions refuse 16-bit floats, as PyTorch's do.
 FACTORS = {"cholesky", "qr", "svd", "svdvals", "eigh", "eigvalsh", "lu_factor", "inv", "solve", "solve_triangular",
-           "det", "cofactors", "slogdet", "pinv", "matrix_exp"}
+           "det", "cofactors", "slogdet", "pinv", "matrix_exp", "eig", "complex", "polar", "view_as_complex",
+           "fft_half"}
 ROWS = [row for row in OPS.values() if (row.sample or row.inputs[0].kind != "variadic") and row.name not in FACTORS]
 DIFFERENTIABLE = [row for row in ROWS if row.differentiable]
 

@@ -293,11 +293,17 @@ def test_differentiable_is_refused():
         optim.SGD([parameter(2)], differentiable=True)
 
 
-def test_complex_parameters_are_refused():
-    p = mt.zeros(2, dtype=mt.complex64)
-    p.grad = mt.zeros(2, dtype=mt.complex64)
-    with pytest.raises(RuntimeError, match="real"):
-        optim.Adam([p]).step()
+@pytest.mark.parametrize("make", [optim.Adam, optim.Adagrad, optim.Rprop, lambda p: optim.SGD(p, 0.1, 0.9)])
+def test_complex_parameters_move_as_their_parts(make):
+    numbers = mt.tensor([[1 + 2j, -3j], [0.5, -1 + 1j]])
+    whole, parts = numbers.clone().requires_grad_(), mt.view_as_real(numbers).clone().requires_grad_()
+    first, second = make([whole]), make([parts])
+    for _ in range(3):
+        for p, optimizer in (whole, first), (mt.view_as_complex(parts), second):
+            optimizer.zero_grad()
+            ((p * (1 - 2j)).abs() ** 3).sum().backward()
+            optimizer.step()
+    assert mt.view_as_real(whole).equal(parts) and not whole.equal(numbers)
 
 
 def test_zero_grad():

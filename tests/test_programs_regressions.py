@@ -139,3 +139,51 @@ def test_a_column_of_rows_is_negated_in_place_at_its_own_places():
     x = mt.arange(12.0).reshape(3, 4) + 1
     x[:2, :1].neg_()                                       # NumPy 2.4 negates the wrong elements through out=
     assert x[:, 0].tolist() == [-1, -5, 9] and x[0].tolist() == [-1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("size", [(4, 4), (5, 6)])
+@pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, 3, 2, 1),
+                                  lambda x: F.max_pool2d(x, 2, 1), lambda x: F.adaptive_max_pool2d(x, (2, 2))])
+@pytest.mark.parametrize("bad", [nan, inf])
+def test_a_gradient_of_max_pooling_reaches_the_place_of_the_maximum_only(pool, size, bad):
+    x = mt.arange(float(size[0] * size[1])).view(1, 1, *size).requires_grad_()
+    y = pool(x)
+    g = mt.ones(y.shape)
+    g[0, 0, 0, 0] = bad
+    y.backward(g)
+    expected = [y[0, 0, 0, 0].item()]
+    assert x.detach()[~x.grad.isfinite()].tolist() == expected
+
+
+@pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 2), lambda x: F.adaptive_max_pool2d(x, (1, 1)),
+                                  lambda x: F.max_pool2d(x, 2, return_indices=True)[0],
+                                  lambda x: F.max_pool2d(mt.cat([x, x], 3), 2)[..., :1]])
+def test_the_last_nan_of_a_window_is_its_maximum(pool):
+    x = mt.tensor([[[[nan, 1.0], [nan, 2.0]]]], requires_grad=True)
+    y = pool(x)
+    assert y.isnan().all()
+    y.sum().backward()
+    assert x.grad.tolist() == [[[[0, 0], [1, 0]]]]
+
+
+def test_a_gradient_that_is_nan_moves_nothing_in_rprop():
+    p = mt.ones(3, requires_grad=True)
+    optimizer = mt.optim.Rprop([p], lr=0.1)
+    p.grad = mt.tensor([nan, 1.0, -1.0])
+    optimizer.step()
+    assert p.tolist() == pytest.approx([1.0, 0.9, 1.1])
+
+
+@pytest.mark.parametrize("shuffle", [lambda x: F.pixel_shuffle(x, 2), lambda x: F.pixel_unshuffle(x, 2),
+                                     lambda x: F.channel_shuffle(x, 2)])
+def test_shuffled_images_lie_as_their_inputs(shuffle):
+    x = mt.randn(2, 8, 4, 4)
+    last = shuffle(x.to(memory_format=mt.channels_last))
+    assert shuffle(x).is_contiguous() and last.is_contiguous(memory_format=mt.channels_last)
+    assert mt.equal(shuffle(x), last)
+
+
+def test_an_empty_out_lies_as_the_result_would():
+    x = mt.randn(3, 4).T
+    out = mt.add(x, 1, out=mt.empty(0))
+    assert out.stride() == (1, 4) and mt.equal(out, x + 1)

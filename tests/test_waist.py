@@ -119,7 +119,7 @@ def test_op_and_its_rules_stay_on_their_device(row):
         pytest.skip("about memory, which NumPy's arrays hide under these")
     for seed in range(3):
         arrays, attrs = Draw(random.Random(seed)).op_sample(row)
-        tensors = [wrap(as_foreign(x), foreign).requires_grad_(x.dtype == np.float64)
+        tensors = [wrap(as_foreign(x), foreign).requires_grad_(x.dtype.kind in "fc")
                    if isinstance(x, np.ndarray) else x for x in arrays]
         attrs = {k: as_foreign(v) if k in ("index", "edges") else v for k, v in attrs.items()}   # others are plans
         out = row.call(tensors, **attrs) if row.inputs[0].kind == "variadic" else row.call(*tensors, **attrs)
@@ -129,7 +129,7 @@ def test_op_and_its_rules_stay_on_their_device(row):
         if not live:
             continue
         wanted = [t for t in tensors if isinstance(t, Tensor) and t.needs_grad]
-        seeds = [wrap(foreign.from_host(np.ones(t.shape)), foreign) for t in live]
+        seeds = [wrap(foreign.from_host(np.ones(t.shape, t.dtype.np)), foreign) for t in live]
         try:
             grads = api.grad(live, wanted, seeds, allow_unused=True)
         except NotImplementedError:                        # a derivative that nobody knows

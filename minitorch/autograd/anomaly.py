@@ -16,7 +16,7 @@ import weakref
 import numpy as np
 
 from ..core import graph
-from ..core.arrays import is_floating
+from ..core.arrays import is_inexact
 from ..explain.graphs import freed, lines
 from .hooks import NodeHook, add_node_hook, remove_node_hook
 from .recording import behind
@@ -64,7 +64,7 @@ def _switch(on, check_nan):
 def _not_finite(value):
     """Words for what is not finite in a tensor or raw array, if anything is."""
     array = getattr(value, "array", value)
-    if not hasattr(array, "dtype") or not is_floating(array.dtype) or np.isfinite(array).all():
+    if not hasattr(array, "dtype") or not is_inexact(array.dtype) or np.isfinite(array).all():
         return
     nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
     kinds = [f"{n} {word}" for n, word in ((nan, "NaN"), (infinite, "infinite")) if n]
@@ -78,7 +78,7 @@ def _check(node, gradients):
         return
     for i, g in enumerate(gradients):
         array = getattr(g, "array", g)
-        if g is not None and is_floating(array.dtype) and np.isnan(array).any():
+        if g is not None and is_inexact(array.dtype) and np.isnan(array).any():
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output"
                                f"{_at(node, '; its forward call is at ')}.{_first_value(node)}")
 

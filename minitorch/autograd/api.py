@@ -164,6 +164,9 @@ def prepare(outputs, seeds, caller):
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
                                    f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
+            if t.array.dtype.kind == "c":
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}: "
+                                   f"pass the gradient, or make the result real, as in .abs() or .real")
             xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
             seed = wrap(xp.ones(shape, dtype) if shape else xp.array(1, dtype), t.backend)
         elif not isinstance(seed, Tensor):
@@ -172,6 +175,10 @@ def prepare(outputs, seeds, caller):
             raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of {seed.shape} and output[0] has a "
                                f"shape of {t.shape}.")
         if seed.array.dtype != t.array.dtype:
+            if "c" in (seed.array.dtype.kind, t.array.dtype.kind) and seed.array.dtype.kind != t.array.dtype.kind:
+                raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same "
+                                   f"dtype. Mismatch in dtype: grad_output[{len(roots)}] has a dtype of {seed.dtype} "
+                                   f"and output[{len(roots)}] has a dtype of {t.dtype}.")
             seed = seed.to(t.dtype)
         roots.append(t.node or t)
         ready.append(seed)

@@ -21,7 +21,7 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import is_floating, owner
+from ..core.arrays import is_inexact, owner
 from ..core.grad_mode import grad_mode, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
@@ -250,7 +250,7 @@ def attach(cls, ctx, args, places, result):
     node.taken = [a.array.dtype if isinstance(a, Tensor) else None for a in args]
     node.backend, node.time, node.hooks = tensors[0].backend, graph.version_counter, None
     for i, out in enumerate(outputs):
-        if isinstance(out, Tensor) and is_floating(out.array.dtype) and not has(ctx._non_differentiable, out):
+        if isinstance(out, Tensor) and is_inexact(out.array.dtype) and not has(ctx._non_differentiable, out):
             outputs[i] = attach_output(cls, ctx, args, node, i, out)
     for i, t in enumerate(ctx._saved):
         if t is not None and not isinstance(t, Tensor):

@@ -17,6 +17,7 @@ from ..core.grad_mode import recording
 from ..core.graph import MultiOutputNode, Node, OutputNode, placed, rewrap
 from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
+from .complex import ComplexMultiOutputNode, ComplexNode
 from .function import FunctionNode, Saved
 from .hooks import NodeHook, add_node_hook, remove_node_hook
 from .typed import TypedMultiOutputNode, TypedNode
@@ -68,6 +69,16 @@ class saved_tensors_hooks:
     def __exit__(self, *exc):
         stack.pairs = stack.pairs[:-1]
         count(-1)
+
+
+class without_hooks:
+    """A block in which nothing that is saved is packed."""
+
+    def __enter__(self):
+        self.outer, stack.pairs = stack.pairs, ()
+
+    def __exit__(self, *exc):
+        stack.pairs = self.outer
 
 
 def count(n):
@@ -209,8 +220,22 @@ class PackedTypedMultiOutputNode(PackedTypedNode, TypedMultiOutputNode):
     __slots__ = ()
 
 
+class PackedComplexNode(Unpacking, ComplexNode):
+    """A `ComplexNode` with packed values."""
+
+    __slots__ = ()
+    computed = ComplexNode.computed
+
+
+class PackedComplexMultiOutputNode(PackedComplexNode, ComplexMultiOutputNode):
+    """A `ComplexMultiOutputNode` with packed values."""
+
+    __slots__ = ()
+
+
 PACKED = {Node: PackedNode, MultiOutputNode: PackedMultiOutputNode, TypedNode: PackedTypedNode,
-          TypedMultiOutputNode: PackedTypedMultiOutputNode}
+          TypedMultiOutputNode: PackedTypedMultiOutputNode, ComplexNode: PackedComplexNode,
+          ComplexMultiOutputNode: PackedComplexMultiOutputNode}
 
 
 class PackedSaved(Saved):

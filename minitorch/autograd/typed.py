@@ -7,7 +7,7 @@ formulas get float32 for 16-bit floats; on a device they get them as they are, s
 """
 
 from ..core import graph
-from ..core.arrays import is_floating, is_half
+from ..core.arrays import is_half, is_inexact
 from ..core.graph import MultiOutputNode, Node
 from ..core.op import recorded
 from ..core.registry import NAMES, late
@@ -52,10 +52,10 @@ class TypedMultiOutputNode(TypedNode, MultiOutputNode):
 
 
 def fitted(gradient, dtype):
-    """A gradient, raw or a tensor, in the type of its input; a complex one as it is, for the cast before the call."""
+    """A gradient, raw or a tensor, in the type of its input: of a complex one for a real input the real part."""
     is_raw = not isinstance(gradient, Tensor)
     found = gradient.dtype if is_raw else gradient.array.dtype
-    if found is dtype or found == dtype or not is_floating(found) or not is_floating(dtype):
+    if found is dtype or found == dtype or not is_inexact(found) or not is_inexact(dtype):
         return gradient
     return gradient.astype(dtype) if is_raw else recorded.to(gradient, dtype=dtype)
 

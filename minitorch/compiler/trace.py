@@ -12,7 +12,6 @@ than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``).
 from __future__ import annotations
 
 import functools
-import gc
 import random
 import threading
 import weakref
@@ -27,10 +26,10 @@ from ..core.arrays import owner
 from ..core.backend import Float32Compute
 from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
-from ..core.tensor import Tensor
 from ..optim import stepping
 from ..random.generator import Generator
 from ..utils._pytree import tree_map
+from .living import living_objects, tensors_of
 from .program import Instruction, Program, Value, values_in
 from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
 
@@ -280,6 +279,13 @@ class Tracing(NodeHook):
         shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
         if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
             self.recorder.give_up("it writes to a tensor on another device, or past the trace")
+        recorder = self.recorder
+        written = {v.root for i in recorder.program.instructions for v in i.writes}
+        for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element
+            root = recorder.roots[key][1] if key in recorder.roots else None
+            counted = graph.version(memory) > recorder.writes[key]
+            if counted and root is not None and root.kind != "made" and root not in written:
+                recorder.give_up("a view of memory from outside is given another shape in place")
 
     def start(self, tensors, held=()):
         """Put the tracer in the place of the backend; those in `held` get back the arrays they had."""
@@ -393,24 +399,3 @@ def entry(memory, found):
     key = id(memory)
     graph.versions[key] = found
     found.ref = weakref.ref(memory, lambda _, key=key: graph.versions.pop(key, None))
-
-
-def living_objects():
-    """All tensors, graph nodes and generators there are, and what custom functions have saved."""
-    kinds, found = {Tensor, Node, Generator, Saved}, [Tensor, Node, Generator]
-    for kind in found:                                     # grows while it is read
-        found += kind.__subclasses__()
-    kinds.update(found)
-    if not gc.get_freeze_count():
-        return [x for x in gc.get_objects() if type(x) in kinds]
-    gc.unfreeze()                                          # the collector does not list what is frozen
-    try:
-        return [x for x in gc.get_objects() if type(x) in kinds]
-    finally:
-        gc.freeze()
-
-
-def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters have none."""
-    return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            and x.__dict__.get("backend") is backend and "array" in x.__dict__]

@@ -128,13 +128,12 @@ def adopt(target, result):
     elif base.backend is not target.backend:
         raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
     else:
-        new = make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
-                        base, geometry(target.array))
-        put(base, new)
+        put(base, make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
+                            base, target.array))
     for ref in base._views or ():
         view = ref()
         if view is not None:
-            put(view, make_node("as_strided", (base.node,), view, base, geometry(view.array)))
+            put(view, make_node("as_strided", (base.node,), view, base, view.array))
 
 
 def put(tensor, node):
@@ -154,8 +153,10 @@ def geometry(array):
 
 
 def make_node(name, parents, tensor, base, piece):
-    """A node that no call has made: an `as_strided` or its opposite, from where things lie in memory."""
-    size, stride, offset = piece
+    """A node that no call has made: an `as_strided` or its opposite, from where the array `piece` of `base` lies."""
+    if piece.dtype.kind != base.array.dtype.kind:          # parts of complex numbers
+        return late.node_of_parts(name, parents, tensor, base, piece)
+    size, stride, offset = geometry(piece)
     values = dict(size=size, stride=stride, storage_offset=offset, layout=geometry(base.array))
     node = Node()
     node.op, node.parents, node.shape = OPS[name], parents, tensor.array.shape

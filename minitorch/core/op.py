@@ -101,11 +101,12 @@ class Op:
 
     The backward pass:
 
+    - `complex`: what the formulas are for complex numbers: "holomorphic", derivatives as for real ones, conjugated by
+      `autograd/complex.py`, or "conjugate", PyTorch's convention as written; None: what reads values refuses them
     - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `tangent`: how the forward derivative follows from the formulas, a word of `minitorch/autograd/tangents.py`, where
-      it is not what they say by themselves
+    - `tangent`: how the forward derivative follows from the formulas (`autograd/tangents.py`), if not as they say
     - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:
@@ -153,6 +154,7 @@ class Op:
 
     joint: Callable | None = None
     together: Callable | None = None
+    complex: str | None = None
     flat: tuple = ()
     tangent: str | None = None
     node_name: str | None = None
@@ -196,6 +198,9 @@ class Op:
         variadic = any(x.kind == "variadic" for x in self.inputs)
         places = {x: slice(None, -1) if variadic else i for i, x in enumerate(names)} | {"out": -1}
         self.saved_places = [places.get(f) for f in self.saved_fields]
+        values = {"out", "out0", "out1", *self.keeps, *(x.name for x in self.inputs if x.kind != "other")}
+        if self.complex is None and values.intersection(self.saved_fields) and "c" not in self.refuses:
+            self.refuses += "c"
         self.saves_arrays = any(p is not None for p in self.saved_places) or bool(self.keeps)
         self.differentiable = bool(self.reads)
 
@@ -263,8 +268,8 @@ def deferred(name, filename, write, scope):
     def load():
         source = write()
         namespace.update(NAMES, **scope)
-        exec(compile(source, filename, "exec"), namespace)
-        made = namespace.pop(name)
+        exec(compile(source, filename, "exec"), namespace, own := {})
+        made = own[name]                                   # of this thread: two may call at once
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
         target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
         target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__

@@ -92,14 +92,13 @@ def unpack(op, bare):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
             lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
-    lines += look_aside(op) if bare else []
-    return [part for line in lines for part in line.split("\n")]
+    return [part for line in lines + (look_aside(op) if bare else []) for part in line.split("\n")]
 
 
 def look_aside(op):
     """Lines that ask whether inputs have tangents, which another function then derives, result and all."""
-    return [f"if {x}:\n    found = with_tangents(op, ({arguments(op)}), {attributes(op)})\n    if found is not None:\n"
-            "        return found" for x in watched]
+    call = f"with_tangents(op, ({arguments(op)}), {attributes(op)})"
+    return [f"if {x} and (found := {call}) is not None:\n    return found" for x in watched]
 
 
 def unpack_one(op, i, x, bare):
@@ -218,7 +217,9 @@ def parent(i, name):
 
 
 def make_node(op, parents, saved, dtypes):
-    lines = [f"node = new({'Typed' if dtypes else ''}{'Node' if op.outputs == 1 else 'MultiOutputNode'})",
+    kind = "Node" if op.outputs == 1 else "MultiOutputNode"
+    lines = [f"node = new({'Typed' if dtypes else ''}{kind})" if not dtypes or op.complex != "holomorphic" else
+             f"node = new(Complex{kind} if d.kind == 'c' else Typed{kind})",
              "node.op = op", f"node.parents = {parents}", f"node.saved = {saved}",
              f"node.shape = {'y.shape' if op.outputs == 1 else 'tuple([v.shape for v in y])'}",
              "node.backend = F", "node.time = graph.version_counter", "node.hooks = None"]

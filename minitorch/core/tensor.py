@@ -207,7 +207,7 @@ class Tensor:
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad=True):
-        """Say whether gradients are wanted; the tensor must be a leaf of floating-point type."""
+        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex type."""
         if requires_grad.__class__ is not bool:
             raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
                             f"{type(requires_grad).__name__}")
@@ -215,10 +215,7 @@ class Tensor:
             raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
                                "computed variable in a subgraph that doesn't require differentiation use "
                                "var_no_grad = var.detach().")
-        if requires_grad and self.array.dtype.kind not in "fV":
-            if self.array.dtype.kind == "c":
-                raise RuntimeError("minitorch differentiates real tensors only, this one is complex: keep real and "
-                                   "imaginary parts as tensors of their own")
+        if requires_grad and self.array.dtype.kind not in "fcV":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad and self.is_inference() and not grad_mode.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")

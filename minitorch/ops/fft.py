@@ -1,6 +1,8 @@
-"""Discrete Fourier transforms, as ``torch.fft``, by NumPy's: complex tensors, without gradients.
+"""Op definitions: discrete Fourier transforms, as ``torch.fft``, by NumPy's.
 
-Plain functions, no op definitions.
+There are three: of complex numbers, of real ones to the first half of the frequencies, and from such a half to real
+numbers. Everything else pads or cuts the input first, or takes conjugates. They are linear, so the derivative of each
+is its transpose: the transform in the other direction, with the same factor in front.
 
 `n` or `s` are the sizes that dimensions are padded with zeros or cut to first; `norm` says where the factor 1/n goes:
 "backward" to the inverse (the default), "forward" to the transform, "ortho" its root to both.
@@ -9,30 +11,97 @@ Plain functions, no op definitions.
 from ..core import dtypes
 from ..core.device import device as Device
 from ..core.errors import checked_dim
-from ..core.grad_mode import grad_mode
-from ..core.tensor import wrap
 from .creation.create import empty, placed
-from .define import composite
+from .define import composite, op
+from .elementwise.complex import conj
+from .indexing.index import _slice
+from .nn.pad import constant_pad_nd
 from .shapes.join import roll
+from .shapes.shape import _to
 
 NORMS = (None, "backward", "forward", "ortho")
 SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
+def complex_like(x):
+    """The NumPy dtype of complex numbers with the precision of `x`."""
+    return "complex128" if x.dtype in ("float64", "complex128") else "complex64"
+
+
+def real_like(x):
+    """The NumPy dtype of the parts of the complex numbers `x`."""
+    return "float64" if x.dtype in ("float64", "complex128") else "float32"
+
+
+# ---- the op definitions ------------------------------------------------------------------------------------
+@op(namespace=None, complex="conjugate", node_name="FftC2CBackward0",
+    sample=lambda d: ([d.complex((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), inverse=d.bool(),
+                                                          norm=d.choice(NORMS))),
+    input=lambda F, g, dims, norm, inverse: F.fft_complex(g, dims=dims, norm=SWAPPED[norm], inverse=not inverse))
+def fft_complex(F, input, *, dims, norm, inverse):
+    """The transform of complex numbers along `dims`, or its inverse."""
+    transform = F.xp.fft.ifftn if inverse else F.xp.fft.fftn
+    return transform(input, None, dims, norm).astype(input.dtype, copy=False)
+
+
+@op(namespace=None, complex="conjugate", node_name="FftR2CBackward0",
+    sample=lambda d: ([d.array((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), norm=d.choice(NORMS))),
+    input=lambda F, g, dims, norm, input_shape: from_half(F, g, dims, norm, input_shape))
+def fft_half(F, input, *, dims, norm):
+    """The transform of real numbers along `dims`: of the last of these the frequencies 0, 1, ..., n // 2."""
+    return F.xp.fft.rfftn(input, None, dims, norm).astype(complex_like(input), copy=False)
+
+
+def from_half(F, g, dims, norm, shape):
+    """The real part of the transposed transform of `g` with zeros for the other half."""
+    d = dims[-1]
+    index = (slice(None),) * d + (slice(0, g.shape[d]),)
+    whole = (*g.shape[:d], shape[d], *g.shape[d + 1:])
+    padded = F.slice_backward(g, index=index, shape=whole)
+    return F.real(F.fft_complex(padded, dims=dims, norm=SWAPPED[norm], inverse=True))
+
+
+@op(namespace=None, complex="conjugate", node_name="FftC2RBackward0",
+    sample=lambda d: half_sample(d),
+    input=lambda F, g, dims, norm, n: to_half(F, g, dims, norm, n))
+def fft_real(F, input, *, dims, n, norm):
+    """The inverse of `fft_half`: real numbers, `n` of them along the last of `dims`."""
+    sizes = [*[input.shape[d] for d in dims[:-1]], n]
+    return F.xp.fft.irfftn(input, sizes, dims, norm).astype(real_like(input), copy=False)
+
+
+def half_sample(d):
+    n = d.choice([4, 5])
+    shape, dims = d.choice([((2, n // 2 + 1), (1,)), ((n // 2 + 1, 3), (1, 0))])
+    return [d.complex(shape)], dict(dims=dims, n=n, norm=d.choice(NORMS))
+
+
+def to_half(F, g, dims, norm, n):
+    """The transform of `g`, twice where a frequency stands for two."""
+    out, d = F.fft_half(g, dims=dims, norm=SWAPPED[norm]), dims[-1]
+    before = (slice(None),) * d
+    twice = (n + 1) // 2                                   # frequencies 1, ..., twice - 1 have a mirror image
+    if twice <= 1:
+        return out
+    middle = F.slice(out, index=(*before, slice(1, twice)))
+    return out + F.slice_backward(middle, index=(*before, slice(1, twice)), shape=tuple(out.shape))
+
+
+# ---- arguments ---------------------------------------------------------------------------------------------
 def prepared(name, input, norm, real=False):
-    """The raw array, integers as floats; RuntimeError for inputs that cannot be transformed."""
+    """The input, integers as floats and, unless `real`, as complex numbers; RuntimeError for what has no transform."""
     x = input.array
     if norm not in NORMS:
         raise RuntimeError(f'Invalid normalization mode: "{norm}": one of "backward", "forward", "ortho"')
-    if input.needs_grad and grad_mode.enabled:
-        raise RuntimeError(f"fft.{name}(): complex tensors have no gradient here; detach() the input")
-    if x.dtype.kind in "iub":
-        return x.astype(dtypes.get_default_dtype().np)
-    if x.itemsize < 4:
-        raise RuntimeError(f"Unsupported dtype {x.dtype}: fft.{name}() takes float32, float64 and complex tensors")
     if real and x.dtype.kind == "c":
         raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype}")
-    return x
+    if x.dtype.kind in "iub":
+        input = input.to(dtypes.get_default_dtype())
+    elif x.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {x.dtype}: fft.{name}() takes float32, float64 and complex tensors")
+    if not real and x.dtype.kind != "c":
+        input = _to(input, dtype=input.dtype.to_complex().np)
+    return input
 
 
 def axis(x, dim):
@@ -47,14 +116,43 @@ def check_points(*sizes):
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
 
 
+def resized(input, sizes, dims):
+    """`input` padded with zeros at the end, or cut, to `sizes` along `dims`."""
+    shape = input.array.shape
+    if all(shape[d] == n for n, d in zip(sizes, dims)):
+        return input
+    index, pad = [slice(None)] * len(shape), [0] * (2 * len(shape))
+    for n, d in zip(sizes, dims):
+        if n < shape[d]:
+            index[d] = slice(0, n)
+        pad[2 * (len(shape) - 1 - d) + 1] = max(n - shape[d], 0)
+    cut = _slice(input, tuple(index))
+    return constant_pad_nd(cut, tuple(pad), 0) if any(pad) else cut
+
+
+def transformed(base, input, sizes, dims, norm):
+    """The transform of the kind `base` along `dims`; `sizes` are those of the result where that is real."""
+    if base in ("irfft", "hfft"):
+        half = [*sizes[:-1], sizes[-1] // 2 + 1]
+        x = resized(input, half, dims)
+        return fft_real(x if base == "irfft" else conj(x), dims, sizes[-1], norm if base == "irfft" else SWAPPED[norm])
+    x = resized(input, sizes, dims)
+    if base == "rfft":
+        return fft_half(x, dims, norm)
+    if base == "ihfft":
+        return conj(fft_half(x, dims, SWAPPED[norm]))
+    return fft_complex(x, dims, norm, base == "ifft")
+
+
 # ---- one dimension -----------------------------------------------------------------------------------------
 def one_dim(name, doc, real=False, halved=False):
     """A transform along one dimension; `halved`: by default the result has 2 (n - 1) points."""
     def transform(input, n=None, dim=-1, norm=None):
         x = prepared(name, input, norm, real)
-        d = axis(x, dim)
-        check_points(n if n is not None else 2 * (x.shape[d] - 1) if halved else x.shape[d])
-        return wrap(getattr(input.backend.xp.fft, name)(x, n, d, norm), input.backend)
+        d = axis(x.array, dim)
+        n = n if n is not None else 2 * (x.array.shape[d] - 1) if halved else x.array.shape[d]
+        check_points(n)
+        return transformed(name, x, [n], (d,), norm)
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = doc + " Along `dim`, with `n` points."
     return composite(transform, out=True, namespace="fft", autocast="float32 on cpu")
@@ -96,20 +194,12 @@ def sizes_and_dims(name, x, s, dim, real):
 def many_dims(name, doc, real=None):
     """A transform along several dimensions (two, for names that end in 2); `real` is "input", "result" or None."""
     two = name.endswith("2")
-    base = name[:-1] + "n"
+    base = name[:-1]
 
     def run(input, s, dim, norm):
-        x, xp = prepared(name, input, norm, real == "input"), input.backend.xp
-        sizes, dims = sizes_and_dims(name, x, s, dim, real)
-        if not dims:
-            return wrap(x.astype("complex128" if x.dtype in ("float64", "complex128") else "complex64"), input.backend)
-        if base == "hfftn":                                # NumPy has these along one dimension only
-            out = xp.fft.irfftn(xp.conj(x), sizes, dims, SWAPPED[norm])
-        elif base == "ihfftn":
-            out = xp.conj(xp.fft.rfftn(x, sizes, dims, SWAPPED[norm]))
-        else:
-            out = getattr(xp.fft, base)(x, sizes, dims, norm)
-        return wrap(out, input.backend)
+        x = prepared(name, input, norm, real == "input")
+        sizes, dims = sizes_and_dims(name, x.array, s, dim, real)
+        return transformed(base, x, sizes, dims, norm) if dims else x
 
     def transform(input, s=None, dim=None, norm=None):
         return run(input, s, dim, norm)
@@ -136,7 +226,7 @@ def frequencies(name, doc):
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
         dtype = dtypes.get_default_dtype() if dtype is None else dtype
         host = empty(0, device="cpu").backend
-        array = getattr(host.xp.fft, name)(n, d).astype(dtypes.as_np(dtype))
+        array = getattr(host.xp.fft, name)(n.__index__(), d).astype(dtypes.as_np(dtype))
         return placed(array, out, Device("cpu") if device is None else device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."

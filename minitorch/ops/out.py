@@ -1,12 +1,13 @@
 """``out=``: results written into existing tensors."""
 
-import warnings
 
 from ..core import registry
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import check_can_hold, check_is_no_leaf
 from ..core.tensor import Tensor
+from ..explain.callers import warn
+from .layouts import empty, own_order
 from .shapes.memory import require_no_overlap
 
 __all__ = ["resize_to", "write", "write_out"]
@@ -37,7 +38,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
             raise RuntimeError(f"Expected out tensor to have dtype {value.dtype.name}, but got {target.dtype.name} "
                                f"instead in {name}()")
         check_can_hold(target, value, name)
-        resize_to(target, value.array.shape)
+        resize_to(target, value.array.shape, value.array)
         write(target, value.array, f"{name}(out=...)")
     if isinstance(out, (tuple, list)):
         return type(result)(*outs) if hasattr(result, "_fields") else tuple(outs)
@@ -67,14 +68,15 @@ def write(target, array, writer):
     bump_version(target, writer)
 
 
-def resize_to(target, shape):
-    """Give an `out=` tensor the shape of the result: new memory if it has too few elements, as PyTorch does."""
+def resize_to(target, shape, like=None):
+    """Give an `out=` tensor the shape of the result: new memory that lies as `like` does, if it has another shape."""
     if target.array.shape == tuple(shape):
         return
     if target.array.size:
-        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
-                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
-    target.array = target.backend.xp.empty(shape, target.array.dtype)
+        warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
+             f"which does not match the required output shape {list(shape)}.")
+    order = None if like is None else own_order(like)
+    target.array = empty(target.backend.xp, shape, order, target.array.dtype)
 
 
 registry.write_out = write_out

@@ -245,7 +245,8 @@ def rprop(xp, p, g, states, scratch, c):
     xp.clip(step_size, c.smallest, c.largest, out=step_size)
     prev[...] = g
     prev[turned] = 0
-    xp.sign(prev, s)
+    s[...] = prev > 0                                      # the sign, 0 for NaN: one bad gradient moves nothing
+    s -= prev < 0
     xp.multiply(s, step_size, s)
     xp.subtract(p, s, p)
 

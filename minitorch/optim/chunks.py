@@ -47,13 +47,17 @@ class Plan:
         slots = dict(zip(names[len(counts):], columns[1 + len(counts):]))
         self.check_shapes(slots)
         self.memories = [owner(a) for a in columns[0]]     # where the step writes
+        self.complex = [i for i, a in enumerate(columns[0]) if a.dtype.kind == "c"]
+        for column in (columns[0], *slots.values()) if self.complex else ():
+            for i in self.complex:
+                column[i] = parts(column[i], params[i].backend)
         self.leaders, seen, buckets = list(range(n)), set(), {}
         for i, p in enumerate(params):
             if p in seen:
                 self.repeated.append(p)
                 continue
             seen.add(p)
-            key = p.backend, working_dtype(p.array.dtype), p in fresh, *(column[i] for column in counts)
+            key = p.backend, working_dtype(columns[0][i].dtype), p in fresh, *(column[i] for column in counts)
             members = buckets.setdefault(key, [])
             members.append(i)
             self.leaders[i] = members[0]
@@ -80,6 +84,8 @@ class Plan:
             p, g = next((p, g) for p, g in zip(params, grads) if p.array.shape != g.shape)
             raise RuntimeError(f"a gradient has shape {list(g.shape)}, but its parameter {list(p.array.shape)}: was "
                                f"the parameter's data replaced after backward()?")
+        for i in self.complex:
+            grads[i] = parts(grads[i], params[i].backend)
         for bucket in self.buckets:
             for i in bucket.sliced:
                 grads[i] = grads[i].reshape(-1).astype(bucket.dtype, copy=False)
@@ -90,8 +96,16 @@ def working_dtype(dtype):
     """The dtype of an update's arithmetic: the parameter's, float32 for the 16-bit ones."""
     if is_floating(dtype):
         return np.dtype(np.float32) if is_half(dtype) else dtype
-    raise RuntimeError(f"optimizers update real floating-point parameters, got one of dtype {dtype}; keep the real and "
-                       f"imaginary parts of a complex parameter as tensors of their own")
+    raise RuntimeError(f"optimizers update floating-point and complex parameters, got one of dtype {dtype}")
+
+
+def parts(array, backend):
+    """The parts of a complex array along a last dimension of two, in the same memory: what is updated in its place, as
+    in PyTorch. A real array itself.
+    """
+    if array.dtype.kind != "c":
+        return array
+    return backend.strided(array.real, (*array.shape, 2), (*array.strides, array.itemsize // 2))
 
 
 class Bucket:

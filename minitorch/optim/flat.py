@@ -205,7 +205,8 @@ def side_by_side(params, value=0):
     for (_, _, small), members in order.items():
         xp = members[0].backend.xp
         for run in [members] if small else ([p] for p in members):
-            buffer = xp.full(sum(p.array.size for p in run), value, run[0].array.dtype)
+            first = complex(value, value) if run[0].array.dtype.kind == "c" else value
+            buffer = xp.full(sum(p.array.size for p in run), first, run[0].array.dtype)
             start = 0
             for p in run:
                 stop = start + p.array.size

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..core.graph import bump_version
 from ..core.tensor import Tensor, wrap
+from .chunks import parts
 from .optimizer import Optimizer, check_lr, loss_of
 
 __all__ = ["LBFGS"]
@@ -18,7 +19,7 @@ class LBFGS(Optimizer):
     """Limited-memory BFGS: Newton's method with the inverse Hessian estimated from the last steps.
 
     Args:
-        params: the tensors to optimise: one group, one device, real numbers.
+        params: the tensors to optimise: one group, one device; of complex ones the parts are optimised.
         lr: length of the steps, or the first length that the line search tries.
         max_iter: iterations in one call of `step`.
         max_eval: evaluations of the closure in one call, by default ``max_iter * 5 // 4``.
@@ -107,15 +108,16 @@ class LBFGS(Optimizer):
 
     def _gradient(self):
         """The gradients of all parameters as one flat array; zeros where there is none."""
-        return np.concatenate([(np.zeros_like(p.array) if p.grad is None else p.grad.array).reshape(-1)
+        return np.concatenate([parts(np.zeros_like(p.array) if p.grad is None else p.grad.array, p.backend).reshape(-1)
                                for p in self.param_groups[0]["params"]])
 
     def _move(self, t, d):
         """``p <- p + t d``."""
         start = 0
         for p in self.param_groups[0]["params"]:
-            stop = start + p.array.size
-            p.array[...] += t * d[start:stop].reshape(p.array.shape)
+            array = parts(p.array, p.backend)
+            stop = start + array.size
+            array[...] += t * d[start:stop].reshape(array.shape)
             bump_version(p, "LBFGS.step")
             start = stop
 

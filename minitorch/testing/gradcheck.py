@@ -2,6 +2,9 @@
 
 Formula: ``(f(x + eps) - f(x - eps)) / (2 eps)``, for each element of each input, in float64. When a gradient is
 wrong the error shows both Jacobians and names the mistake that it looks like (`minitorch/testing/diagnose.py`).
+
+A complex number counts as two real ones: the Jacobians have two columns for each element of a complex input, its real
+and its imaginary part, and two rows for each element of a complex output.
 """
 
 import numpy as np
@@ -9,6 +12,7 @@ import numpy as np
 from ..autograd import api
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.tangents import detached
+from ..core.arrays import is_inexact
 from ..core.tensor import Tensor, wrap
 from .diagnose import diagnose
 from .forward_check import batched_forward_error, batched_grad_error, forward_error
@@ -26,8 +30,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
               masked=None):
     """True if the gradients of ``func(*inputs)`` agree with finite differences; otherwise GradcheckError.
 
-    Inputs that require grad must be float64. With `raise_exception` False a failure returns False. Of the further
-    arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning;
+    Inputs that require grad must be float64 or complex128. With `raise_exception` False a failure returns False. Of the
+    further arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning;
     `check_forward_ad` compares forward mode with differences, `check_backward_ad` False leaves backward mode out, and
     `check_batched_grad` and `check_batched_forward_grad` compare passes over a batch with single ones. `fast_mode` is
     accepted and ignored, the slow mode always runs.
@@ -62,9 +66,9 @@ def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined, check
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
                          "requires_grad=True.")
     for i in live:
-        if inputs[i].array.dtype != np.float64:
-            raise GradcheckError(f"gradcheck needs float64 inputs, input {i} is {inputs[i].dtype}: finite differences "
-                                 f"are too coarse in less; use x.double()")
+        if inputs[i].array.dtype not in (np.float64, np.complex128):
+            raise GradcheckError(f"gradcheck needs float64 or complex128 inputs, input {i} is {inputs[i].dtype}: "
+                                 f"finite differences are too coarse in less; use x.double()")
         if inputs[i].retains_grad is False and inputs[i].node is not None:
             inputs[i].retain_grad()
     outputs = as_outputs(func(*inputs))
@@ -100,6 +104,8 @@ def mismatch(k, i, true, found, x, out):
     """The text of an error: PyTorch's, and what the mistake looks like."""
     text = (f"Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{true.T}\n"
             f"analytical:{found.T}\n")
+    if x.is_complex() or out.is_complex():
+        return text + "A complex number counts as two real ones, its real and its imaginary part.\n"
     weights = np.linspace(1.0, 2.0, out.array.size).reshape(out.array.shape)
     wrong = (weights.ravel() @ found).reshape(x.array.shape)
     likely = diagnose(wrong, true, weights, x.array, out.array.shape)
@@ -107,14 +113,16 @@ def mismatch(k, i, true, found, x, out):
 
 
 def analytic_jacobians(func, inputs, live, k, check_dtypes):
-    """One row for each element of output `k`: its gradient with respect to each live input."""
+    """One row for each element, or part of one, of output `k`: its gradient with respect to each live input."""
     with enable_grad():
         out = as_outputs(func(*inputs))[k]
-    rows = [np.zeros((out.array.size, inputs[i].array.size)) for i in live]
-    for r in range(out.array.size):
-        seed = np.zeros(out.array.size)
-        seed[r] = 1.0
-        seed = wrap(out.backend.from_host(seed.reshape(out.array.shape).astype(out.array.dtype)), out.backend)
+    seeds = np.zeros(out.array.shape, out.array.dtype)
+    n = parts(seeds).size
+    rows = [np.zeros((n, parts(inputs[i].array).size)) for i in live]
+    for r in range(n):
+        seed = seeds.copy()
+        parts(seed)[r] = 1.0
+        seed = wrap(out.backend.from_host(seed), out.backend)
         grads = api.grad(out, [inputs[i] for i in live], seed, retain_graph=True, allow_unused=True)
         for row, g, i in zip(rows, grads, live):
             if g is None:
@@ -124,7 +132,8 @@ def analytic_jacobians(func, inputs, live, k, check_dtypes):
                                      f"{list(inputs[i].shape)}")
             if check_dtypes and g.array.dtype != inputs[i].array.dtype:
                 raise GradcheckError(f"Analytical gradient has incorrect type: {g.dtype} for {inputs[i].dtype}")
-            row[r] = g.backend.to_host(g.array).ravel()
+            g = g.backend.to_host(g.array)
+            row[r] = parts(g if g.dtype.kind == inputs[i].array.dtype.kind else g.astype(inputs[i].array.dtype))
     return rows
 
 
@@ -133,23 +142,34 @@ def numerical_jacobian(func, inputs, i, k, eps=1e-6):
     backend = inputs[i].backend
     base, columns = backend.to_host(inputs[i].array), []
     with no_grad():
-        for place in np.ndindex(base.shape):
+        for place in range(parts(base).size):
             ends = []
             for step in (eps, -eps):
-                moved = base.copy()
-                moved[place] += step
+                moved = np.array(base, order="C")
+                parts(moved)[place] += step
                 trial = list(inputs)
                 trial[i] = wrap(backend.from_host(moved), backend)
                 out = as_outputs(func(*trial))[k]
-                ends.append(out.backend.to_host(out.array).astype(float).ravel())
+                ends.append(parts(wide(out.backend.to_host(out.array))))
             columns.append((ends[0] - ends[1]) / (2 * eps))
-        size = as_outputs(func(*inputs))[k].array.size
-    return np.stack(columns, 1) if columns else np.zeros((size, 0))
+        out = as_outputs(func(*inputs))[k].array
+    return np.stack(columns, 1) if columns else np.zeros((parts(wide(out)).size, 0))
+
+
+def wide(array):
+    """An array in double precision."""
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def parts(array):
+    """The elements in a row, of complex ones the parts; of a contiguous array a view."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 
 def check_is_constant(func, inputs, live, k, eps):
     """An output that does not require grad must not depend on the inputs."""
-    if as_outputs(func(*inputs))[k].is_floating_point() is False:
+    if not is_inexact(as_outputs(func(*inputs))[k].array.dtype):
         return
     for i in live:
         if np.abs(numerical_jacobian(func, inputs, i, k, eps)).max(initial=0.0) > 1e-6:
@@ -185,6 +205,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     if grad_outputs is None:
         rng = np.random.default_rng(0)
         weights = [rng.uniform(0.5, 1.5, o.array.shape) for o in outputs]
+        weights = [w + 1j * rng.uniform(0.5, 1.5, w.shape) if o.is_complex() else w for w, o in zip(weights, outputs)]
         if gen_non_contig_grad_outputs:
             weights = [np.ascontiguousarray(w.T).T for w in weights]
         grad_outputs = [wrap(w, o.backend).requires_grad_() for w, o in zip(weights, outputs)]
@@ -195,9 +216,9 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     def gradient(*args):
         values, weights = args[:-n], args[-n:]
         places = [v if v.needs_grad else detached(v).requires_grad_() for v in values
-                  if isinstance(v, Tensor) and v.is_floating_point()]
+                  if isinstance(v, Tensor) and is_inexact(v.array.dtype)]
         it = iter(places)
-        values = [next(it) if isinstance(v, Tensor) and v.is_floating_point() else v for v in values]
+        values = [next(it) if isinstance(v, Tensor) and is_inexact(v.array.dtype) else v for v in values]
         with enable_grad():
             outs = [o for o in as_outputs(func(*values)) if o.needs_grad]
             wanted = [v for v, x in zip(values, inputs) if isinstance(x, Tensor) and x.needs_grad]

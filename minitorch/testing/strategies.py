@@ -46,6 +46,11 @@ class Draw:
         shape = self.shape() if shape is None else shape
         return np.random.default_rng(self.rng.getrandbits(32)).uniform(lo, hi, shape)
 
+    def complex(self, shape=None, lo=-2.0, hi=2.0):
+        """A complex128 array of `shape` (a small one by default), both parts uniform between `lo` and `hi`."""
+        shape = self.shape() if shape is None else shape
+        return np.asarray(self.array(shape, lo, hi) + 1j * self.array(shape, lo, hi))
+
     def distinct(self, shape=None, lo=-2.0, hi=2.0):
         """An array whose elements differ from each other, and from zero, by much more than a finite difference."""
         shape = self.shape() if shape is None else shape

@@ -48,7 +48,18 @@ def threshold_backward(F, input, gate, *, level):
     bits = f"i{input.itemsize}"
 
     def kernel(xp, out, input, gate):
-        xp.multiply(input.view(bits), gate > level, out=out.view(bits))
+        xp.multiply(input.view(bits), xp.logical_not(gate <= level), out=out.view(bits))
+    return in_blocks(F, kernel, input, gate)
+
+
+@kernel("relu_backward", sample=lambda d: ([d.integers((4, 3), -2, 2), d.integers((4, 3), 0, 2)], {}))
+def relu_backward(F, input, gate):
+    if input.dtype.kind not in "fV":
+        return input * (gate != 0)
+    bits = f"i{input.itemsize}"
+
+    def kernel(xp, out, input, gate):
+        xp.multiply(input.view(bits), gate != 0, out=out.view(bits))
     return in_blocks(F, kernel, input, gate)
 
 

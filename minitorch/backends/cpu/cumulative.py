@@ -65,6 +65,8 @@ def cumprod(F, input, *, dim, dtype=None):
 
 @kernel("logcumsumexp", sample=long_row)
 def logcumsumexp(F, input, *, dim):
+    if input.dtype.kind == "c":
+        return F.reference.logcumsumexp(input, dim=dim)
     if input.size <= SHORT:
         return accumulate(F.xp.logaddexp, input, dim)
     return widely(F.xp.logaddexp, input, dim)

@@ -56,6 +56,8 @@ def minus_distance(F, x, y):
 
 @kernel("logaddexp")
 def logaddexp(F, input, other):
+    if input.dtype.kind == "c":
+        return F.reference.logaddexp(input, other)
     if input.size < 512:
         return np.logaddexp(input, other)                  # fewer steps, but slower ones
     return np.maximum(input, other) + np.log1p(np.exp(minus_distance(F, input, other)))

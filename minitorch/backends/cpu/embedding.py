@@ -5,18 +5,6 @@ from .backend import kernel
 from .tuning import tuning
 
 
-@kernel("embedding_backward")
-def embedding_backward(F, grad, input, *, rows, padding_idx, scale_grad_by_freq):
-    grad = grad.reshape(-1, grad.shape[-1])
-    index = input.reshape(-1)
-    if scale_grad_by_freq:
-        grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]
-    out = sum_rows(F.xp, index, grad, rows)
-    if padding_idx >= 0:
-        out[padding_idx] = 0
-    return out
-
-
 @kernel("segment_sum")
 def segment_sum(F, input, bags, *, n):
     return sum_rows(F.xp, bags, input, n)
@@ -28,10 +16,10 @@ def argmax_bags(F, input, bags, *, n):
     out = xp.full((n, input.shape[1]), rows - 1)
     used, starts = xp.unique(bags, return_index=True)      # bags come in order
     if len(used):
-        largest = xp.maximum.reduceat(input, starts, axis=0)
+        largest = xp.fmax.reduceat(input, starts, axis=0)
         largest = xp.repeat(largest, xp.diff([*starts, rows]), axis=0)
         places = xp.where(input == largest, xp.arange(rows)[:, None], rows - 1)
-        out[used] = xp.minimum.reduceat(places, starts, axis=0)
+        out[used] = xp.where(xp.isnan(input[starts]), starts[:, None], xp.minimum.reduceat(places, starts, axis=0))
     return out
 
 

@@ -10,10 +10,11 @@ from math import prod
 import numpy as np
 
 from ...core.arrays import is_floating
-from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest
+from ...ops.nn.pool import Adaptive, Pooling, WindowSizes, lowest, place_of_maximum
 from ...ops.nn.windows import pad_sides
 from .backend import kernel
 from .blocks import evenly
+from .reduce import has_nan
 from .sums import row_sums
 
 
@@ -86,7 +87,9 @@ def max_pool_backward(F, grad, input, *, pooling):
     grad, input = [x.reshape(len(out), *x.shape[x.ndim - n:]) for x in (grad, input)]
     pairs = in_pairs(pooling, size)
     for part in evenly(len(out), max(1, BLOCK // prod(size))):
-        if pairs:
+        if has_nan(xp, input[part]):                       # the last NaN of a window, not the first maximum
+            out[part] = F.reference.max_pool_backward(grad[part], input[part], pooling=pooling)
+        elif pairs:
             max_backward_pairs(xp, out[part], grad[part], input[part])
         else:
             out[part] = max_backward_block(xp, grad[part], input[part], pooling)
@@ -125,7 +128,7 @@ def max_backward_pairs(xp, out, grad, x):
 
 def max_backward_block(xp, grad, x, pooling):
     """`max_pool_backward` for (planes, *size): the maximum is looked for one dimension after the other."""
-    n = len(pooling.out)
+    n, floats, bits = len(pooling.out), grad.dtype, f"i{grad.itemsize}"
     sides = pooling.sides(x.shape[1:])
     padded = pad_sides(xp, x, sides, xp.nan)               # NaN equals nothing, and fmax passes it over
     stages = [padded]
@@ -136,19 +139,19 @@ def max_backward_block(xp, grad, x, pooling):
             best = (xp.maximum if padded is x else xp.fmax)(best, part, out=best if k else None)
         stages.append(best)
     result = stages.pop()
+    grad = xp.ascontiguousarray(grad)
     for i in range(n):                                     # stages[-1] has dimension i and those before it in full
         x = stages.pop()
-        wide, apart = empty(pooling, xp, i, x.shape, grad.dtype)
+        wide, apart = empty(pooling, xp, i, x.shape, floats)
         *before, last = [along(pooling, i, part) for part in slices(pooling, i)]
-        rest = grad                                        # gradient not yet placed: the first maximum takes all
-        for index in before:
-            view = wide[index]
-            here = xp.multiply(rest, x[index] == result, out=view if apart else None)
-            rest = xp.subtract(rest, here, out=wide[last] if apart else None)
+        rest, into = grad.view(bits), wide.view(bits)      # not yet placed; as bits, so that infinity times 0 is 0
+        for index in before:                               # the first maximum takes all
+            here = xp.multiply(rest, x[index] == result, out=into[index] if apart else None)
+            rest = xp.bitwise_xor(rest, here, out=into[last] if apart else None)
             if not apart:
-                view += here
+                wide[index] += here.view(floats)
         if not apart:
-            wide[last] += rest
+            wide[last] += rest.view(floats)
         elif not before:
             wide[last] = grad
         grad, result = wide, x
@@ -185,9 +188,8 @@ def max_pool_indices(F, input, *, windows):
     order = (*range(len(lead)), *range(len(lead), windows.ndim, 2), *range(len(lead) + 1, windows.ndim, 2))
     outs = tuple([table.shape[-2] for table in tables])
     shape = (*lead, *outs, prod([table.shape[-1] for table in tables]))
-    best = windows.transpose(order).reshape(shape).argmax(-1)
     places = xp.broadcast_to(places, windows.shape).transpose(order).reshape(shape)
-    return xp.take_along_axis(places, best[..., None], -1)[..., 0]
+    return place_of_maximum(xp, windows.transpose(order).reshape(shape), places)
 
 
 # ---- means -------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ functions are zero. The formulas of the distributions are in `minitorch/random`,
 
 import math
 import operator
-import warnings
 from functools import cache
 
 from ...core import dtypes
@@ -18,6 +17,7 @@ from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
@@ -107,14 +107,14 @@ def filled(made, name, sampler, arguments, generator, requires_grad):
 
 
 def unrelated_to(inputs, array, backend):
-    """A tensor of drawn numbers; if one of `inputs` records, so does it, with gradients of zero."""
-    if grad_mode.enabled:
-        for x in inputs:
-            if isinstance(x, Tensor) and x.needs_grad:
-                out = recorded.zero(x.expand(array.shape) if x.array.shape != array.shape else x)
-                out.array = array
-                return out
-    return wrap(array, backend)
+    """A tensor of drawn numbers; if some of `inputs` record, so does it, with gradients of zero for each."""
+    recording = [x for x in inputs if isinstance(x, Tensor) and x.needs_grad] if grad_mode.enabled else ()
+    if not recording:
+        return wrap(array, backend)
+    zeros = [recorded.zero(x.expand(array.shape) if x.array.shape != array.shape else x) for x in recording]
+    out = zeros[0] if len(zeros) == 1 else recorded.add(*zeros)
+    out.array = array
+    return out
 
 
 # ---- uniform and normal ------------------------------------------------------------------------------------
@@ -244,6 +244,9 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if size is not None:
         raise TypeError("normal() takes a size only if mean and std are numbers; tensors have one of their own")
     check_std(std)
+    if out is not None and grad_mode.enabled and any(x.needs_grad for x in (*given, out)):
+        raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of the arguments requires grad.")
     if grad_mode.batches:
         mean, std = [late.roomy(x) if isinstance(x, Tensor) else x for x in (mean, std)]
         given = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -335,7 +338,7 @@ def random_(self, *bounds, generator=None, **named):
         check_kind(self.array, REALS + "b", "random_()")
         return fill(self, "random_", sampling.random_bits, (), generator)
     if len(bounds) == 1 and not named:
-        bounds = (0, *bounds)
+        bounds = (0, *whole("random_", to=bounds[0]))
     args = integer_arguments(self.array, *from_to("random_", bounds, named, (0, None)))
     return fill(self, "random_", sampling.integers, args, generator)
 
@@ -390,8 +393,8 @@ def within(dtype, low, high):
                            f"from={low} >= to={high}")
     for word, x in (("from", low), ("to - 1", high - 1)):
         if abs(x) > 1 << digits:
-            warnings.warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
-                          f"can support discrete uniform distribution only within this range.", stacklevel=4)
+            warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
+                 f"can support discrete uniform distribution only within this range.")
     return low, high
 
 

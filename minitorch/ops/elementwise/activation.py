@@ -53,19 +53,26 @@ def require_signed(name, input):
 
 
 @op(promotion="any", refuses="c", kinks="zero", inplace=True, fusible=True, functor="relu", flat=("input",),
-    input=lambda F, g, out: F.threshold_backward(g, out, level=0))
+    input=lambda F, g, out: F.relu_backward(g, out))
 def relu(F, input):
-    """``max(input, 0)``; the gradient at 0 is 0."""
+    """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
     require_signed("relu", input)
     return F.xp.maximum(input, 0)
+
+
+@op(namespace=None, fusible=True, functor="keep", input=lambda F, g, gate: F.relu_backward(g, gate),
+    sample=lambda d: ([d.array(s := d.shape()), d.integers(s, 0, 2).astype(float)], {}))
+def relu_backward(F, input, gate: Other):
+    """`input` where `gate`, a result of `relu`, is not 0, elsewhere 0: one comparison, which lets NaN pass."""
+    return F.xp.where(gate != 0, input, input.dtype.type(0))
 
 
 @op(namespace=None, fusible=True, functor="keep_above(level)",
     input=lambda F, g, gate, level: F.threshold_backward(g, gate, level=level),
     sample=lambda d: ([d.array(s := d.shape()), d.distinct(s)], dict(level=d.choice([0, 0.01]))))
 def threshold_backward(F, input, gate: Other, *, level):
-    """`input` where `gate` is greater than `level`, 0 elsewhere, also where `input` is infinite or NaN."""
-    return F.xp.where(gate > level, input, input.dtype.type(0))
+    """`input` where `gate` is greater than `level` or NaN, 0 elsewhere, also where `input` is infinite or NaN."""
+    return F.xp.where(gate <= level, input.dtype.type(0), input)
 
 
 @op(promotion="any", namespace=None, kinks="zero", node_name="HardtanhBackward0", fusible=True, flat=("input",),
@@ -109,13 +116,13 @@ def leaky_relu_derivative(F, input, *, slope):
 def threshold(F, input, *, threshold, value):
     """`input` where it is greater than `threshold`, elsewhere `value`."""
     require_signed("threshold", input)
-    return F.xp.where(input <= threshold, input.dtype.type(value), input)
+    return F.xp.where(input <= threshold - 0, input.dtype.type(value - 0), input)     # of numbers only
 
 
 @op(name="prelu", node_name="PreluKernelBackward0", promotion="floating", namespace=None, autocast="lower",
     sample=lambda d: ([d.distinct(s := d.shape()), d.array(s)], {}),
     input=lambda F, g, input, weight: F.where(input > 0, g, g * weight),
-    weight=lambda F, g, input: F.masked(g * input, input <= 0))
+    weight=lambda F, g, input: F.masked(g * input, F.logical_not(input > 0)))
 def _prelu(F, input, weight):
     """`input` where positive, elsewhere ``weight * input``."""
     return F.xp.where(input > 0, input, weight * input)
@@ -295,8 +302,7 @@ def hardsigmoid(F, input):
 
 
 @op(promotion="floating", namespace=None, node_name="HardswishBackward0", functor="hardswish",
-    input=lambda F, g, input: F.masked(g * (input * (1 / 3) + 0.5), (input > -3) & (input < 3))
-    + F.masked(g, input >= 3),
+    input=lambda F, g, input: F.masked(F.where(input >= 3, g, g * (input * (1 / 3) + 0.5)), F.logical_not(input <= -3)),
     sample=lambda d: ([d.choice([d.array(), d.array(lo=3.1, hi=4), d.array(lo=-4, hi=-3.1)])], {}))
 def hardswish(F, input):
     """``input * min(max(input + 3, 0), 6) / 6``. Source: A. Howard et al., "Searching for MobileNetV3", 2019."""
@@ -320,14 +326,14 @@ def glu(input, dim=-1):
 
 
 # ---- silu --------------------------------------------------------------------------------------------------
-@op(promotion="floating", namespace=None, fusible=True, functor="silu",
+@op(promotion="any", refuses="iub", namespace=None, fusible=True, functor="silu", complex="holomorphic",
     input=lambda F, g, input: F.silu_backward(g, input))
 def silu(F, input):
     """``input * sigmoid(input)``, also called swish."""
     return input / (1 + F.xp.exp(-input))
 
 
-@op(promotion="floating", namespace=None, fusible=True, functor="silu_backward",
+@op(promotion="same", refuses="iub", namespace=None, fusible=True, functor="silu_backward", complex="holomorphic",
     sample=lambda d: ([d.array(s := d.shape()), d.array(s)], {}), grad=lambda F, g, input: F.silu_backward(g, input),
     input=lambda F, g, grad, input: g * grad * silu_curvature(F, input))
 def silu_backward(F, grad, input):

@@ -5,6 +5,7 @@ serve ``a + b``; the public function of the same name takes PyTorch's further ar
 calls the definition.
 """
 
+import cmath
 import math
 
 from ...core import dtypes
@@ -14,6 +15,7 @@ from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 
+NUMBERS = (int, float, bool, complex)
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
 
 
@@ -33,10 +35,11 @@ _sub = ufunc("sub", "``input - other``.", "subtract", namespace=None, check=no_b
              input=lambda F, g: g,
              other=lambda F, g: -g)
 mul = ufunc("mul", "``input * other``.", "multiply", aliases=("multiply",), of_numbers=True, promotion="factor",
+            complex="holomorphic",
             input=lambda F, g, other: g * other,
             other=lambda F, g, input: g * input)
 _div = ufunc("div", "``input / other``, true division.", "true_divide", promotion="quotient", namespace=None,
-             domain={"other": NONZERO}, of_numbers=True,
+             domain={"other": NONZERO}, of_numbers=True, complex="holomorphic",
              input=lambda F, g, other: g / other,
              other=lambda F, g, input, other: g * (input / other / -other),
              together=lambda F, g, input, other: (q := g / other, q * (input / -other)))
@@ -115,6 +118,7 @@ def true_divide(input, other, *, out=None):
 
 
 @op(name="rdiv", promotion="float", namespace=None, node_name="DivBackward0", keeps=("inverse",),
+    complex="holomorphic",
     restores=("input", "inverse", lambda F, inverse: 1 / inverse),
     sample=lambda d: ([d.array(lo=0.5)], dict(number=d.choice([1, -3.0]))),
     input=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number))
@@ -124,7 +128,7 @@ def _rdiv(F, input, *, number):
     return out, F.asarray(out.copy() if number == 1 else F.xp.true_divide(1, input))
 
 
-@op(promotion="float", namespace=None,
+@op(promotion="float", namespace=None, complex="holomorphic",
     sample=lambda d: ([d.array(s := d.shape()), d.array(s, 0.5, 2.0)], dict(number=d.choice([1, -3.0]))),
     grad=lambda F, g, input, inverse, number: F.rdiv_backward(g, input, inverse, number=number),
     input=lambda F, g, grad, input, number: g * grad * (2 * number) / (input * input * input))
@@ -151,7 +155,7 @@ def quotients(d):
     return [(d.integers(shape, -3, 3) + d.array(shape, 0.2, 0.8)) * divisor, divisor], {}
 
 
-@op(layout="inputs", promotion="factor", refuses="b", inplace=True, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="bc", inplace=True, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def floor_divide(F, input: Number, other: Number):
@@ -161,7 +165,7 @@ def floor_divide(F, input: Number, other: Number):
     return F.xp.floor_divide(input, other)
 
 
-@op(layout="inputs", promotion="factor", refuses="b", namespace=None, sample=quotients, of_numbers=True,
+@op(layout="inputs", promotion="factor", refuses="bc", namespace=None, sample=quotients, of_numbers=True,
     input=lambda F, g: F.zero(g),
     other=lambda F, g: F.zero(g))
 def trunc_divide(F, input: Number, other: Number):
@@ -173,7 +177,7 @@ def trunc_divide(F, input: Number, other: Number):
     return quotient + ((rest != 0) & (quotient < 0))
 
 
-@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.floor_divide(input, other))
 def remainder(F, input: Number, other: Number):
@@ -183,7 +187,7 @@ def remainder(F, input: Number, other: Number):
     return F.xp.remainder(input, other)
 
 
-@op(layout="inputs", promotion="common", refuses="b", inplace=True, sample=quotients,
+@op(layout="inputs", promotion="common", refuses="bc", inplace=True, sample=quotients,
     input=lambda F, g: g,
     other=lambda F, g, input, other: -g * F.trunc_divide(input, other))
 def fmod(F, input, other: Number):
@@ -208,7 +212,7 @@ def positive_exponent(input, exponent):
 
 
 @op(promotion="common", refuses="b", inplace=True, autocast="float32 on cuda",
-    domain={"input": POSITIVE}, check=positive_exponent,
+    domain={"input": POSITIVE}, check=positive_exponent, complex="holomorphic",
     input=lambda F, g, input, exponent: g * power_slope(F, input, exponent),
     exponent=lambda F, g, input, exponent, out: g * log_slope(F, input, exponent, out))
 def pow(F, input: Number, exponent: Number):
@@ -226,7 +230,8 @@ def pow(F, input: Number, exponent: Number):
 
 # The exponents that programs use most, exact and many times as fast as a general power.
 CHEAP_POWERS = {2: lambda xp, x: xp.multiply(x, x), 3: lambda xp, x: x * x * x, 1: lambda xp, x: xp.positive(x),
-                0.5: lambda xp, x: xp.sqrt(x), -1: lambda xp, x: 1.0 / x}
+                0.5: lambda xp, x: xp.sqrt(x), -0.5: lambda xp, x: 1.0 / xp.sqrt(x),
+                -1: lambda xp, x: 1.0 / x}
 
 
 def integer_power(xp, base, exponent):
@@ -240,7 +245,7 @@ def integer_power(xp, base, exponent):
 
 def power_slope(F, input, exponent):
     """d/d input: ``exponent * input ** (exponent - 1)``, and 0 where the exponent is 0."""
-    if exponent.__class__ in (int, float, bool):
+    if exponent.__class__ in NUMBERS:
         return exponent * F.pow(input, exponent - 1) if exponent != 0 else F.zero(input)
     slope = exponent * F.pow(input, exponent - 1)
     return F.where(exponent == 0, 0.0, slope)
@@ -248,10 +253,12 @@ def power_slope(F, input, exponent):
 
 def log_slope(F, input, exponent, out):
     """d/d exponent: ``out * log(input)``, and 0 where the input is 0 and the exponent is not negative."""
-    if input.__class__ in (int, float, bool) and input != 0:
-        return out * (math.log(input) if input > 0 else math.nan)
-    at_zero = (input == 0) & (exponent >= 0)
-    return F.where(at_zero, 0.0, out * (-math.inf if input.__class__ in (int, float, bool) else F.log(input)))
+    is_complex = getattr(out, "array", out).dtype.kind == "c"
+    if input.__class__ in NUMBERS and input != 0:
+        return out * (cmath.log(input) if is_complex else math.log(input) if input > 0 else math.nan)
+    wanted = (F.imag(exponent) == 0) & (F.real(exponent) >= 0) if is_complex else exponent >= 0
+    at_zero = (input == 0) & wanted
+    return F.where(at_zero, 0.0, out * (-math.inf if input.__class__ in NUMBERS else F.log(input)))
 
 
 @composite(out=True)
@@ -264,15 +271,19 @@ def float_power(input, exponent):
 
 @method
 def float_power_(self, exponent):
-    """In-place twin of `float_power`, for float64 tensors."""
-    if self.dtype is not dtypes.float64:
+    """In-place twin of `float_power`, for float64 and complex128 tensors."""
+    wide = dtypes.float64
+    if self.is_complex() or (exponent.is_complex() if isinstance(exponent, Tensor) else isinstance(exponent, complex)):
+        wide = dtypes.complex128
+    if self.dtype is not wide:
         raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires "
-                           f"dtype {dtypes.float64}")
-    return self.pow_(exponent.to(dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
+                           f"dtype {wide}")
+    return self.pow_(exponent.to(wide) if isinstance(exponent, Tensor) else
+                     float(exponent) if wide is dtypes.float64 else complex(exponent))
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", refuses="b", inplace=True,
+@op(layout="inputs", promotion="common", refuses="b", inplace=True, complex="holomorphic",
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
@@ -294,7 +305,7 @@ def true_division(input, tensor1, tensor2):
                            "tensor1.float(), or write (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)")
 
 
-@op(layout="inputs", promotion="common", inplace=True, check=true_division,
+@op(layout="inputs", promotion="common", inplace=True, check=true_division, complex="holomorphic",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.array(s[2], 0.5, 2)],
                       dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
@@ -312,7 +323,8 @@ def one_dtype(input, end, weight):
                                f"as in x.to(y.dtype)")
 
 
-@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype, tangent="symmetric",
+@op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype, complex="holomorphic",
+    tangent="symmetric",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.choice([0.3, 0.7, d.array(s[2])])], {}),
     input=lambda F, g, weight: g * (1 - weight),
     end=lambda F, g, weight: g * weight,

@@ -14,25 +14,29 @@ POSITIVE, UNIT, INNER = (0.25, 4.0), (-0.75, 0.75), (0.1, 0.9)     # domains, wh
 LN2, LN10, PI = math.log(2), math.log(10), math.pi
 
 # ---- exponentials and logarithms ---------------------------------------------------------------------------
-exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float", autocast="float32 on cuda",
+exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float", complex="holomorphic",
+            autocast="float32 on cuda",
             input=lambda F, g, out: g * out)
-exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float",
+exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float", complex="holomorphic",
              input=lambda F, g, out: g * out * LN2)
-expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float",
+expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float", complex="holomorphic",
               autocast="float32 on cuda",
               input=lambda F, g, out: g * (out + 1))
-log = ufunc("log", "The natural logarithm.", promotion="float", autocast="float32 on cuda", domain={"input": POSITIVE},
+log = ufunc("log", "The natural logarithm.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
+            domain={"input": POSITIVE},
             input=lambda F, g, input: g / input)
-log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", autocast="float32 on cuda",
+log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
              domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN2))
-log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", autocast="float32 on cuda",
+log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", complex="holomorphic",
+              autocast="float32 on cuda",
               domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN10))
-log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float",
+log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float", complex="holomorphic",
               autocast="float32 on cuda",
               domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
 
 
-@op(promotion="float", inplace=True, fusible=True, functor="sigmoid", input=lambda F, g, out: g * (out * (1 - out)))
+@op(promotion="float", inplace=True, fusible=True, functor="sigmoid", complex="holomorphic",
+    input=lambda F, g, out: g * (out * (1 - out)))
 def sigmoid(F, input):
     """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
     return 1 / (1 + F.xp.exp(-input))
@@ -58,18 +62,18 @@ def logit_slope(F, g, x, eps):
 
 
 # ---- roots and powers --------------------------------------------------------------------------------------
-sqrt = ufunc("sqrt", "The square root.", promotion="float", domain={"input": POSITIVE},
+sqrt = ufunc("sqrt", "The square root.", promotion="float", complex="holomorphic", domain={"input": POSITIVE},
              input=lambda F, g, out: g / (2 * out))
 
 
-@op(promotion="float", inplace=True, autocast="float32 on cuda", functor="rsqrt_of",
+@op(promotion="float", complex="holomorphic", inplace=True, autocast="float32 on cuda", functor="rsqrt_of",
     domain={"input": POSITIVE}, input=lambda F, g, out: out * out * out * g * -0.5)
 def rsqrt(F, input):
     """``1 / sqrt(input)``."""
     return F.xp.reciprocal(F.xp.sqrt(input))
 
 
-reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", autocast="float32 on cuda",
+reciprocal = ufunc("reciprocal", "``1 / input``.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
                    domain={"input": (0.5, 2.0)}, input=lambda F, g, out: -g * out * out)
 
 
@@ -80,20 +84,21 @@ def square(input):
 
 
 # ---- trigonometry ------------------------------------------------------------------------------------------
-sin = ufunc("sin", "The sine of `input` (radians).", promotion="float",
+sin = ufunc("sin", "The sine of `input` (radians).", promotion="float", complex="holomorphic",
             input=lambda F, g, input: g * F.cos(input))
-cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float",
+cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float", complex="holomorphic",
             input=lambda F, g, input: -g * F.sin(input))
-tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", autocast="float32 on cuda",
+tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", complex="holomorphic",
+            autocast="float32 on cuda",
             domain={"input": (-1.2, 1.2)}, input=lambda F, g, out: g * (out * out + 1))
 asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", aliases=("arcsin",),
-             promotion="float", autocast="float32 on cuda", domain={"input": UNIT},
+             promotion="float", complex="holomorphic", autocast="float32 on cuda", domain={"input": UNIT},
              input=lambda F, g, input: g * F.rsqrt(1 - input * input))
 acos = ufunc("acos", "The angle, between 0 and pi, whose cosine is `input`.", "arccos", aliases=("arccos",),
-             promotion="float", autocast="float32 on cuda", domain={"input": UNIT},
+             promotion="float", complex="holomorphic", autocast="float32 on cuda", domain={"input": UNIT},
              input=lambda F, g, input: -g * F.rsqrt(1 - input * input))
 atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", aliases=("arctan",),
-             promotion="float", input=lambda F, g, input: g / (input * input + 1))
+             promotion="float", complex="holomorphic", input=lambda F, g, input: g / (input * input + 1))
 atan2 = ufunc("atan2", "The angle, between -pi and pi, from the first axis to the point (`other`, `input`).",
               "arctan2", aliases=("arctan2",), promotion="float", numbers=[], domain={"other": (0.5, 2.0)},
               input=lambda F, g, input, other: g * over_square(F, other, input),
@@ -118,14 +123,14 @@ def rad2deg(F, input):
     return input * (180 / PI)
 
 
-@op(promotion="float", inplace=True, input=lambda F, g, input: g * F.sinc_derivative(input))
+@op(promotion="float", complex="holomorphic", inplace=True, input=lambda F, g, input: g * F.sinc_derivative(input))
 def sinc(F, input):
     """``sin(pi input) / (pi input)``, and 1 at 0."""
     x = input * PI
     return F.xp.where(x == 0, 1, F.xp.sin(x) / F.xp.where(x == 0, 1, x))
 
 
-@op(node_name="SincSlopeBackward0", promotion="float", namespace=None,
+@op(node_name="SincSlopeBackward0", promotion="float", complex="holomorphic", namespace=None,
     input=lambda F, g, input, out: -g * F.where(input == 0, PI**2 / 3, PI**2 * F.sinc(input) + 2 * out / input))
 def sinc_derivative(F, input):
     """The derivative of `sinc`: ``(cos(pi x) - sinc(x)) / x``; near 0, where that cancels, its series."""
@@ -136,27 +141,41 @@ def sinc_derivative(F, input):
 
 
 # ---- hyperbolic functions ----------------------------------------------------------------------------------
-sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", autocast="float32 on cuda",
+sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
              input=lambda F, g, input: g * F.cosh(input))
-cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", autocast="float32 on cuda",
+cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
              input=lambda F, g, input: g * F.sinh(input))
-tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", input=lambda F, g, out: g * (1 - out * out))
+tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", complex="holomorphic", input=lambda F, g,
+             out: g * (1 - out * out))
 asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", aliases=("arcsinh",),
-              promotion="float", input=lambda F, g, input: g * F.rsqrt(input * input + 1))
+              promotion="float", complex="holomorphic", input=lambda F, g, input: g * F.rsqrt(input * input + 1))
 acosh = ufunc("acosh", "The number, not negative, whose hyperbolic cosine is `input`.", "arccosh",
-              aliases=("arccosh",), promotion="float", domain={"input": (1.25, 4.0)},
-              input=lambda F, g, input: g * F.rsqrt(input * input - 1))
+              aliases=("arccosh",), promotion="float", complex="holomorphic", domain={"input": (1.25, 4.0)},
+              input=lambda F, g, input: g * acosh_slope(F, input))
 atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arctanh", aliases=("arctanh",),
-              promotion="float", domain={"input": UNIT}, input=lambda F, g, input: g / (1 - input * input))
+              promotion="float", complex="holomorphic", domain={"input": UNIT},
+              input=lambda F, g, input: g / (1 - input * input))
+
+
+def acosh_slope(F, x):
+    """``1 / sqrt(x^2 - 1)``; of complex numbers on the same branch as `acosh`."""
+    if getattr(x, "array", x).dtype.kind == "c":
+        return F.rsqrt(x - 1) * F.rsqrt(x + 1)
+    return F.rsqrt(x * x - 1)
 
 
 # ---- two numbers -------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", refuses="iub",
+@op(layout="inputs", promotion="common", complex="holomorphic", refuses="iub",
     input=lambda F, g, input, other: g * F.sigmoid(input - other),
     other=lambda F, g, input, other: g * F.sigmoid(other - input))
 def logaddexp(F, input, other):
     """``log(exp(input) + exp(other))``, without overflow."""
-    return F.xp.logaddexp(input, other)
+    if input.dtype.kind != "c":
+        return F.xp.logaddexp(input, other)
+    first = (input.real >= other.real) | (input.real != input.real)
+    top, low = F.xp.where(first, input, other), F.xp.where(first, other, input)
+    same = (input == other) & F.xp.isinf(input.real)
+    return F.xp.where(same, input, top + F.xp.log1p(F.xp.exp(low - top)))
 
 
 @op(layout="inputs", promotion="common", refuses="iub",

@@ -4,6 +4,7 @@ Integers round to themselves; their gradient and that of every sign is 0.
 """
 
 from ...core import dtypes, errors
+from ...core.errors import worded
 from ...core.op import Number
 from ...core.tensor import Tensor
 from ...return_types import frexp as Frexp
@@ -13,7 +14,7 @@ from .compare import without_ties
 
 # ---- signs -------------------------------------------------------------------------------------------------
 abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", aliases=("absolute",), refuses="b",
-            kinks="zero", input=lambda F, g, input: g * F.sign(input))
+            kinks="zero", complex="conjugate", input=lambda F, g, input: g * F.sgn(input))
 
 
 @op(promotion="common", refuses="c", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
@@ -24,7 +25,16 @@ def sign(F, input):
     return (input > 0).astype(input.dtype) - (input < 0)
 
 
-@op(layout="inputs", promotion="common", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
+def sgn_slope(F, g, input, out):
+    """``(g - out Re(g conj(out))) / |input|``, the part of `g` across the direction; 0 at 0 and for real numbers."""
+    if getattr(out, "array", out).dtype.kind != "c":
+        return F.zero(g)
+    size = F.abs(input)
+    return (g - out * F.real(g * F.conj(out))) / F.masked_fill(size, size == 0, float("inf"))
+
+
+@op(layout="inputs", promotion="common", inplace=True, kinks="steps", complex="conjugate",
+    input=lambda F, g, input, out: sgn_slope(F, g, input, out))
 def sgn(F, input):
     """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
     if input.dtype.kind != "c":
@@ -67,7 +77,7 @@ def rounding(name, doc, *aliases):
     def forward(F, input):
         return input.copy() if input.dtype.kind in "iu" else getattr(F.xp, name)(input)
     forward.__name__, forward.__doc__ = name, doc + " The gradient is 0."
-    return op(promotion="common", refuses="b", inplace=True, kinks="steps", sample=between_steps, aliases=aliases,
+    return op(promotion="common", refuses="bc", inplace=True, kinks="steps", sample=between_steps, aliases=aliases,
               input=lambda F, g: F.zero(g))(forward)
 
 
@@ -90,11 +100,13 @@ def round(F, input, *, decimals: float = 0):
         return input.copy()
     if decimals == 0:
         return F.xp.rint(input)
+    if not hasattr(decimals, "__index__"):
+        raise worded(TypeError(f"round(): argument 'decimals' must be int, not {type(decimals).__name__}"))
     scale = 10.0 ** max(decimals, -decimals)
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
 
 
-@op(promotion="common", refuses="iub", inplace=True, kinks="steps", sample=between_steps, tangent="symmetric",
+@op(promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps, tangent="symmetric",
     input=lambda F, g: g)
 def frac(F, input):
     """The fractional part: ``input - trunc(input)``, with the sign of `input`."""

@@ -3,11 +3,13 @@
 NaN counts as larger than every number. Equal elements keep their order, whether that is asked for or not.
 """
 
+import numbers
+
 from ... import return_types
 from ...core.arrays import is_floating
 from ...core.tensor import Tensor, wrap
 from ..define import composite, op
-from ..reductions.extreme import check_not_empty, put_back
+from ..reductions.extreme import check_not_empty, put_back, shared_of_all
 from ..reductions.reduce import axes, size_along
 from ..shapes.view import dim_of
 from .scatter import _gather
@@ -128,15 +130,9 @@ def _nanmedian(F, input, *, dim, keepdim):
     return picked(return_types.nanmedian, F.xp, input, middle(F.xp, input, dim, True), dim, keepdim)
 
 
-def evenly(F, g, input, out):
-    """Distribute the gradient evenly over the elements equal to `out`; NaN equals NaN here."""
-    at = F.to(F.where(out == out, input == out, input != input), dtype=g.dtype)
-    return at * (g / F.sum(at))
-
-
 @op(node_name="MedianOfAllBackward0", promotion="any", refuses="bc", namespace=None, kinks="ties",
     sample=lambda d: ([d.distinct((2, 3))], dict(skip_nan=d.bool())),
-    input=lambda F, g, input, out: evenly(F, g, input, out))
+    input=lambda F, g, input, out: shared_of_all(F, g, input, out))
 def median_all(F, input, *, skip_nan):
     """The lower median of all elements; NaN, or the least integer, of nothing."""
     x = input.reshape(-1)
@@ -194,6 +190,8 @@ def quantile_of(name, input, q, dim, keepdim, interpolation, skip_nan):
         raise RuntimeError(f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS)}, but got "
                            f"{interpolation}")
     if not isinstance(q, Tensor):
+        if not isinstance(q, numbers.Number):
+            raise TypeError(f"{name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
         q = wrap(input.backend.asarray(q, input.array.dtype), input.backend)
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.array.ndim} dimensions")

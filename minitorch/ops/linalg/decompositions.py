@@ -1,9 +1,10 @@
 """Op definitions: Cholesky, QR, SVD, eigenvalues, Householder products; and the triangular systems that their
 derivatives need. LU is in `lu.py`, functions built on all of these are in `matrices.py`.
 
-The derivatives are for real matrices, batched over leading dimensions. Sources: Giles, "An extended collection of
-matrix derivative results" (2008); Townsend, "Differentiating the singular value decomposition" (2016); Walter and
-Lehmann, "Algorithmic differentiation of linear algebra functions" (2010), for QR.
+The derivatives are batched over leading dimensions. Sources: Giles, "An extended collection of matrix derivative
+results" (2008); Townsend, "Differentiating the singular value decomposition" (2016); Walter and Lehmann, "Algorithmic
+differentiation of linear algebra functions" (2010), for QR; Boeddeker et al., "On the computation of complex-valued
+gradients with application to statistically optimum beamforming" (2017), for complex matrices and `eig`.
 """
 
 from itertools import product
@@ -11,6 +12,7 @@ from itertools import product
 from ... import return_types
 from ...core.arrays import is_floating, is_inexact
 from ...core.errors import ArrayLinAlgError, worded
+from ...core.grad_mode import grad_mode
 from ...core.tensor import wrap
 from ..creation.create import zero
 from ..define import composite, op
@@ -47,6 +49,11 @@ def t(F, x):
     return F.transpose(x, dim0=-1, dim1=-2)
 
 
+def h(F, x):
+    """The conjugate transposes of a batch of matrices."""
+    return F.conj(F.transpose(x, dim0=-1, dim1=-2))
+
+
 def diag(F, x):
     """Diagonal matrices with the last dimension of `x` on the diagonal."""
     n = x.shape[-1]
@@ -68,7 +75,7 @@ def each(batch, function):
 
 
 # ---- triangular systems ------------------------------------------------------------------------------------
-@op(layout="contiguous",
+@op(complex="holomorphic", layout="contiguous",
     name="solve_triangular", namespace=None, promotion="same", node_name="LinalgSolveTriangularBackward0",
     joint=lambda F, g, needs, A, out, upper, unitriangular: triangular_grads(F, g, A, out, upper, unitriangular),
     sample=lambda d: ([d.dominant_matrix(), d.array((3, 2))], dict(upper=d.bool(), unitriangular=d.bool())))
@@ -152,14 +159,19 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
 
 
 # ---- Cholesky ----------------------------------------------------------------------------------------------
-@op(name="cholesky", namespace=None, node_name="LinalgCholeskyExBackward0",
+@op(complex="conjugate", name="cholesky", namespace=None, node_name="LinalgCholeskyExBackward0",
     input=lambda F, g, out: cholesky_slope(F, g, out),
     sample=lambda d: ([d.array((2, 1, 1), 0.5, 2.0)], dict(name="")))   # larger ones: tests/test_linalg.py
 def _cholesky(F, input, *, name):
-    """The lower triangular L with ``L @ L.T == A``; reads the lower triangle of A, which must be positive definite."""
+    """The lower triangular L with ``L @ L.mH == A``; reads the lower triangle of A, which must be positive definite."""
     check(name, input, square=True)
     try:
-        return F.xp.linalg.cholesky(input)
+        out = F.xp.linalg.cholesky(input)
+        if input.size:                                     # NaN, of which LAPACKs think differently, spreads to the end
+            last = out[..., -1, -1]
+            if last != last if out.ndim == 2 else (last != last).any():
+                raise ArrayLinAlgError
+        return out
     except ArrayLinAlgError:
         batch, order = each(input, lambda a: first_bad_minor(F.xp, a))
         raise worded(LinAlgError(
@@ -168,30 +180,35 @@ def _cholesky(F, input, *, name):
 
 
 def cholesky_slope(F, g, L):
-    """``L^-T P L^-1`` with P the symmetric matrix that has the lower triangle of ``L.T g``, its diagonal halved."""
-    p = F.tril(F.matmul(t(F, L), g), diagonal=0)
-    p = (p + t(F, F.tril(p, diagonal=-1))) * 0.5
-    half = F.solve_triangular(t(F, L), p, upper=True, unitriangular=False)
-    return t(F, F.solve_triangular(t(F, L), t(F, half), upper=True, unitriangular=False))
+    """``L^-H P L^-1`` with P Hermitian, of lower triangle half that of ``L.H g``, its diagonal halved again."""
+    half = F.solve_triangular(h(F, L), halved(F, F.tril, -1, F.matmul(h(F, L), g)), upper=True, unitriangular=False)
+    return h(F, F.solve_triangular(h(F, L), h(F, half), upper=True, unitriangular=False)) * 0.5
+
+
+def halved(F, triangle, beyond, x):
+    """The Hermitian matrix with one triangle of `x`, of whose diagonal the real part counts."""
+    x = (triangle(x, diagonal=0) + triangle(x, diagonal=beyond)) * 0.5
+    return x + h(F, x)
 
 
 def first_bad_minor(xp, a):
     """The order of the first leading minor that is not positive definite, or 0."""
     for k in range(1, len(a) + 1):
         try:
-            xp.linalg.cholesky(a[:k, :k])
+            if xp.isnan(xp.linalg.cholesky(a[:k, :k])[-1, -1]):
+                return k
         except ArrayLinAlgError:
             return k
     return 0
 
 
 def factor(A, upper, name):
-    return _cholesky(A.mT, name).mT if upper else _cholesky(A, name)
+    return _cholesky(A.mH, name).mH if upper else _cholesky(A, name)
 
 
 @composite(namespace="linalg", out="exact", autocast="float32 on cpu")
 def cholesky(A, *, upper=False):
-    """The lower triangular L with ``L @ L.mT == A``, or if `upper` its transpose, for symmetric positive definite A.
+    """The lower triangular L with ``L @ L.mH == A``, or if `upper` L.mH, for Hermitian positive definite A.
 
     (..., n, n); only one triangle of A is read. LinAlgError if A is not positive definite.
     """
@@ -214,7 +231,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
         if check_errors:
             raise
         for index in product(*map(range, info.shape)):
-            info[index] = first_bad_minor(xp, d[index].T if upper else d[index])
+            info[index] = first_bad_minor(xp, d[index].conj().T if upper else d[index])
         bad = wrap((info > 0)[..., None, None], A.backend)
         unit = wrap(xp.eye(d.shape[-1], dtype=d.dtype), A.backend)
         L = factor(where(bad, unit, A), upper, "linalg.cholesky_ex").masked_fill(bad, float("nan"))
@@ -223,7 +240,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
 
 @composite(out=True, autocast="float32 on cpu")
 def cholesky_inverse(input, upper=False):
-    """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mT)^-1``, or ``(U.mT @ U)^-1`` if `upper`."""
+    """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
     check("cholesky_inverse", input.array, square=True)
     n = input.array.shape[-1]
     unit = wrap(input.backend.xp.eye(n, dtype=input.array.dtype), input.backend)
@@ -246,7 +263,7 @@ def cholesky_solve(input, L, upper=False):
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {a.shape[-1]} by "
                            f"{a.shape[-1]} but each b matrix is {b.shape[-2]} by {b.shape[-1]}")
-    first, second = (L.mT, L) if upper else (L, L.mT)
+    first, second = (L.mH, L) if upper else (L, L.mH)
     half = solve_triangular(first, input, upper=False)
     return solve_triangular(second, half, upper=True)
 
@@ -258,7 +275,7 @@ def old_cholesky(input, upper=False):
 
 
 # ---- QR ----------------------------------------------------------------------------------------------------
-@op(name="qr", namespace=None, node_name="LinalgQrBackward0", outputs=(True, True),
+@op(complex="conjugate", name="qr", namespace=None, node_name="LinalgQrBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out, complete: (qr_slope(F, g, out, complete),),
     sample=lambda d: ([d.spread_matrix()[:, :d.int(2, 3)]], dict(complete=False)))
 def _qr(F, input, *, complete):
@@ -267,18 +284,17 @@ def _qr(F, input, *, complete):
 
 
 def qr_slope(F, g, out, complete):
-    """``(gQ + Q S) R^-T`` with S symmetric, of upper triangle ``gR R.T - Q.T gQ`` (Walter and Lehmann)."""
+    """``(gQ + Q S) R^-H`` with S Hermitian, of upper triangle ``gR R.H - Q.H gQ`` (Walter and Lehmann)."""
     (gq, gr), (q, r) = g, out
     if complete and q.shape[-1] > r.shape[-1]:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     if gq is None:
-        m = F.matmul(gr, t(F, r))
+        m = F.matmul(gr, h(F, r))
     else:
-        m = -F.matmul(t(F, q), gq) + (0.0 if gr is None else F.matmul(gr, t(F, r)))
-    m = F.triu(m, diagonal=0)
-    right = F.matmul(q, m + t(F, F.triu(m, diagonal=1)))
+        m = -F.matmul(h(F, q), gq) + (0.0 if gr is None else F.matmul(gr, h(F, r)))
+    right = F.matmul(q, halved(F, F.triu, 1, m))
     right = right if gq is None else right + gq
-    return t(F, F.solve_triangular(r, t(F, right), upper=True, unitriangular=False))
+    return h(F, F.solve_triangular(r, h(F, right), upper=True, unitriangular=False))
 
 
 def qr_of(A, mode, name):
@@ -295,8 +311,8 @@ def qr_of(A, mode, name):
         return wrap(A.backend.xp.empty(0, A.array.dtype), A.backend), wrap(r, A.backend)
     if m >= n:
         return _qr(A, mode == "complete")
-    q, r = _qr(A[..., :m], False)                          # a wide one: the rest of R is Q.T times the rest of A
-    return q, cat([r, matmul(q.mT, A[..., m:])], -1)
+    q, r = _qr(A[..., :m], False)                          # a wide one: the rest of R is Q.H times the rest of A
+    return q, cat([r, matmul(q.mH, A[..., m:])], -1)
 
 
 @composite(namespace="linalg", out=True, autocast="float32 on cpu")
@@ -316,7 +332,7 @@ def old_qr(input, some=True):
 
 
 # ---- singular values ---------------------------------------------------------------------------------------
-@op(name="svd", namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
+@op(complex="conjugate", name="svd", namespace=None, node_name="LinalgSvdBackward0", outputs=(True, True, True),
     joint=lambda F, g, needs, out: (svd_slope(F, g, out),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], dict(full=False)))
 def _svd(F, input, *, full):
@@ -330,8 +346,9 @@ def empty_svd(xp, x, full):
     m, n = x.shape[-2:]
     k = 0 if not min(m, n) else min(m, n)
     u, v = [xp.broadcast_to(xp.eye(i, dtype=x.dtype), (*x.shape[:-2], i, i)).copy() for i in (m, n)]
-    return (u, xp.zeros((*x.shape[:-2], k), x.dtype), v) if full else (
-        u[..., :k], xp.zeros((*x.shape[:-2], k), x.dtype), v[..., :k, :])
+    s = xp.zeros((*x.shape[:-2], k), x.real.dtype)
+    return (u, s, v) if full else (
+        u[..., :k], s, v[..., :k, :])
 
 
 def svd_slope(F, g, out):
@@ -350,25 +367,38 @@ def svd_slope(F, g, out):
     inner = 0.0 if gs is None else diag(F, gs)
     rest = 0.0
     if gu is not None:
-        x = F.matmul(t(F, u), gu)
-        inner = inner + (x - t(F, x)) / gap * across
+        x = F.matmul(h(F, u), gu)
+        inner = inner + (x - h(F, x)) / gap * across
+        if gv is not None and is_complex(u):               # the phase, which U and V share
+            inner = inner + diag(F, phase(F, x) / s)
         if u.shape[-2] > k:
             rest = rest + F.matmul((gu - F.matmul(u, x)) / across, v)
     if gv is not None:
-        x = F.matmul(v, t(F, gv))
-        inner = inner + down * ((x - t(F, x)) / gap)
+        x = F.matmul(v, h(F, gv))
+        inner = inner + down * ((x - h(F, x)) / gap)
         if v.shape[-1] > k:
-            rest = rest + F.matmul(u, (gv - F.matmul(t(F, x), v)) / down)
+            rest = rest + F.matmul(u, (gv - F.matmul(h(F, x), v)) / down)
     return F.matmul(F.matmul(u, inner), v) + rest
+
+
+def is_complex(x):
+    """Whether a raw array or a tensor is complex."""
+    return getattr(x, "array", x).dtype.kind == "c"
+
+
+def phase(F, x):
+    """The imaginary part of the diagonal, times i."""
+    x = F.diagonal(x, offset=0, dim1=-2, dim2=-1)
+    return (x - F.conj(x)) * 0.5
 
 
 @composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def svd(A, full_matrices=True, *, driver=None):
-    """U, S and Vh with ``A = U @ diag(S) @ Vh``, as a named tuple: S descending, U and Vh orthogonal.
+    """U, S and Vh with ``A = U @ diag(S) @ Vh``, as a named tuple: S descending, U and Vh orthogonal or unitary.
 
     (..., m, n) gives (..., m, m), (..., k), (..., n, n), k the smaller of m and n; without `full_matrices` (..., m, k)
     and (..., k, n). Gradients through U and Vh need distinct singular values, and mean something only if the result
-    does not depend on the signs of singular vectors. `driver` is accepted and has no effect.
+    does not depend on the signs (of complex ones the phases) of singular vectors. `driver` has no effect.
     """
     check("linalg.svd", A.array)
     return return_types.linalg_svd(*_svd(A, bool(full_matrices)))
@@ -376,7 +406,7 @@ def svd(A, full_matrices=True, *, driver=None):
 
 @composite(public_name="svd", out=True, autocast="float32 on cpu")
 def old_svd(input, some=True, compute_uv=True):
-    """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mT``. See `linalg.svd`."""
+    """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
     check("svd", input.array)
     if not compute_uv:
         s, (m, n) = svdvals(input), input.array.shape[-2:]
@@ -384,10 +414,10 @@ def old_svd(input, some=True, compute_uv=True):
                  for i in (m, n)]
         return return_types.svd(zeros[0], s, zeros[1])
     u, s, vh = _svd(input, not some)
-    return return_types.svd(u, s, vh.mT)
+    return return_types.svd(u, s, vh.mH)
 
 
-@op(name="svdvals", namespace=None, node_name="LinalgSvdBackward0",
+@op(complex="conjugate", name="svdvals", namespace=None, node_name="LinalgSvdBackward0",
     input=lambda F, g, input: svd_slope(F, (None, g, None), F.svd(input, full=False)),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3)]], {}))
 def _svdvals(F, input):
@@ -405,7 +435,7 @@ def svdvals(A, *, driver=None):
 
 
 # ---- eigenvalues of symmetric matrices ---------------------------------------------------------------------
-@op(name="eigh", namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
+@op(complex="conjugate", name="eigh", namespace=None, node_name="LinalgEighBackward0", outputs=(True, True),
     joint=lambda F, g, needs, out: (eigh_slope(F, g, out),),
     sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))   # larger ones: tests/test_linalg.py
 def _eigh(F, input, *, lower):
@@ -414,14 +444,14 @@ def _eigh(F, input, *, lower):
 
 
 def eigh_slope(F, g, out):
-    """``V (diag(gL) + (V.T gV) / (L_j - L_i)) V.T``."""
+    """``V (diag(gL) + (V.H gV) / (L_j - L_i)) V.H``."""
     (gl, gv), (values, vectors) = g, out
     if gv is None:
-        return F.matmul(vectors * F.unsqueeze(gl, dim=-2), t(F, vectors))
+        return F.matmul(vectors * F.unsqueeze(gl, dim=-2), h(F, vectors))
     gap = F.unsqueeze(values, dim=-2) - F.unsqueeze(values, dim=-1)
-    inner = F.matmul(t(F, vectors), gv) / F.masked_fill(gap, gap == 0, float("inf"))
+    inner = F.matmul(h(F, vectors), gv) / F.masked_fill(gap, gap == 0, float("inf"))
     inner = inner if gl is None else inner + diag(F, gl)
-    return F.matmul(F.matmul(vectors, inner), t(F, vectors))
+    return F.matmul(F.matmul(vectors, inner), h(F, vectors))
 
 
 def check_symmetric(name, x, UPLO):
@@ -442,7 +472,7 @@ def eigh(A, UPLO="L"):
     return return_types.linalg_eigh(*_eigh(A, UPLO.upper()))
 
 
-@op(name="eigvalsh", namespace=None, node_name="LinalgEighBackward0",
+@op(complex="conjugate", name="eigvalsh", namespace=None, node_name="LinalgEighBackward0",
     input=lambda F, g, input, lower: eigh_slope(F, (g, None), F.eigh(input, lower=lower)),
     sample=lambda d: ([d.array((2, 1, 1))], dict(lower="L")))
 def _eigvalsh(F, input, *, lower):
@@ -457,37 +487,59 @@ def eigvalsh(A, UPLO="L"):
     return _eigvalsh(A, UPLO.upper())
 
 
-# ---- eigenvalues of any matrix: complex, without gradients -------------------------------------------------
-def complex_of(x):
-    return x.astype("complex64" if x.dtype in ("float32", "complex64") else "complex128")
+# ---- eigenvalues of any matrix: complex --------------------------------------------------------------------
+@op(name="eig", namespace=None, node_name="LinalgEigBackward0", outputs=(True, True), complex="conjugate",
+    joint=lambda F, g, needs, out, input_dtype: (F.to(eig_slope(F, g, out), dtype=input_dtype),),
+    sample=lambda d: ([d.array((2, 1, 1))], {}))           # larger ones: tests/test_complex.py
+def _eig(F, input):
+    """Eigenvalues and eigenvectors of length 1, as columns."""
+    values, vectors = F.xp.linalg.eig(input)
+    return values.astype(complex_kind(input)), vectors.astype(complex_kind(input))
 
 
-def check_eig(name, A):
-    check(name, A.array, square=True)
-    if A.needs_grad:
-        raise RuntimeError(f"{name}: complex results have no gradient here; for symmetric matrices use "
-                           f"{name.replace('eigvals', 'eigvalsh') if 'vals' in name else name + 'h'}")
+def complex_kind(x):
+    return "complex64" if x.dtype in ("float32", "complex64") else "complex128"
+
+
+def eig_slope(F, g, out):
+    """``V^-H (diag(gL) + (V.H gV - V.H V diag(Re(V.H gV))) / conj(L_j - L_i)) V.H``: vectors have length 1."""
+    (gl, gv), (values, vectors) = g, out
+    adjoint = h(F, vectors)
+    if gv is None:
+        return F.solve(adjoint, F.unsqueeze(gl, dim=-1) * adjoint, strict=False)
+    gap = F.conj(F.unsqueeze(values, dim=-2) - F.unsqueeze(values, dim=-1))
+    x = F.matmul(adjoint, gv)
+    along = F.real(F.diagonal(x, offset=0, dim1=-2, dim2=-1))
+    x = x - F.matmul(adjoint, vectors) * F.unsqueeze(along, dim=-2)
+    inner = x / F.masked_fill(gap, gap == 0, float("inf"))
+    inner = inner if gl is None else inner + diag(F, gl)
+    return F.solve(adjoint, F.matmul(inner, adjoint), strict=False)
 
 
 @composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def eig(A):
-    """Eigenvalues and eigenvectors, as columns, of square matrices: complex tensors, in no order, without gradients."""
-    check_eig("linalg.eig", A)
-    values, vectors = A.backend.xp.linalg.eig(A.array)
-    return return_types.linalg_eig(wrap(complex_of(values), A.backend), wrap(complex_of(vectors), A.backend))
+    """Eigenvalues (..., n) and eigenvectors, as columns (..., n, n), of square matrices: complex tensors, in no order.
+
+    The eigenvectors have length 1. Gradients through them need distinct eigenvalues, and mean something only if the
+    result does not depend on their phases.
+    """
+    check("linalg.eig", A.array, square=True)
+    return return_types.linalg_eig(*_eig(A))
 
 
 @composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def eigvals(A):
-    """The eigenvalues of square matrices: a complex tensor, in no order, without gradients."""
-    check_eig("linalg.eigvals", A)
-    return wrap(complex_of(A.backend.xp.linalg.eigvals(A.array)), A.backend)
+    """The eigenvalues (..., n) of square matrices (..., n, n): a complex tensor, in no order."""
+    check("linalg.eigvals", A.array, square=True)
+    if grad_mode.levels or A.needs_grad and grad_mode.enabled:   # the derivative needs the vectors
+        return _eig(A)[0]
+    return wrap(A.backend.xp.linalg.eigvals(A.array).astype(complex_kind(A.array)), A.backend)
 
 
 # ---- Householder reflections -------------------------------------------------------------------------------
 @composite(namespace="linalg", out=True, autocast="float32 on cpu")
 def householder_product(A, tau):
-    """The first n columns of ``H_1 H_2 ... H_k`` with ``H_i = I - tau_i v_i v_i.T``: the Q that `geqrf` describes.
+    """The first n columns of ``H_1 H_2 ... H_k`` with ``H_i = I - tau_i v_i v_i.H``: the Q that `geqrf` describes.
 
     (..., m, n) with m >= n >= k and (..., k). ``v_i`` is column i of `A` below the diagonal, with 1 on it and 0 above.
     """
@@ -511,7 +563,7 @@ def householder_product(A, tau):
     q = unit.expand(shape) if k else unit + zero(A)
     for i in reversed(range(k)):
         column = v[..., i:i + 1]
-        q = q - tau[..., i, None, None] * matmul(column, matmul(column.mT, q))
+        q = q - tau[..., i, None, None] * matmul(column, matmul(column.mH, q))
     return q
 
 

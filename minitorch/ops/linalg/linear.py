@@ -10,7 +10,7 @@ from ..shapes.shape import count
 from .products import linear_mismatch, product_flops
 
 
-@op(promotion="same", refuses="b", namespace="nn.functional", node_name="AddmmBackward0",
+@op(promotion="same", refuses="b", namespace="nn.functional", node_name="AddmmBackward0", complex="holomorphic",
     input=lambda F, g, weight: linear_input(F, g, weight),
     weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
     bias=lambda F, g: g,

@@ -35,7 +35,9 @@ def eliminate_columns(xp, a, pivots):
     """Column by column: bring the largest element up, divide by it, subtract multiples of its row."""
     each = xp.arange(len(a))
     for j in range(pivots.shape[1]):
-        p = xp.argmax(xp.abs(a[:, j:, j]), 1) + j
+        column = a[:, j:, j]                               # complex ones by the sum of their parts, as LAPACK does
+        size = xp.abs(column) if a.dtype.kind != "c" else xp.abs(column.real) + xp.abs(column.imag)
+        p = xp.argmax(size, 1) + j
         pivots[:, j] = p
         a[each, j], a[each, p] = a[each, p], a[each, j]
         pivot = a[:, j, j]
@@ -63,7 +65,8 @@ def unit_lower(xp, a):
 
 
 # ---- the op definitions ----------------------------------------------------------------------------------------------
-@op(name="lu_factor", namespace=None, node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
+@op(complex="holomorphic", promotion="any", native=True, name="lu_factor", namespace=None,
+    node_name="LinalgLuFactorExBackward0", outputs=(True, False, False),
     joint=lambda F, g, needs, out: (lu_slope(F, g[0], out[0], out[1]),),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(name="linalg.lu")))
 def _lu_factor(F, input, *, name):
@@ -203,7 +206,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 
 @composite(namespace="linalg", out=True, public_name="lu_solve")
 def solve_by_lu(LU, pivots, B, *, left=True, adjoint=False):
-    """The X of ``A X = B`` (``X A = B`` if not `left`; A.T for A if `adjoint`) from `lu_factor`'s LU and pivots."""
+    """The X of ``A X = B`` (``X A = B`` if not `left`; A.mH for A if `adjoint`) from `lu_factor`'s LU and pivots."""
     a, b = LU.array, B.array
     if b.ndim < 2:
         raise RuntimeError("linalg.lu_solve: The input tensor B must have at least 2 dimensions.")
@@ -218,10 +221,10 @@ def solve_by_lu(LU, pivots, B, *, left=True, adjoint=False):
     if pivots.array.shape != a.shape[:-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if not left:
-        return solve_by_lu(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return solve_by_lu(LU, pivots, B.mH, adjoint=not adjoint).mH
     if adjoint:
-        half = _solve_triangular(LU.mT, B, False, False)
-        return swap_rows(_solve_triangular(LU.mT, half, True, True), pivots, True)
+        half = _solve_triangular(LU.mH, B, False, False)
+        return swap_rows(_solve_triangular(LU.mH, half, True, True), pivots, True)
     half = _solve_triangular(LU, swap_rows(B, pivots, False), False, True)
     return _solve_triangular(LU, half, True, False)
 

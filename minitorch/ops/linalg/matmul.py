@@ -8,6 +8,7 @@ from ...core.errors import worded
 from ...core.tensor import Tensor
 from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
+from ..promotion import require_tensors
 from ..reductions.norms import vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of
@@ -15,7 +16,8 @@ from .products import product_flops, product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------
-@op(layout="contiguous", promotion="same", refuses="b", xp_name="matmul", shapes="* n k, * k m -> * n m",
+@op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul",
+    shapes="* n k, * k m -> * n m",
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, other: matmul_left(F, g, other),
     other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))
@@ -57,7 +59,7 @@ def rows_of(F, x):
     return F.reshape(x, shape=(count(x.shape[:-1]), x.shape[-1])) if x.ndim > 2 else x
 
 
-@op(promotion="same", namespace=None, shapes="* n k, * k m -> * n m", flops=product_flops,
+@op(complex="holomorphic", promotion="same", namespace=None, shapes="* n k, * k m -> * n m", flops=product_flops,
     input=lambda F, g, other: F.gemm(g, F.transpose(other, dim0=-1, dim1=-2)),
     other=lambda F, g, input: F.gemm(F.transpose(input, dim0=-1, dim1=-2), g))
 def gemm(F, input, other):
@@ -74,7 +76,8 @@ def check_dims(x, n, words):
         raise worded(RuntimeError(f"{words}, got {x.ndim}-D tensor of shape {list(x.shape)}"))
 
 
-@op(promotion="same", refuses="b", shapes="n k, k m -> n m", autocast="lower", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", shapes="n k, k m -> n m", autocast="lower",
+    flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=0, dim1=1)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=0, dim1=1), g))
@@ -85,7 +88,8 @@ def mm(F, input, mat2):
     return F.xp.dot(input, mat2)
 
 
-@op(promotion="same", refuses="b", shapes="b n k, b k m -> b n m", autocast="lower", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", shapes="b n k, b k m -> b n m", autocast="lower",
+    flops=product_flops,
     mismatch=product_mismatch,
     input=lambda F, g, mat2: F.gemm(g, F.transpose(mat2, dim0=1, dim1=2)),
     mat2=lambda F, g, input: F.gemm(F.transpose(input, dim0=1, dim1=2), g))
@@ -100,7 +104,8 @@ def bmm(F, input, mat2):
     return F.xp.matmul(input, mat2)
 
 
-@op(promotion="same", refuses="b", autocast="lower on cuda", shapes="n k, k -> n", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", autocast="lower on cuda", shapes="n k, k -> n",
+    flops=product_flops,
     input=lambda F, g, vec: F.unsqueeze(g, dim=-1) * vec,
     vec=lambda F, g, input: F.mv(F.transpose(input, dim0=0, dim1=1), g))
 def mv(F, input, vec):
@@ -113,7 +118,8 @@ def mv(F, input, vec):
     return F.xp.dot(input, vec)
 
 
-@op(promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops,
+@op(complex="holomorphic", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda",
+    flops=product_flops,
     input=lambda F, g, tensor: g * tensor,
     tensor=lambda F, g, input: g * input)
 def dot(F, input, tensor):
@@ -126,8 +132,9 @@ def dot(F, input, tensor):
     return F.xp.dot(input, tensor)
 
 
-@op(promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda", flops=product_flops,
-    input=lambda F, g, other: g * other,
+@op(complex="conjugate", promotion="same", refuses="b", shapes="k, k ->", autocast="promote on cuda",
+    flops=product_flops,
+    input=lambda F, g, other: F.conj(g) * other,
     other=lambda F, g, input: g * input)
 def vdot(F, input, other):
     """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
@@ -135,7 +142,7 @@ def vdot(F, input, other):
 
 
 # ---- beta * input + alpha * product ------------------------------------------------------------------------
-@op(promotion="same", refuses="b", autocast="lower", inplace=True,
+@op(complex="holomorphic", promotion="same", refuses="b", autocast="lower", inplace=True,
     inline=True, flops=lambda out, input, mat1, mat2: product_flops(out, mat1, mat2), sample=lambda d: (
         [d.array(d.choice([(2, 3), (3,), (2, 1), ()])), d.array((2, 4)), d.array((4, 3))], dict(beta=0.5, alpha=2)),
     input=lambda F, g, beta: g * beta,
@@ -150,7 +157,7 @@ def addmm(F, input, mat1, mat2, *, beta: float = 1, alpha: float = 1):
     out = F.xp.dot(mat1, mat2)
     if alpha != 1:
         out *= scalar(alpha, out.dtype)
-    if beta:
+    if beta != 0:
         out += input if beta == 1 else input * scalar(beta, out.dtype)
     return out
 
@@ -334,18 +341,21 @@ def product_of(tensors, split, i, j):
 def chain_matmul(*matrices, out=None):
     """The product of matrices, in the order that takes the fewest operations. See `linalg.multi_dot`."""
     matrices = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
+    if len(matrices) == 1:
+        require_tensors(*matrices)
+        return matrices[0]
+    return multi_dot(matrices, out=out)
 
 
 @composite(namespace="linalg", out="exact", autocast="lower")
 def vecdot(x, y, *, dim=-1):
-    """The sum of products over `dim`, with broadcasting."""
+    """The sum of products over `dim`, with broadcasting; of complex ones `x` is conjugated."""
     if x.array.dtype != y.array.dtype:
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype} and "
                            f"y of type {y.dtype} instead")
     if x.array.dtype.kind in "iub":
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {x.dtype}")
-    return mul(x, y).sum(dim)
+    return mul(x.conj(), y).sum(dim)
 
 
 # ---- distances ---------------------------------------------------------------------------------------------
@@ -362,7 +372,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     for x, name in ((x1, "X1"), (x2, "X2")):
         if x.array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.array.ndim}D")
-        if x.array.dtype.kind in "iub":
+        if x.array.dtype.kind in "iubc":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype}")
     a, b = x1.array.shape, x2.array.shape
     if a[-1] != b[-1]:

@@ -1,16 +1,16 @@
-"""Op definitions: inverses, systems of equations, determinants, norms and powers of matrices.
+"""Op definitions: inverses, systems of equations, norms and powers of matrices.
 
 Matrices are the last two dimensions; all functions take batches of them. The decompositions are in `decompositions.py`
-and `lu.py`, products in `matmul.py`, norms of vectors in `norms.py`.
+and `lu.py`, determinants in `determinants.py`, products in `matmul.py`, norms of vectors in `norms.py`.
 """
 
 import builtins
-import warnings
 
 from ... import return_types
 from ...core.arrays import is_inexact
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ..creation.create import zero
 from ..define import composite, op
 from ..reductions.norms import vector_norm
@@ -18,16 +18,16 @@ from ..shapes.join import cat
 from ..shapes.shape import count, reshape
 from ..shapes.view import diagonal as any_diagonal
 from ..shapes.view import dim_of, movedim
-from .decompositions import LinAlgError, check, each, incompatible, svdvals, t
+from .decompositions import LinAlgError, check, each, h, incompatible, svdvals, t
 from .lu import _lu_factor
 from .matmul import matmul
 
 INF = float("inf")
-eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52}
+eps = {"float32": 2.0 ** -23, "float64": 2.0 ** -52, "complex64": 2.0 ** -23, "complex128": 2.0 ** -52}
 
 
 # ---- inverses ----------------------------------------------------------------------------------------------
-@op(name="inv", namespace=None, node_name="LinalgInvExBackward0",
+@op(complex="holomorphic", promotion="any", native=True, name="inv", namespace=None, node_name="LinalgInvExBackward0",
     input=lambda F, g, out: -F.matmul(F.matmul(t(F, out), g), t(F, out)),
     sample=lambda d: ([d.spread_matrix()], dict(strict=True)))
 def _inv(F, input, *, strict):
@@ -94,7 +94,7 @@ def with_info(A, check_errors, function):
 
 
 # ---- systems of equations ----------------------------------------------------------------------------------
-@op(name="solve", namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
+@op(complex="holomorphic", name="solve", namespace=None, promotion="same", node_name="LinalgSolveExBackward0",
     joint=lambda F, g, needs, A, out: solve_grads(F, g, A, out),
     sample=lambda d: ([d.spread_matrix(), d.array((3, 2))], dict(strict=True)))
 def _solve(F, A, B, *, strict):
@@ -154,82 +154,8 @@ def solve_ex(A, B, *, left=True, check_errors=False):
         "linalg.solve_ex", A, B, left, strict)))
 
 
-# ---- determinants ------------------------------------------------------------------------------------------
-@op(namespace="linalg", method=False, node_name="LinalgDetBackward0", sample=lambda d: ([d.array((2, 3, 3))], {}),
-    A=lambda F, g, A: F.unsqueeze(F.unsqueeze(g, dim=-1), dim=-1) * F.cofactors(A))
-def det(F, A):
-    """The determinants of square matrices (..., n, n). The gradient exists for singular matrices too.
-
-    >>> import minitorch as torch
-    >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
-    """
-    check("linalg.det", A, square=True)
-    return F.xp.linalg.det(A)
-
-
-@op(namespace=None, input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
-    sample=lambda d: ([d.spread_matrix()], {}))
-def cofactors(F, input):
-    """``det(A) A^-T``, the gradient of the determinant; for nearly singular matrices from singular values."""
-    xp = F.xp
-    try:
-        a = xp.linalg.inv(input)
-        size = xp.abs(input).sum(-1).max(-1, initial=0) * xp.abs(a).sum(-1).max(-1, initial=0)
-        if (size < eps[input.dtype.name] ** -0.5).all():
-            return xp.linalg.det(input)[..., None, None] * a.swapaxes(-1, -2)
-    except ArrayLinAlgError:
-        pass
-    u, s, v = xp.linalg.svd(input)
-    others = xp.repeat(s[..., None, :], s.shape[-1], -2)   # row i: all but the i-th, to be multiplied
-    F.diagonal(others, offset=0, dim1=-2, dim2=-1)[...] = 1
-    sign = xp.linalg.det(u) * xp.linalg.det(v)
-    return sign[..., None, None] * ((u * others.prod(-1)[..., None, :]) @ v)
-
-
-def cofactor_slope(F, g, A, out):
-    """With ``C = det(A) A^-T``: ``A^-T <g, C> - C g.T A^-T``."""
-    inverse = t(F, F.inv(A, strict=False))
-    return inverse * F.sum(g * out, dim=(-2, -1), keepdim=True) - F.matmul(F.matmul(out, t(F, g)), inverse)
-
-
-@op(name="slogdet", namespace=None, node_name="LinalgSlogdetBackward0", outputs=(True, True),
-    joint=lambda F, g, needs, input: (F.zero(input) if g[1] is None else F.unsqueeze(F.unsqueeze(
-        g[1], dim=-1), dim=-1) * t(F, F.inv(input, strict=False)),),
-    sample=lambda d: ([d.spread_matrix()], dict(name="")))
-def _slogdet(F, input, *, name):
-    """The sign of the determinant and the logarithm of its size."""
-    check(name, input, square=True)
-    return tuple(F.xp.linalg.slogdet(input))
-
-
-@composite(namespace="linalg", out=True)
-def slogdet(A):
-    """The signs of the determinants and the logarithms of their sizes, as a named tuple; 0 and -inf if singular."""
-    return return_types.linalg_slogdet(*_slogdet(A, "linalg.slogdet"))
-
-
-@composite(public_name="slogdet", out=True)
-def old_slogdet(input):
-    """The same as `linalg.slogdet`."""
-    return return_types.slogdet(*_slogdet(input, "linalg.slogdet"))
-
-
-@composite(public_name="det", out=True)
-def old_det(input):
-    """The determinants of square matrices. The same as `linalg.det`."""
-    return det(input)
-
-
-@composite
-def logdet(input):
-    """The logarithms of the determinants; -inf for a singular matrix, NaN where the determinant is negative."""
-    sign, log = _slogdet(input, "logdet")
-    return log.masked_fill(sign < 0, float("nan"))
-
-
 # ---- pseudo-inverses, ranks, least squares -----------------------------------------------------------------
-@op(name="pinv", namespace=None, node_name="LinalgPinvBackward0",
+@op(complex="conjugate", name="pinv", namespace=None, node_name="LinalgPinvBackward0",
     input=lambda F, g, input, out: pinv_slope(F, g, input, out),
     sample=lambda d: ([d.spread_matrix()[:d.int(2, 3), :d.int(2, 3)]], dict(atol=None, rtol=None, hermitian=False)))
 def _pinv(F, input, *, atol, rtol, hermitian):
@@ -242,10 +168,10 @@ def _pinv(F, input, *, atol, rtol, hermitian):
         v = u
     else:
         u, s, v = xp.linalg.svd(input, False)
-        v = v.swapaxes(-1, -2)
+        v = v.conj().swapaxes(-1, -2)
     kept = xp.abs(s) > threshold(xp, xp.abs(s), atol, rtol, input)
-    s = xp.where(kept, 1.0 / xp.where(kept, s, 1.0), 0.0).astype(input.dtype)
-    return (v * s[..., None, :]) @ u.swapaxes(-1, -2)
+    s = xp.where(kept, 1.0 / xp.where(kept, s, 1.0), 0.0).astype(s.dtype)
+    return (v * s[..., None, :]) @ u.conj().swapaxes(-1, -2)
 
 
 def threshold(xp, s, atol, rtol, x):
@@ -258,8 +184,8 @@ def threshold(xp, s, atol, rtol, x):
 
 
 def pinv_slope(F, g, A, P):
-    """``-P.T g P.T + (1 - A P) g.T P P.T + P.T P g.T (1 - P A)`` (Golub and Pereyra, 1973)."""
-    gt, pt = t(F, g), t(F, P)
+    """``-P.H g P.H + (1 - A P) g.H P P.H + P.H P g.H (1 - P A)`` (Golub and Pereyra, 1973)."""
+    gt, pt = h(F, g), h(F, P)
     first = F.matmul(F.matmul(gt, P), pt)
     second = F.matmul(F.matmul(pt, P), gt)
     return (first - F.matmul(A, F.matmul(P, first)) + second - F.matmul(F.matmul(second, P), A)
@@ -334,11 +260,11 @@ def lstsq(input, B, rcond=None, *, driver=None):
     rhs = B.unsqueeze(-1) if vector else B
     X = matmul(pinv(input, rtol=rcond), rhs)
     rank = matrix_rank(input.detach(), rtol=rcond)
-    empty = wrap(xp.empty(0, a.dtype), input.backend)
+    empty = wrap(xp.empty(0, a.real.dtype), input.backend)
     m, n = a.shape[-2:]
-    residuals = X.reshape(-1)[:0]
+    residuals = X.real.reshape(-1)[:0]
     if m > n and driver != "gelsy" and bool((rank.array == n).all()):
-        residuals = (matmul(input, X) - rhs).square().sum(-2)
+        residuals = (matmul(input, X) - rhs).abs().square().sum(-2)
     return return_types.linalg_lstsq(
         X.squeeze(-1) if vector else X, residuals, rank if driver != "gels" else empty.long(),
         svdvals(input.detach()) if driver in DRIVERS[2:] else empty)
@@ -452,7 +378,7 @@ def old_matrix_power(input, n):
     return matrix_power(input, n)
 
 
-@op(namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0",
+@op(namespace="linalg", method=False, promotion="any", node_name="LinalgMatrixExpBackward0", complex="holomorphic",
     A=lambda F, g, A: exp_slope(F, g, A),
     sample=lambda d: ([d.array((d.int(2, 3),) * 2) * d.choice([0.1, 2.0])], {}))
 def matrix_exp(F, A):
@@ -528,7 +454,8 @@ def tensorsolve(A, B, dims=None):
 
 
 # ---- vectors and diagonals ---------------------------------------------------------------------------------
-@op(layout="contiguous", name="cross", namespace=None, promotion="same", node_name="LinalgCrossBackward0",
+@op(complex="holomorphic", layout="contiguous", name="cross", namespace=None, promotion="same",
+    node_name="LinalgCrossBackward0",
     autocast="promote on cuda",
     input=lambda F, g, other, dim: F.cross(other, g, dim=dim),
     other=lambda F, g, input, dim: F.cross(g, input, dim=dim),
@@ -559,9 +486,9 @@ def old_cross(input, other, dim=None):
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = shape.index(3)
-        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
-                      "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree "
-                      "with that of linalg.cross in a future release.", stacklevel=3)
+        warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+             "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree "
+             "with that of linalg.cross in a future release.")
     return cross(input, other, dim=dim)
 
 

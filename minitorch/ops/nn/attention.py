@@ -4,7 +4,6 @@ A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads,
 """
 
 import math
-import warnings
 
 from ...core import dtypes
 from ...core.grad_mode import grad_mode
@@ -12,6 +11,7 @@ from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.registry import late
 from ...core.tensor import wrap
+from ...explain.callers import warn
 from ..creation.create import zeros
 from ..define import composite, op
 from ..linalg.linear import linear
@@ -53,6 +53,13 @@ def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other =
     Keys where `mask` is False, or, if `causal`, that come after the query, have weight 0; so has everything in a row
     without any key.
     """
+    xp, scores = F.xp, masked_scores(F, query, key, bias, mask, scale, causal)
+    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
+    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
+
+
+def masked_scores(F, query, key, bias, mask, scale, causal):
+    """``scale * query @ key.T + bias``, minus infinity for keys that a query does not see."""
     xp = F.xp
     scores = xp.matmul(query * scale, key.swapaxes(-1, -2))
     if bias is not None:
@@ -61,8 +68,7 @@ def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other =
         scores = xp.where(mask, scores, scores.dtype.type(-xp.inf))
     if causal:
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
-    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
-    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
+    return scores
 
 
 # ---- without keeping the weights ---------------------------------------------------------------------------
@@ -319,8 +325,8 @@ def check_mask_types(key_padding_mask, attn_mask):
         if mask is not None and mask.array.dtype != bool and not mask.is_floating_point():
             raise AssertionError(f"only bool and floating types of {name} are supported, got {mask.dtype}")
     if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
-        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
-                      "instead.", stacklevel=3)
+        warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+             "instead.")
 
 
 def additive(mask, like):

@@ -71,7 +71,8 @@ def transposed_flops(out, grad, weight, *rest):
     return convolution_flops(grad, out, weight)
 
 
-@op(layout="channels of two", promotion="any", namespace=None, autocast="lower", flops=convolution_flops,
+@op(layout="channels of two", promotion="any", complex="holomorphic", namespace=None, autocast="lower",
+    flops=convolution_flops,
     flat=("bias",), sample=sample_forward,
     input=lambda F, g, weight, geometry, input_shape: F.convolution_backward_input(
         g, weight, geometry=geometry, size=tuple(input_shape[2:])),
@@ -113,7 +114,8 @@ def cut(F, y, shape):
     return F.slice(y, index=tuple([slice(0, n) for n in shape]))
 
 
-@op(layout="channels of two", node_name="ConvolutionBackward0", promotion="any", namespace=None, autocast="lower",
+@op(layout="channels of two", node_name="ConvolutionBackward0", promotion="any", complex="holomorphic",
+    namespace=None, autocast="lower",
     flops=transposed_flops, sample=sample_input,
     grad=lambda F, g, weight, geometry, grad_shape: cut(F, F.convolution(g, weight, geometry=geometry), grad_shape),
     weight=lambda F, g, grad, geometry, weight_shape: F.convolution_backward_weight(
@@ -128,7 +130,8 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     return pad_sides(F.xp, image, [(-p, -p) for p in geometry.padding])
 
 
-@op(node_name="ConvolutionWeightBackward0", promotion="any", namespace=None, sample=sample_weight,
+@op(node_name="ConvolutionWeightBackward0", promotion="any", complex="holomorphic", namespace=None,
+    sample=sample_weight,
     input=lambda F, g, grad, geometry, input_shape: F.convolution_backward_input(
         grad, g, geometry=geometry, size=tuple(input_shape[2:])),
     grad=lambda F, g, input, geometry, grad_shape: cut(F, F.convolution(input, g, geometry=geometry), grad_shape))

@@ -4,11 +4,13 @@ from ...core.dtypes import promote_types
 from ...core.tensor import wrap
 from ..define import composite, publish
 from ..out import write_out
+from ..promotion import require_tensors
 
 
 @composite(method=False)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """``||x1 - x2 + eps||_p`` over the last dimension: (N, D) and (N, D) give (N,), or (N, 1) with `keepdim`."""
+    require_tensors(x1, x2)
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
@@ -36,6 +38,8 @@ def pdist(input, p=2.0):
     """The p-norm distances between all rows of (N, D): (0, 1), (0, 2), ..., (N-2, N-1), N (N-1) / 2 of them."""
     if input.array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.array.ndim}D")
+    if input.is_complex():
+        raise RuntimeError(f"pdist only supports floating-point dtypes, got: {input.dtype}")
     if p < 0:
         raise RuntimeError(f"pdist only supports non-negative p values: got {p}")
     i, j = [wrap(x, input.backend) for x in input.backend.xp.triu_indices(len(input.array), 1)]

@@ -48,7 +48,7 @@ def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_b
     index = input.reshape(-1)
     if scale_grad_by_freq:
         grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]
-    out = sum_rows(F.xp, index, grad, rows)
+    out = F.segment_sum(grad, index, n=rows)
     if padding_idx >= 0:
         out[padding_idx] = 0
     return out
@@ -121,12 +121,19 @@ def segment_sum(F, input, bags: Other, *, n):
 @op(promotion="any", namespace=None,
     sample=lambda d: ([d.distinct((5, 2)), d.integers((5,), 0, 1).cumsum()], dict(n=6)))
 def argmax_bags(F, input, bags: Other, *, n):
-    """(n, D): the first row of each bag with the largest element of each column, the last row of all if it is empty."""
+    """(n, D): the first row of each bag with the largest element of each column, the last row of all if it is empty.
+
+    As in PyTorch, NaN is the largest where it comes first in a bag, and is passed over where it comes later.
+    """
     xp, (rows, width) = F.xp, input.shape
+    unknown = xp.isnan(input)
+    known = xp.where(unknown, -xp.inf, input)
     largest = xp.full((n, width), -xp.inf, input.dtype)
-    xp.maximum.at(largest, bags, input)
+    xp.maximum.at(largest, bags, known)
     first = xp.full((n, width), rows - 1.0)                # CuPy has no `minimum.at` of int64
-    xp.minimum.at(first, bags, xp.where(input == largest[bags], xp.arange(float(rows))[:, None], rows - 1.0))
+    begins = xp.concatenate([xp.ones(1, bool), bags[1:] != bags[:-1]])[:, None]
+    found = (known == largest[bags]) & ~unknown | unknown & begins
+    xp.minimum.at(first, bags, xp.where(found, xp.arange(float(rows))[:, None], rows - 1.0))
     return first.astype("int64")
 
 

@@ -4,6 +4,7 @@ from ...core.op import recorded as R
 from ...core.tensor import wrap
 from ..define import composite
 from ..elementwise.activation import logsigmoid, softplus
+from ..promotion import require_tensors
 from .distance import pairwise_distance
 from .loss import reduce_tensor, reduction_of
 
@@ -11,6 +12,11 @@ from .loss import reduce_tensor, reduction_of
 def hinge(x):
     """``max(x, 0)``, whose gradient at 0 is 1 (that of `relu` is 0)."""
     return x.clamp_min(0)
+
+
+def positive_part(x):
+    """`x` where it is positive, elsewhere 0, at NaN too: PyTorch adds up what is positive."""
+    return R.relu(R.where(x == x, x, 0.0))
 
 
 # ---- pairs -------------------------------------------------------------------------------------------------
@@ -110,7 +116,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise RuntimeError(f"target out of range: class indices go from 0 to {classes - 1}")
     xp, backend = input.backend.xp, input.backend
     chosen = wrap(y, backend)
-    terms = R.relu(margin - x[wrap(xp.arange(len(y)), backend), chosen].unsqueeze(1) + x)
+    terms = positive_part(margin - x[wrap(xp.arange(len(y)), backend), chosen].unsqueeze(1) + x)
     terms = terms if p == 1 else terms * terms
     terms = terms if weight is None else terms * weight[chosen].unsqueeze(1)
     others = wrap(y[:, None] != xp.arange(classes), backend)
@@ -145,7 +151,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     is_target = ((labels[:, :, None] == xp.arange(classes)) & listed[:, :, None]).any(1)
     pairs = wrap(listed[:, :, None] & ~is_target[:, None, :], backend)
     chosen = x[wrap(xp.arange(len(labels))[:, None], backend), wrap(labels * listed, backend)]
-    terms = R.relu(1 - chosen.unsqueeze(2) + x.unsqueeze(1))             # (N, targets, classes)
+    terms = positive_part(1 - chosen.unsqueeze(2) + x.unsqueeze(1))             # (N, targets, classes)
     losses = R.where(pairs, terms, 0.0).sum((1, 2)) / classes
     return reduce_tensor(losses if input.ndim == 2 else losses[0], reduction)
 
@@ -162,5 +168,6 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 @composite(namespace="nn.functional", autocast="float32")
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-target * input))``, reduced; `target` is 1 or -1."""
+    require_tensors(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     return reduce_tensor(softplus(-target * input, 1.0, float("inf")), reduction)

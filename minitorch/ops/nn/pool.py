@@ -47,14 +47,15 @@ class Pooling(NamedTuple):
     def tables(self, xp, size):
         """For each dimension the positions in the input, (out, kernel), that each window covers.
 
-        A position in the padding is replaced by the window's first position in the input, so that it never comes first.
+        A position in the padding is replaced by the window's first or last one in the input, the nearer one, so that it
+        is found neither before the first nor after the last.
         """
         tables = []
         for n, k, s, p, d, o in zip(size, *self):
             start = xp.arange(o) * s - p
             first = xp.minimum(start - xp.minimum(start, 0) // d * d, n - 1)   # the first position not in the padding
-            table = start[:, None] + xp.arange(k) * d
-            tables.append(xp.where((table < 0) | (table >= n), first[:, None], table))
+            table, last = start[:, None] + xp.arange(k) * d, start + (n - 1 - start) // d * d
+            tables.append(xp.where(table < 0, first[:, None], xp.where(table < n, table, xp.maximum(last, 0)[:, None])))
         return tables
 
 
@@ -101,7 +102,7 @@ def sample_max_backward(d):
     return [d.array((2, *pooling.out)), d.distinct((2, 7))], dict(pooling=pooling)
 
 
-@op(layout="channels", promotion="any", namespace=None, kinks="ties", flat=("input",),
+@op(layout="channels", promotion="any", refuses="c", namespace=None, kinks="ties", flat=("input",),
     sample=lambda d: ([d.distinct((2, 7))], dict(pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, input, pooling: F.max_pool_backward(g, input, pooling=pooling))
 def max_pool(F, input, *, pooling):
@@ -118,7 +119,7 @@ def lowest(xp, dtype):
     grad=lambda F, g, input, pooling: F.gather_last(
         g, F.max_pool_indices(input, windows=pooling), dims=len(pooling.out)))
 def max_pool_backward(F, grad, input, *, pooling):
-    """`grad` put where the first element equal to the maximum stands in each window."""
+    """`grad` put where the maximum stands in each window."""
     indices = F.max_pool_indices(input, windows=pooling)
     return F.scatter_last(grad, indices, size=input.shape[input.ndim - len(pooling.out):])
 
@@ -126,7 +127,7 @@ def max_pool_backward(F, grad, input, *, pooling):
 @op(layout="channels",
     promotion=None, namespace=None, sample=lambda d: ([d.array((2, 7))], dict(windows=d.choice([OVERLAPPING, APART]))))
 def max_pool_indices(F, input, *, windows):
-    """The position of the first maximum of each window, in the flattened last dimensions.
+    """The position of the first maximum of each window, or of its last NaN, in the flattened last dimensions.
 
     `windows` is a `Pooling`, an `Adaptive`, or a table for each dimension that gives the positions by plane and window,
     (N, C, out, kernel).
@@ -136,7 +137,19 @@ def max_pool_indices(F, input, *, windows):
     places = flat_places(tables, input.shape[input.ndim - n:])                  # (..., *out, positions of a window)
     places = F.xp.broadcast_to(places, (*input.shape[:input.ndim - n], *places.shape[-n - 1:]))
     values = F.xp.take_along_axis(rows(input, n), rows(places, n + 1), -1).reshape(places.shape)
-    return F.xp.take_along_axis(places, values.argmax(-1)[..., None], -1)[..., 0]
+    return place_of_maximum(F.xp, values, places)
+
+
+def place_of_maximum(xp, values, places):
+    """The place of the first maximum in the last dimension; of the last NaN, if there is one, as in PyTorch's loops."""
+    best = values.argmax(-1)[..., None]
+    first = xp.take_along_axis(places, best, -1)[..., 0]
+    if not is_floating(values.dtype):
+        return first
+    missing = xp.isnan(xp.take_along_axis(values, best, -1)[..., 0])
+    if missing.any():
+        first[missing] = xp.where(xp.isnan(values[missing]), places[missing], -1).max(-1)
+    return first
 
 
 def tables_of(F, windows, shape):
@@ -183,7 +196,7 @@ def scatter_last(F, grad, indices: Other, *, size):
 
 
 # ---- means -------------------------------------------------------------------------------------------------
-@op(layout="channels", promotion="any", namespace=None, flat=("input",),
+@op(layout="channels", promotion="any", refuses="c", namespace=None, flat=("input",),
     sample=lambda d: ([d.array((2, 7))], dict(divisor=3, pooling=d.choice([OVERLAPPING, APART]))),
     input=lambda F, g, pooling, divisor, input_shape: F.avg_pool_backward(
         g, pooling=pooling, divisor=divisor, size=tuple(input_shape)))
@@ -192,7 +205,7 @@ def avg_pool(F, input, *, pooling, divisor):
     return divide(F, pooling.windows(F, input, 0).sum(pooling.axes(), input.dtype), divisor)
 
 
-@op(promotion="any", namespace=None,
+@op(promotion="any", refuses="c", namespace=None,
     sample=lambda d: ([d.array((2, 4))], dict(divisor=3, size=(2, 7), pooling=OVERLAPPING)),
     grad=lambda F, g, pooling, divisor: F.avg_pool(g, pooling=pooling, divisor=divisor))
 def avg_pool_backward(F, grad, *, pooling, divisor, size):
@@ -344,6 +357,8 @@ def adaptive_size(name, n, input, output_size):
     if n > 1 and input.ndim < n + 1:
         raise ValueError(f"Input dimension should be at least {n + 1}, got {input.ndim}")
     check_rank(name, n, input)
+    if output_size is None:
+        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be int or tuple of ints, not NoneType")
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(wanted) != n:
         raise RuntimeError(f"{name}: output_size must be {n} ints, got {list(wanted)}")
@@ -377,7 +392,7 @@ def adaptive_avg_pool_nd(n):
     return adaptive_avg_pool_of_rank
 
 
-@for_ranks("adaptive_max_pool{}d", 1, packages=BOTH)
+@for_ranks("adaptive_max_pool{}d", 1)
 @for_ranks("adaptive_max_pool{}d", 2, 3, autocast={3: "float32 on cpu"})
 def adaptive_max_pool_nd(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
@@ -398,6 +413,15 @@ def adaptive_max_pool_nd(n):
 def adaptive_max_pool_nd_with_indices(n):
     def adaptive_max_pool_of_rank(input, output_size, return_indices=False):
         """The maxima of adaptive windows of {shape}, and where they stand."""
+        out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
+        return max_with_indices(input, Adaptive(tuple(input.shape[-n:]), out))
+    return adaptive_max_pool_of_rank
+
+
+@for_ranks("adaptive_max_pool{}d", 1, packages=("",))
+def adaptive_max_pool_and_places(n):
+    def adaptive_max_pool_of_rank(input, output_size):
+        """The maxima of adaptive windows of {shape}, and where they stand (`nn.functional`: without)."""
         out = adaptive_size(f"adaptive_max_pool{n}d", n, input, output_size)
         return max_with_indices(input, Adaptive(tuple(input.shape[-n:]), out))
     return adaptive_max_pool_of_rank

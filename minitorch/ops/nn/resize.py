@@ -4,10 +4,10 @@ Interpolation is linear, and goes one dimension after the other: an output posit
 neighbouring input positions, its taps.
 """
 
-import warnings
 from math import floor
 from typing import NamedTuple
 
+from ...explain.callers import warn
 from ..define import casting, composite, op
 from .pad import Places, outer_index
 
@@ -118,7 +118,7 @@ def sample_backward(d):
     return [d.array((2, rows.out, columns.out if columns else 3))], dict(taps=taps)
 
 
-@op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", namespace=None,
+@op(layout="channels", name="interpolate", node_name="ResampleBackward0", promotion="any", refuses="c", namespace=None,
     autocast="float32 on cuda", flat=("input",), sample=sample_forward,
     input=lambda F, g, taps: F.interpolate_backward(g, taps=taps))
 def _interpolate(F, input, *, taps):
@@ -131,7 +131,7 @@ def _interpolate(F, input, *, taps):
     return F.xp.clip(F.xp.rint(out), 0, 255).astype("uint8") if input.dtype == "uint8" else out
 
 
-@op(promotion="any", namespace=None, sample=sample_backward,
+@op(promotion="any", refuses="c", namespace=None, sample=sample_backward,
     grad=lambda F, g, taps: F.interpolate(g, taps=taps))
 def interpolate_backward(F, grad, *, taps):
     """The transpose of `interpolate`."""
@@ -218,21 +218,19 @@ def output_size(input, n, size, scale_factor, recompute, mode):
 @composite(namespace="nn.functional")
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """`interpolate` under its old name."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite(namespace="nn.functional")
 def upsample_nearest(input, size=None, scale_factor=None):
     """``interpolate(mode="nearest")`` under its old name."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
-                  stacklevel=2)
+    warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @composite(namespace="nn.functional")
 def upsample_bilinear(input, size=None, scale_factor=None):
     """``interpolate(mode="bilinear", align_corners=True)`` under its old name."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
-                  stacklevel=2)
+    warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, "bilinear", True)

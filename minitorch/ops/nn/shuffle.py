@@ -1,7 +1,8 @@
 """Shuffling: channels traded for pixels, and channels interleaved, by reshaping and transposing; no op definitions."""
 
 from ..define import composite
-from ..shapes.shape import copy_contiguous
+from ..layouts import suggested_format
+from ..shapes.shape import copy_contiguous, in_format
 
 
 def both(function):
@@ -22,7 +23,7 @@ def pixel_shuffle(input, upscale_factor):
     split = input.reshape(*lead, channels // (r * r), r, r, h, w)
     n = len(lead)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return copy_contiguous(split.permute(order)).reshape(*lead, channels // (r * r), h * r, w * r)
+    return laid_out(split.permute(order), (*lead, channels // (r * r), h * r, w * r), input)
 
 
 @both
@@ -37,7 +38,7 @@ def pixel_unshuffle(input, downscale_factor):
     split = input.reshape(*lead, channels, h // r, r, w // r, r)
     n = len(lead)
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return copy_contiguous(split.permute(order)).reshape(*lead, channels * r * r, h // r, w // r)
+    return laid_out(split.permute(order), (*lead, channels * r * r, h // r, w // r), input)
 
 
 @both
@@ -46,16 +47,22 @@ def channel_shuffle(input, groups):
     if input.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     n, channels, *rest = input.shape
-    if groups < 1 or channels % groups:
+    if groups.__index__() < 1 or channels % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} "
                            "groups.")
     split = input.reshape(n, groups, channels // groups, *rest)
-    return copy_contiguous(split.transpose(1, 2)).reshape(input.shape)
+    return laid_out(split.transpose(1, 2), input.shape, input)
+
+
+def laid_out(elements, shape, input):
+    """A copy of the elements in another shape; with the channels last if those of the input are."""
+    out, memory_format = copy_contiguous(elements).reshape(shape), suggested_format(input.array)
+    return in_format(out, memory_format) if out.ndim in (4, 5) else out
 
 
 def check_image(name, input, what, factor):
     if input.ndim < 3:
         raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} "
                            f"dimension(s)")
-    if factor < 1:
+    if factor.__index__() < 1:
         raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")

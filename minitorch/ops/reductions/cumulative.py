@@ -5,6 +5,7 @@ by nothing, so it is right where elements are zero, to any order.
 """
 
 from ... import return_types
+from ...core.arrays import is_inexact
 from ...core.tensor import Tensor
 from ..define import composite, op
 from ..elementwise.arithmetic import sub
@@ -36,7 +37,7 @@ def cumsum(F, input, *, dim, dtype=None):
     return accumulate(F.xp.add, input, dim)
 
 
-@op(layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
+@op(complex="holomorphic", layout="contiguous", promotion="any", inplace=True, autocast="float32 on cuda",
     input=lambda F, g, out, input, dim: g if not len(input.shape) else (
     F.shift(out, by=1, dim=dim, fill=1) * recur_backwards(F, g, input, dim)))
 def cumprod(F, input, *, dim, dtype=None):
@@ -71,7 +72,7 @@ def recurrence_slopes(F, g, needs, factor, out, dim):
     return slope, slope * F.shift(out, by=1, dim=dim, fill=0) if needs[1] else None
 
 
-@op(node_name="RecurrenceBackward0", promotion="same", namespace=None, joint=recurrence_slopes,
+@op(complex="holomorphic", node_name="RecurrenceBackward0", promotion="same", namespace=None, joint=recurrence_slopes,
     sample=lambda d: ([d.array((5, 2)), d.array((5, 2))], dict(dim=0)))
 def linear_recurrence(F, input, factor, *, dim):
     """``y[i] = input[i] + factor[i] * y[i - 1]`` along `dim`, in log2(n) steps, each on the whole array.
@@ -131,11 +132,17 @@ def logcumsumexp_slope(F, g, input, out, dim):
     return F.exp(input - out) * recur_backwards(F, g, step, dim)
 
 
-@op(layout="contiguous",
+@op(complex="holomorphic", layout="contiguous",
     promotion="any", refuses="iub", input=lambda F, g, input, out, dim: logcumsumexp_slope(F, g, input, out, dim))
 def logcumsumexp(F, input, *, dim):
     """``log(cumsum(exp(input)))`` along `dim`, without overflow."""
-    return accumulate(F.xp.logaddexp, input, dim)
+    if input.dtype.kind != "c" or not input.ndim:
+        return accumulate(F.xp.logaddexp, input, dim) if input.dtype.kind != "c" else input.copy()
+    out = input.copy()
+    for i in range(1, input.shape[dim]):
+        here, before = [along(input.ndim, dim, k) for k in (i, i - 1)]
+        out[here] = F.logaddexp(out[before], input[here])
+    return out
 
 
 # ---- differences, sums under curves ------------------------------------------------------------------------
@@ -179,7 +186,7 @@ def areas(name, y, x, dx, dim):
             raise RuntimeError(f"{name}(): There must be one `x` value for each sample point: shapes "
                                f"{list(x.array.shape)} and {list(y.array.shape)}")
         dx = diff(x, dim=d - y.array.ndim)
-    y = y if y.is_floating_point() else y.long()
+    y = y if is_inexact(y.array.dtype) else y.long()
     both = part(y, d, 1) + part(y, d, 0, -1)
     return both if dx is None else both * dx, d
 

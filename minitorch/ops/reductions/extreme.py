@@ -1,10 +1,12 @@
 """Op definitions: extremes (the largest and smallest elements and their indices), `all` and `any`.
 
 Equal elements share the gradient of `amax`, `amin` and of the extreme of a whole tensor; the extreme along one
-dimension passes it to the element whose index it returns. NaN counts as both the largest and the smallest.
+dimension passes it to the element whose index it returns. NaN counts as both the largest and the smallest. All NaN
+share the gradient of the extreme of a whole tensor then, while that of `amax` and `amin` is NaN, as in PyTorch.
 """
 
 from ... import return_types
+from ...core.errors import worded
 from ...core.op import Other
 from ...core.tensor import Tensor
 from ..define import composite, op
@@ -17,9 +19,9 @@ def check_not_empty(name, x, dim):
     if x.size or not count(x.shape, dim) == 0:
         return
     if is_all(dim):
-        raise (IndexError if name.startswith("arg") else RuntimeError)(
+        raise worded((IndexError if name.startswith("arg") else RuntimeError)(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-            f"the 'dim' argument.")
+            f"the 'dim' argument."))
     for d in dim if isinstance(dim, (tuple, list)) else (dim,):
         if x.shape and x.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -53,6 +55,32 @@ def amin(F, input, *, dim=(), keepdim=False):
     """The smallest element over `dim` (all dimensions by default)."""
     check_not_empty("amin", input, dim)
     return F.xp.minimum.reduce(input, axes(input, dim), None, None, keepdim)
+
+
+@op(namespace=None, promotion="any", sample=lambda d: ([d.integers((2, 3), 0, 2), d.integers((2, 1), 0, 2)], {}))
+def attains(F, input: Other, value: Other):
+    """True where `input` equals `value`, one of its elements; NaN equals NaN."""
+    return (input == value) | (F.xp.isnan(input) & F.xp.isnan(value))
+
+
+def shared_of_all(F, g, input, out):
+    """Distribute the gradient of an extreme or the median of all elements evenly over those that are equal to it."""
+    at = F.attains(input, out)
+    return F.where(at, g / F.sum(F.to(at, dtype=g.dtype)), 0.0)
+
+
+@op(namespace=None, node_name="MaxBackward0", promotion="any", refuses="c", kinks="ties",
+    sample=lambda d: ([d.distinct((2, 3))], {}), input=lambda F, g, input, out: shared_of_all(F, g, input, out))
+def largest(F, input):
+    """The largest of all elements."""
+    return F.amax(input)
+
+
+@op(namespace=None, node_name="MinBackward0", promotion="any", refuses="c", kinks="ties",
+    sample=lambda d: ([d.distinct((2, 3))], {}), input=lambda F, g, input, out: shared_of_all(F, g, input, out))
+def smallest(F, input):
+    """The smallest of all elements."""
+    return F.amin(input)
 
 
 # ---- positions ---------------------------------------------------------------------------------------------
@@ -141,7 +169,7 @@ def extreme(name, pairwise, whole):
     return composite(call, out=True)
 
 
-max, min = extreme("max", maximum, amax), extreme("min", minimum, amin)
+max, min = extreme("max", maximum, largest), extreme("min", minimum, smallest)
 
 
 @composite(out="exact")

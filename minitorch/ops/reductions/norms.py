@@ -6,6 +6,7 @@ Norms of matrices are in `linalg/matrices.py`.
 from ...core.arrays import is_inexact
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
+from ..promotion import require_tensors
 from ..shapes.view import dim_of
 from .reduce import axes, count, is_all, restore
 
@@ -13,24 +14,24 @@ INF = float("inf")
 
 
 def norm_slope(F, g, input, out, ord, dim, keepdim, shape):
-    """``sign(x) |x|^(p-1) norm^(1-p)``; 0 at elements that are 0, where there is no derivative for small p."""
+    """``sgn(x) |x|^(p-1) norm^(1-p)``; 0 at elements that are 0, where there is no derivative for small p."""
     every = tuple(range(len(shape))) if is_all(dim) else dim
     g, out = restore(F, g, dim, keepdim, shape), restore(F, out, dim, keepdim, shape)
     if ord == 2:
         return input * (g / F.where(out == 0, INF, out))
     if ord == 0:
-        return F.sign(input) * (g * 0.0)
+        return F.sgn(input) * (g * 0.0)
     if ord == 1:
-        return F.sign(input) * g
+        return F.sgn(input) * g
     if ord in (INF, -INF):                                 # in equal parts to the elements that attain it
-        at = F.to(F.abs(input) == out, dtype=g.dtype)
-        return F.sign(input) * at * (g / F.sum(at, dim=every, keepdim=True))
+        at = F.to(F.attains(F.abs(input), out), dtype=g.dtype)
+        return F.sgn(input) * at * (g / F.sum(at, dim=every, keepdim=True))
     size = F.where(input == 0, 1.0, F.abs(input))
     scale = F.pow(out if ord < 1 else F.where(out == 0, 1.0, out), 1 - ord)
-    return F.sign(input) * F.pow(size, ord - 1) * (g * scale)
+    return F.sgn(input) * F.pow(size, ord - 1) * (g * scale)
 
 
-@op(layout="contiguous",
+@op(complex="conjugate", layout="contiguous",
     promotion="any", namespace="linalg", autocast="float32 on cuda", sample=lambda d: norm_sample(d),
     x=lambda F, g, x, out, ord, dim, keepdim, x_shape: norm_slope(F, g, x, out, ord, dim, keepdim, x_shape))
 def vector_norm(F, x, *, ord: float = 2, dim=None, keepdim=False, dtype=None):
@@ -83,14 +84,15 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
 @composite(autocast="float32 on cuda")
 def dist(input, other, p=2):
     """The `p`-norm of ``input - other``."""
+    require_tensors(input, other)
     return vector_norm(input - other, p)
 
 
 @composite(inplace=True, out=True, autocast="float32 on cuda")
 def renorm(input, p, dim, maxnorm):
     """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
-    if not input.is_floating_point():
-        raise RuntimeError(f"renorm(): expected a floating point tensor, got {input.dtype.name}")
+    if not is_inexact(input.array.dtype):
+        raise RuntimeError(f"renorm(): expected a floating point or complex tensor, got {input.dtype.name}")
     if p <= 0:
         raise RuntimeError(f"renorm: non-positive-norm not supported, got p={p}")
     if maxnorm < 0:

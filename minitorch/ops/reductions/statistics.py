@@ -3,10 +3,10 @@
 Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
 """
 
-import warnings
-
-from ...core.arrays import is_floating
+from ...core.arrays import is_inexact
+from ...explain.callers import warn
 from ..define import composite, op
+from ..elementwise.complex import complex
 from .reduce import axes, count, is_all, mean, restore
 
 
@@ -23,22 +23,23 @@ def settings(dim, unbiased, correction):
 
 def degrees_of_freedom(name, input, dim, unbiased, correction):
     """The dims as NumPy takes them, how many elements are averaged, and how many degrees of freedom they leave."""
-    if not is_floating(input.dtype):
-        raise RuntimeError(f"{name} only support floating point dtypes, not {input.dtype}: convert it first, as in "
-                           f"x.float().{name}()")
+    if not is_inexact(input.dtype):
+        raise RuntimeError(f"{name} only support floating point and complex dtypes, not {input.dtype}: convert it "
+                           f"first, as in x.float().{name}()")
     dim, correction = settings(dim, unbiased, correction)
     dim = axes(input, dim)
     n = count(input.shape, dim)
     if n <= correction:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                      f"factor (input numel divided by output numel).", stacklevel=5)
+        warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+             f"factor (input numel divided by output numel).")
     return dim, n, max(n - correction, 0)
 
 
 def variance(F, name, input, dim, unbiased, keepdim, correction):
     dim, n, freedom = degrees_of_freedom(name, input, dim, unbiased, correction)
     centred = input - F.sum(input, dim=dim, keepdim=True) / (n or 1)
-    return F.sum(centred * centred, dim=dim, keepdim=keepdim) / freedom
+    squares = centred * centred if input.dtype.kind != "c" else centred.real ** 2 + centred.imag ** 2
+    return F.sum(squares, dim=dim, keepdim=keepdim) / freedom
 
 
 def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
@@ -51,7 +52,7 @@ def variance_slope(F, g, input, dim, unbiased, keepdim, correction, shape):
     return g * (2 * d / n if n > 0 else d * float("inf"))
 
 
-@op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
+@op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g, input, dim, unbiased, keepdim, correction, input_shape))
 def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
@@ -62,7 +63,7 @@ def var(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
     return variance(F, "var", input, dim, unbiased, keepdim, correction)
 
 
-@op(layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
+@op(complex="conjugate", layout="contiguous", promotion="any", sample=lambda d: variance_sample(d),
     input=lambda F, g, input, out, dim, unbiased, keepdim, correction, input_shape: variance_slope(
         F, g / F.where(out == 0, float("inf"), 2 * out), input, dim, unbiased, keepdim, correction, input_shape))
 def std(F, input, *, dim=None, unbiased=None, keepdim=False, correction=None):
@@ -110,12 +111,12 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None and correction != 0:
         n = total - correction * (weights * aweights).sum() / total
     if n <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-                      "observations.", stacklevel=3)
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+             "observations.")
         n = n * 0
     centred = rows - mean
     weighted = centred if weights is None else centred * weights
-    return (centred @ weighted.T / n).squeeze()
+    return (weighted @ centred.mH / n).squeeze()
 
 
 def observation_weights(n, fweights, aweights):
@@ -143,4 +144,5 @@ def corrcoef(input):
     if c.array.ndim == 0:
         return c / c
     scale = c.diagonal().sqrt()
-    return (c / scale.unsqueeze(1) / scale).clamp(-1, 1)
+    c = c / scale.unsqueeze(1) / scale
+    return complex(c.real.clamp(-1, 1), c.imag.clamp(-1, 1)) if c.is_complex() else c.clamp(-1, 1)

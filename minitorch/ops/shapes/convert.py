@@ -1,5 +1,7 @@
 """Conversion to other dtypes and devices: `to` and its short forms; no op definitions (the cast is in `shape.py`)."""
 
+import numbers
+
 from ...autograd.function import Function
 from ...core import dtypes
 from ...core.device import device as Device
@@ -61,7 +63,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 def cast(x, found):
     """`x` in a NumPy dtype; a result that is no float has no gradient."""
-    if found.kind not in "fV" or not (x.needs_grad or grad_mode.levels):
+    if found.kind not in "fcV" or not (x.needs_grad or grad_mode.levels):
         return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
 
@@ -156,6 +158,9 @@ def fill_(self, value):
 def copy_(self, other, non_blocking=False):
     """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     if not isinstance(other, Tensor):
+        if not isinstance(other, numbers.Number):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}: write "
+                            f"x.copy_(torch.as_tensor(...))")
         other = create.tensor(other)
     elif is_same_memory(self.array, other.array) and not (
             self.needs_grad or other.needs_grad or grad_mode.levels):

@@ -184,7 +184,9 @@ def as_strided(F, input, *, size, stride, storage_offset, layout):
 def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
     """Zeros of `layout`'s shape with `input` added where `as_strided` would read: its transpose."""
     take = places(F.xp, size, stride, storage_offset, layout)
-    flat = F.xp.bincount(take.ravel() + 1, weights=input.ravel(), minlength=count(layout[0]) + 1)[1:]
+    def added(values):
+        return F.xp.bincount(take.ravel() + 1, weights=values.ravel(), minlength=count(layout[0]) + 1)[1:]
+    flat = added(input) if input.dtype.kind != "c" else added(input.real) + added(input.imag) * 1j
     return flat.astype(input.dtype).reshape(layout[0])
 
 

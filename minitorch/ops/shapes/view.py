@@ -2,7 +2,6 @@
 
 Functions that copy are in `join.py`."""
 
-import warnings
 
 from ...core.arrays import owner
 from ...core.dtypes import as_np
@@ -11,6 +10,7 @@ from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, geometry
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
+from ...explain.callers import warn
 from ..define import composite, method, op
 from ..indexing.index import _slice
 from ..methods import as_method
@@ -141,6 +141,9 @@ def broadcast_tensors(*tensors):
 @composite(method=False)
 def broadcast_shapes(*shapes):
     """The shape to which tensors of these shapes broadcast."""
+    for s in shapes:
+        if isinstance(s, float):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     out = [1] * max([len(s) for s in shapes], default=0)
     for shape in shapes:
@@ -196,16 +199,8 @@ def t(input):
     return transpose(input, 0, 1) if input.array.ndim == 2 else _slice(input, (Ellipsis,))
 
 
-@composite
-def adjoint(input):
-    """The last two dimensions swapped (of real tensors): a view."""
-    if input.array.ndim == 1:
-        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(input, -2, -1) if input.array.ndim else _slice(input, (Ellipsis,))
-
-
 def warn_of_number(name, instead):
-    warnings.warn(f"{name} is deprecated on 0-D tensors. {instead}", stacklevel=3)
+    warn(f"{name} is deprecated on 0-D tensors. {instead}")
 
 
 def _T(self):
@@ -213,23 +208,23 @@ def _T(self):
     n = self.array.ndim
     if n != 2:
         if n:
-            warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-                          "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-                          "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-                          "tensor.", stacklevel=2)
+            warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
+                 "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
+                 "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
+                 "tensor.")
         else:
             warn_of_number("Tensor.T", "This function is the identity in these cases.")
     return permute(self, tuple(range(n))[::-1])
 
 
 def _H(self):
-    """The transpose of a matrix (of real numbers): a view."""
+    """The conjugate transpose of a matrix; of real numbers a view."""
     if self.array.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.array.ndim}-D tensor. For "
                            f"batches of matrices, consider using tensor.mH")
     if not self.array.ndim:
         warn_of_number("Tensor.H", "Consider using x.conj().")
-    return permute(self, tuple(range(self.array.ndim))[::-1])
+    return permute(self, tuple(range(self.array.ndim))[::-1]).conj()
 
 
 def _mT(self):
@@ -242,7 +237,17 @@ def _mT(self):
     return transpose(self, -2, -1) if self.array.ndim else permute(self, ())
 
 
-for _name, _transposed in (("T", _T), ("H", _H), ("mT", _mT), ("mH", _mT)):
+def _mH(self):
+    """The last two dimensions swapped and the elements conjugated; of real numbers a view."""
+    if self.array.ndim == 1:
+        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
+                           f"tensor.")
+    if not self.array.ndim:
+        warn_of_number("Tensor.mH", "Consider using x.conj().")
+    return (transpose(self, -2, -1) if self.array.ndim else permute(self, ())).conj()
+
+
+for _name, _transposed in (("T", _T), ("H", _H), ("mT", _mT), ("mH", _mH)):
     setattr(Tensor, _name, property(_transposed, doc=_transposed.__doc__))
 
 
@@ -272,7 +277,7 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.array.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, n, start = dim_of(input, dim), input.array.shape, int(start)
+    d, n, start = dim_of(input, dim), input.array.shape, start.__index__()
     if not -n[d] <= start <= n[d]:
         raise IndexError(f"start out of range (expected to be in range of [{-n[d]}, {n[d]}], but got {start})")
     start = start + n[d] if start < 0 else start

@@ -81,8 +81,14 @@ def masked(F, input, mask):
 
 @kernel("threshold_backward", when=floats, halves=True)
 def threshold_backward(F, input, gate, *, level):
-    """`input` where `gate` is greater than `level`, 0 elsewhere."""
+    """`input` where `gate` is greater than `level` or NaN, 0 elsewhere."""
     return launch(F, "keep_above", (input, gate), input.dtype, input.dtype, gate.dtype, (level, 0))
+
+
+@kernel("relu_backward", when=floats, halves=True)
+def relu_backward(F, input, gate):
+    """`input` where `gate` is not 0, 0 elsewhere."""
+    return launch(F, "keep", (input, gate), input.dtype, input.dtype, gate.dtype)
 
 
 def combination(name):

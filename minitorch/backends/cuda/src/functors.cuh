@@ -217,7 +217,7 @@ BINARY(right_shift, y < 0 || y >= D(8 * sizeof(C)) ? C(x < C(0) ? -1 : 0) : C(x 
 BINARY(keep, kept(x, bool(y)))
 BINARY(elu, x > C(0) ? x * b : a * expm1(x * y))
 BINARY(prelu, x > C(0) ? x : x * y)
-BINARY(keep_above, kept(x, y > a))
+BINARY(keep_above, kept(x, !(y <= a)))
 
 // backward passes: x is the gradient of the output, y the input
 BINARY(silu_backward, x * silu_slope<C>(y))

@@ -66,7 +66,7 @@ template <class F> __device__ __forceinline__ void over_covering(const At& at, c
 }
 
 // ---- maxima ------------------------------------------------------------------------------------------------
-// The largest element of each window, and where the first of them stands in its plane; NaN is the largest. Either of
+// The largest element of each window, and where it stands in its plane: the first of equals, the last NaN. Either of
 // `out` and `indices` may be missing. Every window has a place that is not padding.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 max_pool(T* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, i64 planes,
@@ -79,7 +79,7 @@ max_pool(T* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ i
     int where = -1;
     over_window(at, windows, [&](int i) {
         Wide x = widen(plane[i]);
-        if (where < 0 || x > best || (x != x && best == best)) {
+        if (where < 0 || x > best || x != x) {
             best = x;
             where = i;
         }

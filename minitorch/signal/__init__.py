@@ -1,0 +1,3 @@
+"""Signal processing, as ``torch.signal``: the windows."""
+
+from . import windows as windows

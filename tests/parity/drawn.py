@@ -1,0 +1,346 @@
+"""Random programs of several calls, drawn line by line: what PyTorch runs is kept."""
+
+import random
+
+import pytest
+
+from .compared import FLOATS, is_float, run_line, scope_of, works
+
+torch = pytest.importorskip("torch", reason="PyTorch is the yardstick")
+
+
+# ---- drawing -----------------------------------------------------------------------------------------------
+class Draft:
+    """A program in the making, with what PyTorch says of its tensors so far."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.lines = []
+        self.scope = scope_of(torch)
+        self.n = 0
+        self.block = None                                  # the text of an open ``with`` block
+
+    def names(self, test=lambda t: True):
+        found = [k for k, t in self.scope.items() if k[0] == "t" and k[1:].isdigit() and torch.is_tensor(t)]
+        return [k for k in found if works(test, self.scope[k])]
+
+    def tensor(self, test=lambda t: True):
+        found = self.names(test)
+        # The youngest half of the time, so that chains grow.
+        return (found[-1] if self.rng.random() < 0.5 else self.rng.choice(found)) if found else None
+
+    def new(self):
+        self.n += 1
+        return f"t{self.n - 1}"
+
+    def add(self, line, within=True):
+        """Keep the line if PyTorch runs it, or, sometimes, if it refuses it."""
+        if within and self.block and self.rng.random() < 0.6:
+            line = f"with {self.block}: {line}"
+        scope = dict(self.scope)
+        try:
+            run_line(line, scope)
+        except Exception as error:
+            if self.rng.random() < 0.1 and not isinstance(error, (SyntaxError, NameError, AttributeError)):
+                self.lines.append(line)
+            return False
+        if any(torch.is_tensor(t) and t.numel() > 4000 for k, t in scope.items() if k not in self.scope):
+            return False
+        self.scope.update(scope)
+        self.lines.append(line)
+        return True
+
+
+def draw(seed, length=14):
+    """The lines of one program, and whether PyTorch ran each."""
+    draft = Draft(seed)
+    rng = draft.rng
+    draft.add(f"torch.manual_seed({rng.randrange(100)})")
+    for _ in range(rng.randint(1, 3)):
+        leaf(draft)
+    steps = 0
+    while steps < length:
+        steps += 1
+        if rng.random() < 0.06:
+            draft.block = rng.choice([None, None, "torch.no_grad()", "torch.enable_grad()",
+                                      "torch.autocast('cpu', torch.bfloat16)"])
+        rng.choices(STEPS, WEIGHTS)[0](draft)
+    draft.block = None
+    ending(draft)
+    return draft.lines
+
+
+# ---- lines -------------------------------------------------------------------------------------------------
+def shape(rng, least=0, most=3):
+    return tuple(rng.choice([1, 2, 3, 4]) for _ in range(rng.randint(least, most)))
+
+
+def leaf(d):
+    rng, name = d.rng, d.new()
+    dtype = rng.choice(["float32"] * 6 + ["float64", "bfloat16", "bfloat16", "float16"])
+    grad = rng.random() < 0.6
+    text = f"{name} = torch.randn({shape(rng, 1)}).to(torch.{dtype})"
+    if rng.random() < 0.15:
+        text = f"{name} = torch.randn({shape(rng, 2)}).to(torch.{dtype}).transpose(0, 1)"
+    if rng.random() < 0.1:
+        text, grad = f"{name} = torch.randint(-3, 4, {shape(rng, 1)})", False
+    if grad:
+        text += ".requires_grad_()"
+    d.add(text)
+
+
+def scalar(rng):
+    return rng.choice(["2", "0.5", "-1.5", "3", "True"])
+
+
+def index(d, name):
+    rng, t = d.rng, d.scope[name]
+    parts = []
+    for n in t.shape[:rng.randint(1, max(1, t.dim()))]:
+        i = rng.randrange(-n, n) if n else 0
+        parts.append(rng.choice([str(i), ":", f"{rng.randrange(n + 1)}:", f":{rng.randrange(n + 1)}", "::2", "None",
+                                 f"[{i}, {rng.randrange(-n, n) if n else 0}]", f"torch.tensor([{i}])"]))
+    if rng.random() < 0.1:
+        parts.insert(rng.randint(0, len(parts)), "...")
+    if rng.random() < 0.1:
+        return f"{name} > 0"
+    return ", ".join(parts) or "..."
+
+
+def dim_of(d, name):
+    n = max(1, d.scope[name].dim())
+    return d.rng.randrange(-n, n)
+
+
+VIEWS = """{x}.transpose({a}, {b}) | {x}.unsqueeze({a}) | {x}.squeeze() | {x}.reshape(-1) | {x}.view(-1) | {x}.flatten()
+{x}[{i}] | {x}[{i}] | {x}.select({a}, 0) | {x}.narrow({a}, 0, {less}) | {x}.movedim({a}, {b}) | {x}.expand({wide})
+{x}.diagonal() | {x}.detach() | {x}.mT | {x}.unfold({a}, {two}, 1) | {x}.chunk(2, {a})[0] | {x}.split(1, {a})[-1]
+{x}.unbind({a})[0] | {x}.view_as({x}) | {x}.permute({order}) | {x}.as_strided(({two},), (1,)) | {x}.swapaxes({a}, {b})
+{x}.data | {x}.contiguous() | {x}.unflatten({a}, (1, -1)) | {x}.tensor_split(2, {a})[0]"""
+UNARY = """{x}.sin() | {x}.exp() | {x}.tanh() | {x}.sigmoid() | {x}.abs() | {x}.neg() | {x}.relu() | {x}.square()
+{x}.clone()
+{x}.log1p() | {x}.sqrt() | {x}.reciprocal() | {x}.isnan() | {x}.float() | {x}.double() | {x}.half() | {x}.bfloat16()
+{x}.cos() | {x}.erf() | {x}.logical_not() | {x}.exp2() | {x}.expm1() | {x}.rsqrt() | {x}.atan() | {x}.softmax(-1)
+{x}.log_softmax(-1) | {x}.cumsum(0) | {x}.flip(0) | {x}.sort()[0] | {x}.tril() | {x}.roll(1) | {x}.repeat(2, 1)
+{x}.nan_to_num() | {x}.clamp(-1, 0.5) | {x}.pow(2) | {x}.logsumexp(-1) | {x}.repeat_interleave(2) | {x}.cumprod(0)
+{x}.cummax(0)[0] | {x}.topk(1)[0] | {x}.deg2rad() | {x}.triu() | {x}.masked_fill({x} > 0, {n}) | {x}.logcumsumexp(0)"""
+BINARY = """{x} + {y} | {x} - {y} | {x} * {y} | {x} / {y} | {x} * {y} | {x} + {y} | {x} < {y} | {x} >= {y} | {x} == {y}
+{x} ** {y} | {y} - {x} | {y} / {x} | {y} * {x}"""
+TWO = """torch.maximum({x}, {y}) | torch.where({x} > 0, {x}, {y}) | torch.atan2({x}, {y}) | {x}.lerp({y}, 0.3)
+torch.hypot({x}, {y}) | torch.addcmul({x}, {y}, {y}, value=0.5) | torch.add({x}, {y}, alpha=2) | torch.minimum({x}, {y})
+torch.logaddexp({x}, {y}) | F.mse_loss({x}, {y}) | F.smooth_l1_loss({x}, {y}) | torch.cdist({x}, {y})
+torch.dist({x}, {y})
+F.cosine_similarity({x}, {y}, 0) | torch.addcdiv({x}, {x}, {y}) | torch.xlogy({x}, {y}) | torch.fmax({x}, {y})"""
+REDUCTIONS = """{x}.sum() | {x}.sum({a}) | {x}.mean({a}) | {x}.mean({a}, keepdim=True) | {x}.amax({a}) | {x}.max({a})[0]
+{x}.min({a})[0] | {x}.std({a}) | {x}.var({a}, keepdim=True) | {x}.norm(dim={a}) | {x}.logsumexp({a}) | {x}.prod({a})
+{x}.argmax({a}) | {x}.any({a}) | {x}.median({a})[0] | {x}.norm() | {x}.max() | {x}.mean() | {x}.nansum({a})
+{x}.all({a})
+{x}.amin({a}, keepdim=True) | {x}.var() | {x}.mode({a})[0] | {x}.min() | {x}.count_nonzero({a})
+{x}.aminmax(dim={a})[1]
+{x}.norm(1, {a}) | {x}.kthvalue(1, {a})[0] | {x}.quantile(0.5, {a}) | {x}.sum({a}, dtype=torch.float64)"""
+WRITES = """{w}.mul_({y}) | {w}.add_({y}) | {w}.sub_({n}) | {w}.zero_() | {w}.fill_(0.5) | {w}.copy_({t}) | {w}.relu_()
+{w}.sin_() | {w}.clamp_(-1, 1) | {w}.exp_() | {w}.div_(2) | {w}.masked_fill_({w} > 0, 0.5) | {w}.tanh_() | {w}.neg_()
+F.relu({w}, inplace=True) | {w}.sigmoid_() | F.dropout({w}, 0.5, True, True) | {w}.index_fill_(0, torch.tensor([0]), 2)
+{w}.unsqueeze_(0) | {w}.t_() | {w}.squeeze_() | {w}.pow_(2) | {w}.index_add_(0, torch.tensor([0]), {w}[:1].clone())
+{w}.lerp_({x}, 0.5) | {w}.normal_() | {w}.uniform_() | {w}.sqrt_() | {w}.cumsum_(0) | {x}[{i}] = {y} | {x}[{i}] = {n}
+{x}[{i}] += {n} | {x}[{i}] *= {y} | {x}[{i}] = {y} | {x}[{i}] = {n} | {x}.view(-1)[0] = {n} | {x}[{x} > 0] = {n}"""
+PRODUCTS = """{x} @ {y} | torch.matmul({x}, {x}.mT) | F.linear({x}, {x}.detach())
+torch.einsum('...i,...i->...', {x}, {x})
+torch.outer({x}, {x}) | F.linear({x}, {y}.mT) | {x}.mv({x}[0]) | torch.tensordot({x}, {y}, 1)
+torch.bmm({x}, {x}.mT)"""
+JOINING = """torch.cat([{x}, {y}], {a}) | torch.stack([{x}, {y}], {a}) | torch.cat([{x}.mT, {x}.mT], {a}) | {x}.clone()
+torch.gather({x}, 0, torch.zeros_like({x}).long()) | {x}.index_select({a}, torch.tensor([0, 0])) | torch.zeros_like({x})
+F.one_hot({x}) | F.pad({x}, (1, 2)) | torch.where({x} > 0, {x}, 0.) | torch.full_like({x}, 2)
+{x}.masked_select({x} > 0)
+torch.hstack([{x}, {y}]) | torch.scatter({x}, 0, torch.zeros_like({x}).long(), {x}) | torch.empty_like({x}).copy_({x})
+torch.broadcast_tensors({x}, {y})[0] | torch.meshgrid({x}, {x}, indexing='ij')[0] | torch.tensor({x}.tolist())
+{x}.new_zeros(2) | {x}.to(torch.float64) | {x}.type_as({y}) | torch.bucketize({x}, torch.tensor([-1., 0., 1.]))
+torch.rand_like({x}) | torch.randperm(3) | torch.scatter_add({x}, 0, torch.zeros_like({x}).long(), {x})"""
+LAYERS = """F.layer_norm({x}, ({last},)) | F.gelu({x}) | F.softmax({x}, -1) | F.dropout({x}, 0.5) | F.silu({x})
+F.elu({x})
+nn.Linear({last}, 3)({x}) | nn.Linear({last}, 2).to({x}.dtype)({x}) | F.normalize({x}, dim=-1) | F.leaky_relu({x})
+F.softplus({x}) | nn.BatchNorm1d({last}).to({x}.dtype)({x}) | F.cross_entropy({x}, {x}.argmax(-1).detach())
+nn.Sequential(nn.Linear({last}, 2), nn.ReLU(inplace=True))({x}) | nn.GRU({last}, 2)({x})[0] | F.max_pool1d({x}, 2)
+F.avg_pool1d({x}, 2) | F.conv1d({x}, {x}.detach()) | F.rms_norm({x}, ({last},)) | F.hardtanh({x}) | F.glu({x}, -1)
+F.binary_cross_entropy_with_logits({x}, {x}.detach().sigmoid()) | F.scaled_dot_product_attention({x}, {x}, {x})
+F.adaptive_avg_pool1d({x}, 2) | F.huber_loss({x}, {x} * 0.5) | F.interpolate({x}, scale_factor=2) | F.group_norm({x}, 1)
+nn.MultiheadAttention({last}, 1).to({x}.dtype)({x}, {x}, {x})[0] | F.instance_norm({x})
+F.kl_div({x}, {x}.detach().sigmoid())
+F.nll_loss(F.log_softmax({x}, -1), torch.zeros({x}.shape[0]).long()) | nn.Embedding(3, 2)({x}.long().clamp(0, 2))
+F.prelu({x}, {x}.detach().flatten()[:1]) | nn.LayerNorm({last}).to({x}.dtype)({x}) | nn.LSTM({last}, 2)({x})[0]"""
+GRAPH = """{x}.retain_grad() | {x}.register_hook(lambda g: g * 2) | {x}.detach_()
+{x}.sum().backward(retain_graph=True)
+{l}.grad = None | {z} = torch.autograd.grad({x}.sum(), {l}, create_graph=True, retain_graph=True)[0]
+{z} = torch.autograd.grad(({x} * {x}).sum(), {l}, retain_graph=True, allow_unused=True)[0] | {x}.requires_grad_(False)
+{z} = {l}.grad | {l}.grad.zero_() | {l}.data.add_(1) | torch.optim.SGD([{l}], lr=0.1).step()
+torch.optim.Adam([{l}]).step() | nn.utils.clip_grad_norm_([{l}], 0.1)"""
+
+
+IMAGES = """F.conv2d({x}, {w}) | F.conv2d({x}, {w}, padding=1) | F.max_pool2d({x}, 2) | F.avg_pool2d({x}, 2, 1)
+F.adaptive_avg_pool2d({x}, (2, 1)) | F.adaptive_max_pool2d({x}, 2) | nn.BatchNorm2d({c}).to({x}.dtype)({x})
+F.interpolate({x}, scale_factor=2) | F.interpolate({x}, size=(3, 2), mode='bilinear') | F.group_norm({x}, 1)
+F.relu({x})
+{x}.contiguous() | {x}.to(memory_format=torch.channels_last) | {x}.clone() | torch.cat([{x}, {x}], 1) | {x}.flatten(1)
+F.conv_transpose2d({x}, {w}.transpose(0, 1)) | F.instance_norm({x}) | F.unfold({x}, 2) | F.pad({x}, (1, 0, 1, 1))
+F.pixel_unshuffle({x}, 2) | {x}.sum((2, 3)) | {x}.permute(0, 2, 3, 1) | F.dropout2d({x})
+F.local_response_norm({x}, 2)"""
+WRAPPED = """torch.add({x}, {y}, out=torch.empty(0, dtype=({x} + {y}).dtype)) | copy.deepcopy({l}) | {x}[:0]
+{x}[:0].sum()
+torch.mul({x}.detach(), 2, out={x}.detach().clone()) | checkpoint(lambda x: (x * x).sin(), {x}, use_reentrant=False)
+checkpoint(lambda x: F.dropout(x.exp(), 0.5), {x}, use_reentrant=False) | torch.cat([{x}[:0], {x}]) | {x}[:0] + {x}[:0]
+torch.func.functional_call(nn.Linear(2, 2), dict(weight={x}.flatten()[:4].view(2, 2).float()), torch.ones(2))
+torch.func.grad(lambda x: (x * {y}).sum())({x}) | copy.copy({x}) | {x}[:0].mean() | {x}[..., None][:, :0].prod()
+{x}[torch.zeros_like({x}).bool()] | {x}.index_put((torch.tensor([0, 0]),), {x}[:1].detach(), accumulate=True)
+torch.cumsum({x}, 0, out=torch.empty(0, dtype={x}.dtype)) if not {x}.requires_grad else {x}
+{x}.sum() * torch.ones(0)"""
+OPTIMIZERS = """SGD({p}, 0.1, 0.9, nesterov=True) | Adam({p}) | AdamW({p}, 0.1, amsgrad=True)
+SGD({p}, 0.1, maximize=True)
+RMSprop({p}, momentum=0.5) | Adagrad({p}, 0.1) | Adadelta({p}) | NAdam({p}, 0.1) | RAdam({p}, 0.1) | Adamax({p})
+Rprop({p})
+ASGD({p}, 0.1) | SGD({p}, 0.1, weight_decay=0.1, dampening=0.2, momentum=0.3)"""
+MODELS = """nn.Sequential(nn.Linear({n}, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Linear(3, 2))
+nn.Linear({n}, 2, bias=False)
+nn.Sequential(nn.Linear({n}, 4), nn.LayerNorm(4), nn.GELU(), nn.Dropout(0.3))
+nn.utils.parametrizations.weight_norm(nn.Linear({n}, 2))
+nn.Sequential(nn.Linear({n}, 4), nn.ReLU(inplace=True), nn.BatchNorm1d(4, momentum=None), nn.Linear(4, 1), nn.Sigmoid())
+nn.utils.parametrizations.spectral_norm(nn.Linear({n}, 3))
+nn.Sequential(nn.Linear({n}, 2), nn.PReLU(), nn.Softmax(-1))"""
+
+
+def choose(rng, templates, **names):
+    """One of the calls that a text lists, with its names filled in."""
+    return rng.choice([line for part in templates.splitlines() for line in part.split(" | ")]).format(**names)
+
+
+def view(d):
+    x, rng = d.tensor(), d.rng
+    t, a = d.scope[x], dim_of(d, x)
+    size = t.shape[a] if t.dim() else 1
+    text = choose(rng, VIEWS, x=x, a=a, b=dim_of(d, x), i=index(d, x), less=max(1, size - 1), two=min(2, size),
+                  wide=", ".join(["2"] + ["-1"] * t.dim()), order=list(range(t.dim()))[::-1])
+    # A view made in no_grad says in PyTorch that it requires gradients, although none reach it.
+    d.add(f"{d.new()} = {text}", within=False)
+
+
+def unary(d):
+    d.add(f"{d.new()} = {choose(d.rng, UNARY, x=d.tensor(), n=scalar(d.rng))}")
+
+
+def operand(d, name):
+    """Another tensor, rather one that broadcasts, or a number."""
+    if d.rng.random() < 0.3:
+        return scalar(d.rng)
+
+    def fits(t):
+        try:
+            torch.broadcast_shapes(t.shape, d.scope[name].shape)
+            return True
+        except RuntimeError:
+            return d.rng.random() < 0.05
+    return d.tensor(fits) or "2"
+
+
+def binary(d):
+    x = d.tensor()
+    y = operand(d, x)
+    d.add(f"{d.new()} = {choose(d.rng, TWO if y[0] == 't' and d.rng.random() < 0.3 else BINARY, x=x, y=y)}")
+
+
+def reduction(d):
+    x = d.tensor()
+    d.add(f"{d.new()} = {choose(d.rng, REDUCTIONS, x=x, a=dim_of(d, x))}")
+
+
+def write(d):
+    """A write in place, into a tensor or through a view."""
+    x, rng = d.tensor(), d.rng
+    y = operand(d, x)
+    target = rng.choice([x, x, x, f"{x}[{index(d, x)}]", f"{x}[{index(d, x)}]", f"{x}.view(-1)", f"{x}.mT",
+                         f"{x}.detach()", f"{x}.data"])
+    d.add(choose(rng, WRITES, x=x, y=y, w=target, t=y if y[0] == "t" else x, n=scalar(rng), i=index(d, x)))
+
+
+def product(d):
+    x = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
+    if x:
+        t = d.scope[x]
+        y = d.tensor(lambda u: u.dtype == t.dtype and u.dim() >= 1 and u.shape[-min(2, u.dim())] == t.shape[-1]) or x
+        d.add(f"{d.new()} = {choose(d.rng, PRODUCTS, x=x, y=y)}")
+
+
+def joining(d):
+    x = d.tensor()
+    y = d.tensor(lambda u: u.dim() == d.scope[x].dim()) or x
+    d.add(f"{d.new()} = {choose(d.rng, JOINING, x=x, y=y, a=dim_of(d, x))}")
+
+
+def layer(d):
+    x = d.tensor(lambda t: t.dim() >= 1 and is_float(t))
+    if x:
+        d.add(f"{d.new()} = {choose(d.rng, LAYERS, x=x, last=d.scope[x].shape[-1])}")
+
+
+def graph(d):
+    """What programs do to the graph itself."""
+    x = d.tensor(is_float)
+    if x:
+        leaf_name = d.tensor(lambda t: t.requires_grad and t.is_leaf) or x
+        d.add(choose(d.rng, GRAPH, x=x, l=leaf_name, z=d.new()))
+
+
+def image(d):
+    """Layers on images, half of them with the channels last."""
+    x = d.tensor(lambda t: t.dim() == 4 and is_float(t))
+    if x is None or d.rng.random() < 0.2:
+        x, (n, c, h, w) = d.new(), (d.rng.choice([1, 2, 3]) for _ in range(4))
+        last = d.rng.choice(["", ".to(memory_format=torch.channels_last)", ".permute(0, 3, 1, 2)"])
+        if not d.add(f"{x} = torch.randn({(n, c, h + 2, w + 2)}){last}.requires_grad_()"):
+            return
+    c = d.scope[x].shape[1]
+    weight = f"torch.randn(2, {c}, 2, 2).to({x}.dtype)" + d.rng.choice(["", ".to(memory_format=torch.channels_last)"])
+    d.add(f"{d.new()} = {choose(d.rng, IMAGES, x=x, w=weight, c=c)}")
+
+
+def wrapped(d):
+    """Calls around calls: ``out=``, copies, checkpoints, transforms; and tensors without elements."""
+    x = d.tensor()
+    leaf_name = d.tensor(lambda t: t.is_leaf) or x
+    text = f"{d.new()} = {choose(d.rng, WRAPPED, x=x, y=operand(d, x), l=leaf_name)}"
+    if d.rng.random() < 0.2:
+        text = f"with torch.autograd.graph.saved_tensors_hooks(lambda x: x.clone(), lambda x: x): {text}"
+    d.add(text, within=False)
+
+
+def training(d):
+    """Some steps of training a module; then its parameters and buffers, and a call of it."""
+    x = d.tensor(lambda t: t.dim() == 2 and is_float(t))
+    if x is None:
+        return
+    m, rng = f"m{d.n}", d.rng
+    optimizer = choose(rng, OPTIMIZERS, p=f"{m}.parameters()")
+    if not d.add(f"{m} = {choose(rng, MODELS, n=d.scope[x].shape[-1])}", within=False):
+        return
+    if rng.random() < 0.3:
+        d.add(f"{m}.to(torch.{rng.choice(FLOATS)})", within=False)
+    d.add(f"o = torch.optim.{optimizer}", within=False)
+    cast = rng.choice(["", "", "with torch.autocast('cpu', torch.bfloat16): "])
+    loss = f"{m}({x}.detach()).square().sum().backward()"
+    d.add(f"for _ in range({rng.randint(1, 3)}):\n  o.zero_grad()\n  {cast}{loss}\n  o.step()", within=False)
+    if rng.random() < 0.3:
+        d.add(f"{m}.eval()", within=False)
+    d.add(f"{d.new()} = {m}({x})", within=False)
+    d.add(f"{d.new()} = torch.cat([p.detach().double().flatten() for p in {m}.state_dict().values()])", within=False)
+    if rng.random() < 0.3:
+        d.add(f"{d.new()} = copy.deepcopy({m})({x})", within=False)
+
+
+STEPS = (image, wrapped, training, view, unary, binary, reduction, write, product, joining, layer, graph, leaf)
+WEIGHTS = (2, 2, 1, 5, 3, 5, 2, 6, 1, 2, 2, 2, 1)
+
+
+def ending(d):
+    """A backward pass from everything that has a graph."""
+    roots = d.names(lambda t: t.requires_grad and is_float(t) and not t.is_leaf)
+    for name in roots[-3:]:
+        weights = f"torch.arange(1., 1. + {name}.numel()).view({name}.shape)"
+        d.add(f"({name}.double() * {weights}).sum().backward(retain_graph=True)")
