@@ -285,6 +285,14 @@ def test_what_has_no_parts():
         torch.polar(x, x.double())
 
 
+def test_as_python_numbers():
+    one = torch.tensor(2 + 0j)
+    assert float(one) == 2.0 and int(one) == 2 and complex(one) == 2
+    for convert in (float, int):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            convert(torch.tensor(2j))
+
+
 def test_angles_and_directions():
     z = torch.polar(torch.tensor([2.0, 0.0, 3.0]), torch.tensor([0.5, 1.0, -2.0]))
     torch.testing.assert_close(z.angle(), torch.tensor([0.5, 0.0, -2.0]))
