@@ -62,7 +62,8 @@ def explain(tensor):
 
     Told are: variables (of functions that run and of modules), closures, items of containers and attributes of objects
     that a variable leads to; graphs that saved the array, by op and, in anomaly mode, line, and the tensors that keep
-    these graphs; parameters and buffers by their module; gradients; views and other tensors on the same memory.
+    these graphs; parameters and buffers by their module; gradients; views and other tensors on the same memory. The
+    garbage collector is asked, so a holder that `gc.freeze` has hidden from it is not found.
 
     >>> import minitorch
     >>> w = minitorch.ones(3, requires_grad=True)

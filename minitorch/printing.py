@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .core.dtypes import get_default_dtype
+from .core.grad_mode import grad_mode
 
 __all__ = [
     "format_array",
@@ -359,6 +360,10 @@ def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[st
         suffixes.append(f"grad_fn=<{_grad_fn_name(tensor)}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    tangents = getattr(tensor, "tangents", None) or {}
+    level = next((level for level in reversed(grad_mode.levels) if level in tangents), None)
+    if level is not None:
+        suffixes.append(f"tangent={tangents[level]}")
     return suffixes
 
 

@@ -7,6 +7,7 @@ import functools
 import os
 
 from .backends.cpu import threads
+from .backends.native.blas import libraries
 from .backends.precision import float32_matmul, set_float32_matmul
 from .core.device import default, device, get
 
@@ -22,17 +23,15 @@ _state = {"threads": None, "deterministic": False, "warn_always": False}
 def blas():
     """The OpenBLAS that NumPy brings with it, as (set threads, get threads); None where it cannot be found."""
     import ctypes
-    from pathlib import Path
-
-    import numpy
-    root = Path(numpy.__file__).parent
-    for folder in (root.parent / "numpy.libs", root / ".dylibs", root / ".libs"):
-        for path in sorted(folder.glob("*openblas*")) if folder.is_dir() else ():
+    for path in libraries():
+        try:
             library = ctypes.CDLL(str(path))
-            for prefix, suffix in (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", "")):
-                names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("set", "get")]
-                if all(hasattr(library, name) for name in names):
-                    return tuple(getattr(library, name) for name in names)
+        except OSError:
+            continue
+        for prefix, suffix in (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", "")):
+            names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("set", "get")]
+            if all(hasattr(library, name) for name in names):
+                return tuple(getattr(library, name) for name in names)
     return None
 
 

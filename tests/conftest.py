@@ -1,8 +1,9 @@
-"""What all tests share: where CUDA kernels run.
+"""What all tests share: where CUDA kernels run, and a heap that looks small.
 
 Tests of kernels use the simulator (device "sim"); ``pytest --device cuda`` runs the same ones on a GPU.
 """
 
+import gc
 import json
 import os
 
@@ -21,6 +22,12 @@ def pytest_configure(config):
         os.environ["MINITORCH_TEST_DEVICE"] = given
     if os.environ.get("MINITORCH_KERNEL_LOG"):
         log_kernels(os.environ["MINITORCH_KERNEL_LOG"])
+
+
+def pytest_collection_finish(session):
+    """Freeze the tests themselves, a million objects: a trace by `compile` looks at all that live."""
+    gc.collect()
+    gc.freeze()
 
 
 def log_kernels(folder):

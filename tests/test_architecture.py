@@ -22,17 +22,17 @@ ARROWS = {
     # -- the ground: tensors, the graph, and what an op is
     "core": "",                                            # knows nobody: who defines something enters it there
     "return_types": "",                                    # named tuples
-    "explain": "core",                                     # words for what failed
+    "explain": "core",                                     # words for what failed, and the lines that warnings name
     "pytree": "",                                          # utils._pytree: nested containers, a leaf
     "random": "core",                                      # generators: streams of numbers on raw arrays
-    "host": "core",                                        # Python's and NumPy's data, indices and numeric types
+    "host": "core explain",                                # Python's and NumPy's data, indices and numeric types
     "ops": "core host random return_types explain",        # definitions and references; which backend runs them is open
-    "autograd": "core ops explain",                        # modes, hooks, functions of the user's own
-    "backends": "core host ops random return_types",       # kernels, entered for the definitions
+    "autograd": "core ops explain pytree",                 # modes, hooks, functions of the user's own
+    "backends": "core explain host ops random return_types",   # kernels, entered for the definitions
     # -- what is built of tensors
-    "amp": "core pytree",                                  # casts around calls
-    "nn": "core host ops autograd amp random pytree",      # layers; RNNs ask whether autocast is on
-    "optim": "core host ops autograd backends nn",         # backends: the tuned size of a chunk; nn: averaged models
+    "amp": "core explain pytree",                          # casts around calls
+    "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
+    "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
     "serialization": "core ops nn utils",                  # files know parameters; utils: bounds for readers
     "transforms": "core host ops nn",                      # nn: a transform can be a module
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
@@ -40,13 +40,14 @@ ARROWS = {
                                                            # TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
+    "distributed": "core host",                            # groups, collectives on raw arrays, stores, the record
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
     "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
     "signal": "core",                                      # windows
     "overrides": "core autograd", "_C": "autograd",        # PyTorch's names for what autograd.dispatch does
-    "linalg": "core ops", "func": "core ops autograd pytree",
+    "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
     # -- the top: imported by none, but the profiler's use of pictures
@@ -67,6 +68,7 @@ INNER = {                                                  # imports within func
     "minitorch.__main__": "one command needs only its own modules",
     "minitorch.cli.demo": "--help answers at once",
     "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",
+    "minitorch.distributed.world": "MPI starts when it is imported; files in memory exist on Unix only",
     "minitorch.profiler.averages": "pictures are loaded when one is drawn",
     "minitorch.profiler.profile": "pictures are loaded when one is drawn",
     "minitorch.utils.data.dataloader": "shared memory and pipes cost a loader without workers 30 ms",
@@ -78,6 +80,7 @@ INNER = {                                                  # imports within func
 SHADOWED = {                                               # modules hidden by a public name of their package
     "minitorch.nn.utils.weight_norm": "as in PyTorch",
     "minitorch.nn.summary": "`nn.summary` is the function's public name",
+    "minitorch.func.vmap": "the function's public name; `torch.vmap` is its second",
     "minitorch.profiler.profile": "the class's public name; pickles and `autograd.profiler` know the module",
     "minitorch.profiler.schedule": "the function's public name",
     "minitorch.testing.gradcheck": "the function's public name, as `torch.autograd.gradcheck`",

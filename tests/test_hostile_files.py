@@ -200,6 +200,22 @@ def test_tables_have_the_size_of_cpythons(kind):
     assert len({size for size, _ in sizes}) == len({nbytes for _, nbytes in sizes}) == len(sizes)
 
 
+@pytest.mark.parametrize("is_set", [False, True])
+def test_keys_that_come_again_take_steps_but_few_looks(is_set, monkeypatch):
+    """Ten thousand equal keys were entered four at a time, for they find no more free places: a minute for 70 kB."""
+    keys, looks, missed = np.random.default_rng(0).integers(0, 50, 10_000), [], Table.missed
+    monkeypatch.setattr(Table, "missed", lambda self, *args: looks.append(1) or missed(self, *args))
+    table = Table(is_set)
+    for _ in range(3):
+        assert table.add(keys)
+    assert table.used == 50 and set(table.slots[table.taken].tolist()) == set(range(50))
+    assert table.total == 30_000 <= table.steps and len(looks) < 200
+    chain, table = np.array([64 << i for i in range(40)]), Table(is_set)
+    assert table.add(chain) and table.steps > 80           # they start at one place; their equals go all the way, too
+    before = table.steps
+    assert table.add(np.repeat(chain, 10)) and table.steps > before + 800
+
+
 # ------------------------------------------------------------------ devices
 def test_a_gpu_checkpoint_without_cupy_says_map_location(tmp_path):
     """In a process in which CuPy cannot be imported, whether it is installed or not."""

@@ -18,6 +18,9 @@ PACKAGE = Path(torch.__file__).parent
 
 # Files that spell names of another vocabulary, which some definitions happen to share, and why they have to.
 OTHER_WORDS = {
+    "backends/batched/array.py": "Python's operators and NumPy's methods, which an array class has",
+    "backends/batched/functions.py": "NumPy's functions, which an array module has",
+    "backends/batched/products.py": "NumPy's functions, which an array module has",
     "backends/cuda/arrays/array.py": "Python's operators and NumPy's methods, which an array class has",
     "backends/cuda/arrays/functors.py": "NumPy's ufuncs, and the functors that compute them",
     "backends/cuda/arrays/library.py": "NumPy's functions that return views",

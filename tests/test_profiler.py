@@ -231,7 +231,7 @@ def test_stacks_name_the_lines_of_the_program():
 
 
 def test_picture_and_html():
-    from test_viz import check
+    from view_checks import check
     with profile(profile_memory=True) as prof:
         train(40)
     view = prof.timeline()

@@ -91,7 +91,7 @@ def test_the_calls_reach_every_definition():
 LINEAR = {"as_strided_backward", "as_strided_take", "as_strided_zero", "embedding_backward",
           "embedding_double_backward", "gather_backward", "index_select_backward", "interpolate_backward",
           "masked_select_backward", "max_pool_backward", "nll_loss_backward", "outer_index_backward", "pad_flat",
-          "put_along_dim", "take_along_dim", "take_first"}
+          "put_along_dim", "take_along_dim", "take_first", "threshold_backward"}
 # These PyTorch does not have, draw random numbers, have no derivative, or are reached by detached views, writes and
 # 16-bit floats only.
 OTHERS = {"add_layer_norm", "alias", "as_strided_scatter", "dropout", "rope", "rstd", "scaled_dot_product_attention",

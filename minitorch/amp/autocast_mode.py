@@ -14,11 +14,11 @@ Only calls of these functions look at the switch, and those with ``out=`` are no
 
 import functools
 import threading
-import warnings
 
 from ..core import dtypes
 from ..core.registry import NAMES
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 
 __all__ = ["autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled", "set_autocast_dtype",
            "is_autocast_available"]
@@ -111,8 +111,8 @@ class autocast:
         self.device_type = kind_of(device_type)
         self.dtype = dtype or state.defaults[self.device_type]
         if self.dtype not in (dtypes.float16, dtypes.bfloat16):
-            warnings.warn(f"In {device_type} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                          f"Supported are bfloat16 and float16, got {self.dtype}.", stacklevel=2)
+            warn(f"In {device_type} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                 f"Supported are bfloat16 and float16, got {self.dtype}.")
             enabled = False
         self.enabled, self.outer = enabled, []
 

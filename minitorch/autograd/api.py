@@ -1,11 +1,12 @@
 """The calls that start a backward pass: `backward` and `grad`, and the checks that PyTorch makes."""
 
 from ..core import engine
-from ..core.grad_mode import recording
+from ..core.grad_mode import grad_mode, recording
+from ..core.op import recorded
+from ..core.registry import late
 from ..core.tensor import Tensor, wrap
-from ..ops.shapes.join import stack
 from .graph import GradientEdge, place_of
-from .recording import Tied, run_noting
+from .recording import Tied, behind, run_noting
 
 __all__ = ["backward", "grad"]
 
@@ -31,9 +32,19 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
+    pull(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph,
+         create_graph or bool(grad_mode.levels))
+    if grad_mode.levels and not create_graph:              # gradients came as tensors, which may share memory
+        for leaf in behind(roots):
+            if not leaf.parents and leaf._grad is not None:
+                leaf._grad = recorded.clone(leaf._grad)
+
+
+def pull(roots, seeds, retain_graph, create_graph, on_tensors, capture=None):
+    """A backward pass, as `engine.run`; on tensors if it is recorded, or if gradients may have tangents."""
     with recording(create_graph):
         run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph)
+        run(roots, seeds, on_tensors, retain_graph, capture)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
@@ -54,28 +65,48 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if not isinstance(x, GradientEdge) and not x.needs_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     if is_grads_batched:
-        return _row_by_row(outputs, inputs, as_tuple(grad_outputs), retain_graph, create_graph, allow_unused,
-                           materialize_grads)
+        return _all_rows(outputs, inputs, as_tuple(grad_outputs), retain_graph, create_graph, allow_unused,
+                         materialize_grads)
     roots, seeds = prepare(outputs, as_tuple(grad_outputs), "grad")
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
-    with recording(create_graph):
-        run = run_noting if Tied.made else engine.run
-        run(roots, seeds, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    return tuple([_captured(x, place, capture[place], create_graph, allow_unused, materialize_grads)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    on_tensors = create_graph or bool(grad_mode.levels) or bool(grad_mode.batches) and len({x.backend.backend for x in (
+        *roots, *seeds, *places)}) > 1
+    with each_element():
+        pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
+    return tuple([_captured(x, place, capture[place], on_tensors, create_graph, allow_unused, materialize_grads)
                   for x, place in zip(inputs, places)])
 
 
-def _row_by_row(outputs, inputs, seeds, retain_graph, create_graph, allow_unused, materialize):
-    """One pass for each element of the first dimension of the `seeds`; their results stacked."""
-    n = {len(s) for s in seeds if s is not None}
-    if len(n) != 1:
+class each_element:
+    """Within, gradients of what is the same for all elements of a batch are those of each element, if the batch runs.
+
+    Such a pass is computed on tensors, which may be batched, wherever what they meet is not.
+    """
+
+    def __enter__(self):
+        self.outer, grad_mode.each = grad_mode.each, bool(grad_mode.batches)
+
+    def __exit__(self, *exc):
+        grad_mode.each = self.outer
+
+
+def _all_rows(outputs, inputs, seeds, retain_graph, create_graph, allow_unused, materialize):
+    """One pass for all elements of the first dimension of the `seeds`, a batch."""
+    found: list = []
+
+    def pull(*given):
+        rest = iter(given)
+        rows = [None if s is None else next(rest) for s in seeds]
+        found[:] = grad(outputs, inputs, rows, retain_graph, create_graph, allow_unused=allow_unused,
+                        materialize_grads=materialize)
+        return tuple([g for g in found if g is not None])
+    given = [s for s in seeds if s is not None]
+    if not given:
         raise RuntimeError("is_grads_batched=True needs grad_outputs, all with a first dimension of the same size")
-    n = n.pop()
-    rows = [grad(outputs, inputs, [s if s is None else s[i] for s in seeds],
-                 i < n - 1 or (create_graph if retain_graph is None else retain_graph), create_graph,
-                 allow_unused=allow_unused, materialize_grads=materialize) for i in range(n)]
-    return tuple([None if gs[0] is None else stack(gs) for gs in zip(*rows)])
+    rest = iter(late.vmap(pull, randomness="different")(*given))
+    return tuple([None if g is None else next(rest) for g in found])
 
 
 def leaf_of(edge):
@@ -87,7 +118,7 @@ def leaf_of(edge):
     return leaf
 
 
-def _captured(x, place, g, create_graph, allow_unused, materialize):
+def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -97,8 +128,10 @@ def _captured(x, place, g, create_graph, allow_unused, materialize):
         if isinstance(x, GradientEdge):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
-    backend = place.backend.backend                        # a node's may be one that computes in float32
-    return g if create_graph else wrap(backend.xp.array(g), backend)
+    if create_graph or grad_mode.levels:
+        return g
+    backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
+    return wrap(backend.xp.array(g.array if on_tensors else g), backend)
 
 
 def as_tuple(x):

@@ -8,11 +8,11 @@ own, if they are plain.
 
 import functools
 import threading
-import warnings
 from types import FunctionType
 
 from ..core.registry import FUNCTIONS
 from ..core.tensor import Size, Tensor
+from ..explain.callers import warn
 from ..explain.failures import explain
 from ..ops import operators
 from ..ops.guarded import is_pending
@@ -141,8 +141,8 @@ def ask(func, found, args, kwargs):
     for arg in found:
         method = arg.__torch_function__
         if getattr(method, "__self__", None) is arg:
-            warnings.warn("Defining your `__torch_function__ as a plain method is deprecated and will be an error in "
-                          "future, please define it as a classmethod.", DeprecationWarning, stacklevel=4)
+            warn("Defining your `__torch_function__ as a plain method is deprecated and will be an error in "
+                 "future, please define it as a classmethod.", DeprecationWarning)
         result = method(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -201,7 +201,7 @@ class TorchFunctionMode:
     @classmethod
     def push(cls, *args, **kwargs):
         """An older spelling of ``cls(...)``."""
-        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`")
         return cls(*args, **kwargs)
 
 

@@ -15,15 +15,17 @@
 
 `forward` runs unrecorded. `backward` is given a gradient for each output and returns one for each argument of
 `forward` (None where there is none); under ``create_graph`` it is recorded, so that it can be differentiated again.
+`jvp`, the forward derivative, is given a tangent for each argument and returns one for each output.
 """
 
 import functools
 
 from ..core import graph
 from ..core.arrays import is_inexact, owner
-from ..core.grad_mode import grad_mode
+from ..core.grad_mode import grad_mode, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
+from ..core.registry import late
 from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
@@ -37,15 +39,25 @@ class FunctionCtx:
 
     needs_input_grad = ()
     _saved = _dirty = _non_differentiable = ()
-    _materialize, _node = True, None
+    _materialize, _node, _for_forward = True, None, None
 
     def save_for_backward(self, *tensors):
         """Keep input or output tensors (or None) for `backward`; a write to them in between will be noticed."""
         self._saved = tensors
 
+    def save_for_forward(self, *tensors):
+        """Keep input or output tensors (or None) for `jvp`, which finds them in `saved_tensors`."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_forward expects all arguments to be tensors, but argument {i} is of type "
+                                f"{type(t).__name__}: keep it as an attribute, as in ctx.n = n")
+        self._for_forward = tensors
+
     @property
     def saved_tensors(self):
         """The tensors that were saved; RuntimeError if they have been freed or written to since."""
+        if self._for_forward is not None:                  # while `jvp` runs
+            return self._for_forward
         if self._saved is None:
             raise_freed(self._node)
         return tuple(s.unpack(self._node) if isinstance(s, Saved) else s for s in self._saved)
@@ -70,7 +82,7 @@ class Saved:
 
     def __init__(self, tensor, output):
         self.value, self.output, self.backend = tensor if output is None else tensor.array, output, tensor.backend
-        self.time = graph.version_counter
+        self.time, self.tangents = graph.version_counter, None
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
@@ -80,7 +92,7 @@ class Saved:
         if self.output is None:
             return self.value
         t = wrap(array, self.backend)
-        t.node, t.needs_grad = OutputNode(node, self.output), True
+        t.node, t.needs_grad, t.tangents = OutputNode(node, self.output), True, self.tangents
         return t
 
 
@@ -89,6 +101,8 @@ class Function:
 
     `forward(ctx, *args)`, or ``forward(*args)`` with a separate ``setup_context(ctx, inputs, output)``.
     """
+
+    generate_vmap_rule = False                             # whether `vmap` may call it with batched tensors
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -106,11 +120,44 @@ class Function:
         """Where `forward` takes no context: save here what `backward` needs."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """The tangent of each output, from one for each argument. Must be overridden for use in forward mode."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with "
+                                  "forward mode AD.")
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """The function for a whole batch, within `minitorch.vmap`: returns the output and its ``out_dims``.
+
+        `args` are the arguments with the batch along dimension ``in_dims[i]`` of each tensor (None: it is the same for
+        all); `info` has ``batch_size`` and ``randomness``. Override this, or set ``generate_vmap_rule = True`` where
+        `forward`, `setup_context` and `backward` consist of tensors' functions.
+        """
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod "
+                                  "or set generate_vmap_rule=True.")
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Call the function, recording it if an argument requires grad."""
         if kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments, got {', '.join(kwargs)}")
+        return cls._called(args)[1]
+
+    @classmethod
+    def _called(cls, args):
+        """The context and the result of a call, with tangents if arguments have some."""
+        found = late.function_with_tangents(cls, args) if grad_mode.levels else None
+        return cls._recorded(args) if found is None else found
+
+    @classmethod
+    def _recorded(cls, args):
+        """The context and the result of a call without tangents."""
+        forward = cls.forward
+        if grad_mode.batches:
+            args, forward, result = late.function_in_batch(cls, args)
+            if forward is None:                            # its own rule has made the result
+                return FunctionCtx(), result
         ctx = FunctionCtx()
         needs = tuple(isinstance(a, Tensor) and a.needs_grad for a in args)
         ctx.needs_input_grad = needs if grad_mode.enabled else (False,) * len(args)
@@ -120,11 +167,11 @@ class Function:
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *args)
             else:
-                result = cls.forward(*args)
+                result = forward(*args)
                 cls.setup_context(ctx, args, result)
         if record:
             result = attach(cls, ctx, args, places, result)
-        return result
+        return ctx, result
 
     vjp = backward
 
@@ -142,7 +189,7 @@ class FunctionNode(MultiOutputNode):
         ctx = self.saved
         ctx._node = self                                   # only while it runs: the node already holds the context
         try:
-            with enable_grad() if create_graph else no_grad():
+            with recording(create_graph and grad_mode.enabled):
                 grads = self.op.backward(ctx, *self.incoming(g, create_graph))
         finally:
             ctx._node = None
@@ -258,6 +305,8 @@ def once_differentiable(fn):
 
 class _Once(Function):
     """Passes its last argument on and refuses to be differentiated."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(ctx, *tensors):

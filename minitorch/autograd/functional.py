@@ -1,14 +1,18 @@
 """Jacobians, Hessians and products with them, of functions of tensors: ``torch.autograd.functional``.
 
-Everything is built from `autograd.grad`: a Jacobian is one backward pass for each element of the output, a product
-from the left one pass, a product from the right two (the derivative of the first pass with respect to its weights).
+Most is built from `autograd.grad`: a Jacobian is one backward pass for each element of the output, a product from the
+left one pass, a product from the right two (the derivative of the first pass with respect to its weights). Forward mode
+is chosen by name, as in PyTorch.
 Inputs and outputs are tensors or tuples of them, and results have the same structure.
 """
 
+from ..core.registry import late
 from ..core.tensor import Tensor
-from ..ops.shapes.join import stack
+from ..ops.creation.create import eye
+from ..ops.shapes.join import cat, stack
 from .api import grad
 from .grad_mode import enable_grad
+from .tangents import detached, dual, opened, tangent_of, zeros_like
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"]
 
@@ -27,12 +31,12 @@ def _prepare(inputs, create_graph):
     """The inputs as tensors to differentiate: themselves in a larger graph, detached ones otherwise."""
     found, many = _tuple(inputs, "inputs")
     if create_graph:
-        return tuple([t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in found]), many
-    return tuple([t.detach().requires_grad_() for t in found]), many
+        return tuple([t.view_as(t) if t.requires_grad else detached(t).requires_grad_() for t in found]), many
+    return tuple([detached(t).requires_grad_() for t in found]), many
 
 
 def _finish(results, many, create_graph):
-    results = tuple([r if create_graph else r.detach() for r in results])
+    results = tuple([r if create_graph else detached(r) for r in results])
     return results if many else results[0]
 
 
@@ -82,22 +86,93 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
     """The Jacobian of `func`: a tensor of shape (output..., input...), nested in tuples as outputs and inputs are.
 
-    `vectorize` and `strategy` are accepted and make no difference: one backward pass is run for each output element.
+    One backward pass is run for each output element, or, with `vectorize`, one over a batch of all elements. With the
+    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`. NotImplementedError
+    for forward mode with `create_graph` or without `vectorize`.
     """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '
+                             'has more outputs than inputs, "forward-mode" tends to be more performant. Otherwise, '
+                             'prefer to use "reverse-mode".')
+    if vectorize and strict:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
+                           "together. Please either set `strict=False` or `vectorize=False`.")
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-"
+                                      "mode\"` are not supported together (yet). Please either set "
+                                      "`create_graph=False` or `strategy=\"reverse-mode\"`.")
+        if not vectorize:
+            raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
+                                      "implemented for `vectorize=True`.")
+        return _by_columns(func, inputs)
     with enable_grad():
         xs, many = _prepare(inputs, create_graph)
         outputs, several = _tuple(func(*xs), "outputs of the user-provided function")
-        rows = []
-        for out in outputs:
-            flat = out.reshape(-1)
-            pulled = []
-            for i in range(out.numel()):
-                weight = flat.detach().new_zeros(flat.shape)
-                weight[i] = 1
-                pulled.append(_grads((flat,), xs, (weight,), create_graph, strict))
-            rows.append(tuple([_stacked([p[j] for p in pulled], out, x) for j, x in enumerate(xs)]))
-    rows = [_finish(row, many, create_graph) if not create_graph else (row if many else row[0]) for row in rows]
-    return tuple(rows) if several else rows[0]
+        found = [rows(out, xs, create_graph) if vectorize else _one_by_one(out, xs, create_graph, strict)
+                 for out in outputs]
+    found = [_finish(row, many, create_graph) if not create_graph else (row if many else row[0]) for row in found]
+    return tuple(found) if several else found[0]
+
+
+def _one_by_one(out, xs, create_graph, strict):
+    """The Jacobian of one output with respect to each input, by a backward pass for each element."""
+    flat, pulled = out.reshape(-1), []
+    for i in range(out.numel()):
+        weight = flat.detach().new_zeros(flat.shape)
+        weight[i] = 1
+        pulled.append(_grads((flat,), xs, (weight,), create_graph, strict))
+    return tuple([_stacked([p[j] for p in pulled], out, x) for j, x in enumerate(xs)])
+
+
+def rows(out, xs, create_graph, chunk_size=None):
+    """The Jacobian of one output with respect to each input, by a backward pass over a batch of all elements."""
+    n = out.numel()
+    if not out.requires_grad or not n:
+        return tuple([x.detach().new_zeros((*out.shape, *x.shape)) for x in xs])
+    unit, flat = eye(n, dtype=out.dtype, device=out.device), out.reshape(-1)
+    parts = [grad((flat,), xs, (unit if chunk_size is None or chunk_size >= n else unit[i:i + chunk_size],),
+                  retain_graph=True, create_graph=create_graph, is_grads_batched=True, materialize_grads=True)
+             for i in range(0, n, chunk_size or n)]
+    return tuple([(column[0] if len(column) == 1 else cat(column)).reshape((*out.shape, *x.shape))
+                  for column, x in zip(zip(*parts), xs)])
+
+
+def _by_columns(func, inputs):
+    """The Jacobian by one pass forwards for all columns."""
+    found, many = _tuple(inputs, "inputs")
+    outer: list = []
+
+    def push(*tangents):
+        with opened() as level:
+            outputs, several = _tuple(func(*[dual(x, t, level) for x, t in zip(found, tangents)]),
+                                      "outputs of the user-provided function")
+            outer[:] = [several]
+            return tuple([zeros_like(o) if (t := tangent_of(o, level)) is None else t for o in outputs])
+    columns = late.vmap(push, randomness="different")(*basis(found)) if any(x.numel() for x in found) else push(*found)
+    rows = [_finish(column_blocks(c, found), many, False) for c in columns]
+    return tuple(rows) if outer[0] else rows[0]
+
+
+def basis(xs):
+    """All unit vectors of the space of the tensors `xs`: a tensor (vectors, *shape) for each."""
+    sizes = [x.numel() for x in xs]
+    made = []
+    for i, x in enumerate(xs):
+        block = x.detach().new_zeros((sum(sizes), sizes[i]))
+        start = sum(sizes[:i])
+        block[start:start + sizes[i]].fill_diagonal_(1)
+        made.append(block.reshape((sum(sizes), *x.shape)))
+    return made
+
+
+def column_blocks(columns, xs):
+    """The Jacobian for each of the tensors `xs` from its columns, which are stacked in the first dimension."""
+    sizes = [x.numel() for x in xs]
+    if not sum(sizes):
+        return [columns.new_zeros((*columns.shape, *x.shape)) for x in xs]
+    shape = columns.shape[1:]
+    return [part.reshape((*shape, *x.shape)) for part, x in zip(columns.movedim(0, -1).split(sizes, -1), xs)]
 
 
 def _stacked(grads, out, x):
@@ -116,7 +191,13 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
             raise RuntimeError("The Tensor returned by the function given to hessian should contain a single element")
         found = _grads((out.reshape(()),), xs, (out.detach().new_ones(()),), True, strict)
         return found if many else found[0]
-    return jacobian(gradient, inputs, create_graph, strict)
+
+    def gradient_at(*xs):                                  # in forward mode nothing but this asks for a graph
+        with enable_grad():
+            return gradient(*_prepare(xs, False)[0])
+    if outer_jacobian_strategy == "forward-mode":
+        return jacobian(gradient_at, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):

@@ -11,6 +11,7 @@ its end although it lies below them has the gradient zero.
 import threading
 
 from ..core import engine, graph
+from ..core.grad_mode import grad_mode
 from ..core.graph import Node, placed
 from ..core.registry import OPS
 from ..core.tensor import wrap
@@ -40,6 +41,8 @@ class Tied(Node):
 
 def tied(op, parents, gradients):
     """The `gradients` of a recorded call of `op`, those in its column `flat` tied to its inputs."""
+    if not grad_mode.enabled:                              # a pass on tensors that is not recorded
+        return gradients
     live = [p for p in parents if p is not None]
     return tuple([tied_to(live, g) if g is not None and x.name in op.flat else g for x, g in zip(op.inputs, gradients)])
 
@@ -47,6 +50,7 @@ def tied(op, parents, gradients):
 def tied_to(parents, g):
     """The gradient `g`, and behind it a node that ties it to `parents`, nodes and leaf tensors."""
     result, node = wrap(g.array, g.backend), Tied()
+    result.tangents = g.tangents
     node.op, node.parents, node.saved = OPS["tied"], ((g.node or g) if g.needs_grad else None, *parents), ()
     node.shape, node.backend, node.hooks, node.time = g.array.shape, g.backend, None, graph.version_counter
     result.node, result.needs_grad, Tied.made = node, True, True

@@ -71,6 +71,16 @@ class saved_tensors_hooks:
         count(-1)
 
 
+class without_hooks:
+    """A block in which nothing that is saved is packed."""
+
+    def __enter__(self):
+        self.outer, stack.pairs = stack.pairs, ()
+
+    def __exit__(self, *exc):
+        stack.pairs = self.outer
+
+
 def count(n):
     """Listen to new nodes while a block is open anywhere."""
     global _entered

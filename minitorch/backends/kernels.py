@@ -22,21 +22,25 @@ class Kernels:
     `minitorch.testing.strategies.Draw` that returns inputs and attributes, gives the tests inputs that the kernel
     supports, where the definition's own samples are too small for it.
 
+    Kernels `over` others, a table by op name, take the place of those: calls that `when` refuses go there, and only
+    where there is none, to the reference.
+
     TypeError for a name without a definition, other parameters than the definition's, or a kernel that is there
     already.
     """
 
-    def __init__(self, kind):
-        self.kind, self.found = kind, {}
+    def __init__(self, kind, over=None):
+        self.kind, self.found, self.over = kind, {}, {} if over is None else over
 
     def __call__(self, name, when=None, halves=False, lean=None, sample=None):
         def enter(function):
             self.check(name, function)
             if lean is not None:
                 self.check(name, lean)
-            found = function if when is None else falling_back(name, function, when)
-            found.takes_halves = halves
-            found.lean, found.sample = lean, sample
+            under = self.over.get(name)
+            found = function if when is None else falling_back(name, function, when, under)
+            found.takes_halves = halves if under is None else under.takes_halves
+            found.lean, found.sample = lean if under is None else lean_over(name, lean, when, under), sample
             self.found[name] = found
             return function
         return enter
@@ -66,11 +70,20 @@ def parameter_names(function):
     return [*code.co_varnames[1:n], *code.co_varnames[n:n + bool(code.co_flags & 0x04)]]
 
 
-def falling_back(name, function, when):
-    """A kernel for the calls that it supports, and the reference for the others."""
+def lean_over(name, lean, when, under):
+    """A `lean` function for the calls that its kernel supports, and that of the kernel `under` it for the others."""
+    if lean is None or when is None:
+        return lean
+    return falling_back(name, lean, when, under.lean or (lambda F, *arrays, **attrs: under(F, *arrays, **attrs)[0]))
+
+
+def falling_back(name, function, when, under=None):
+    """A kernel for the calls that it supports, and the one `under` it, or the reference, for the others."""
     @functools.wraps(function)
     def call(F, *arrays, **attrs):
         if when(F, *arrays, **attrs):
             return function(F, *arrays, **attrs)
+        if under is not None:
+            return under(F, *arrays, **attrs)
         return getattr(F.reference, name)(*arrays, **attrs)
     return call

@@ -42,11 +42,11 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     (tensor(6.), tensor(6.))
     """
     if model is None:
-        return functools.partial(compile, fullgraph=fullgraph, mode=mode, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, backend=backend, mode=mode, disable=disable)
     if disable:
         return model
     if not callable(model):
         raise TypeError(f"compile() takes a function or a module, got {type(model).__name__}")
     if isinstance(model, Module):
-        return CompiledModule(model, fullgraph)
-    return Compiled(model, fullgraph, graphs=mode in ("reduce-overhead", "max-autotune"))
+        return CompiledModule(model, fullgraph, backend)
+    return Compiled(model, fullgraph, graphs=mode in ("reduce-overhead", "max-autotune"), backend=backend)

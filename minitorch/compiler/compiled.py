@@ -20,10 +20,10 @@ class Compiled:
     ``source`` is that of the program used last, ``notes`` say what was done or why a function runs eagerly.
     """
 
-    def __init__(self, function, fullgraph=False, modules=None, graphs=False):
+    def __init__(self, function, fullgraph=False, modules=None, graphs=False, backend="auto"):
         functools.update_wrapper(self, function)
         self.function, self.fullgraph, self.graphs = function, fullgraph, graphs
-        self.modules = modules
+        self.modules, self.backend = modules, backend
         self.plans, self.notes, self._last = {}, [], None
         try:
             self.names = [p.name for p in inspect.signature(function).parameters.values()]
@@ -68,7 +68,7 @@ class Compiled:
         """Run eagerly once, and keep the program."""
         modules = watched_modules(self.function) if self.modules is None else self.modules
         plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, modules,
-                                  Surroundings(self.function, others))
+                                  Surroundings(self.function, others), self.backend == "c")
         if plan.reason is None:
             plans.append(plan)
             self._last = plan
@@ -96,6 +96,12 @@ class Compiled:
         if self._last is None:
             raise RuntimeError("no program yet: " + (self.notes[-1] if self.notes else "call the function first"))
         return self._last.source
+
+    @property
+    def c_source(self):
+        """The C of the program used last; "" if it is made of NumPy calls alone. RuntimeError if there is none."""
+        self.source                                        # noqa: B018  (which raises the error)
+        return self._last.c_source
 
     def __get__(self, instance, owner=None):
         """As a method: bound like a function."""

@@ -12,10 +12,10 @@ class CompiledModule(Module):
     The names in its `state_dict` begin with ``_orig_mod.``; save the original's to load it elsewhere.
     """
 
-    def __init__(self, model, fullgraph=False):
+    def __init__(self, model, fullgraph=False, backend="auto"):
         super().__init__()
         self._orig_mod = model
-        self.__dict__["compiled"] = Compiled(model, fullgraph, [*model.modules()])
+        self.__dict__["compiled"] = Compiled(model, fullgraph, [*model.modules()], backend=backend)
 
     def forward(self, *args, **kwargs):
         """The model's result, by its program for these arguments."""

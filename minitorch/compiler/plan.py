@@ -13,6 +13,7 @@ from typing import Any
 
 from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
+from ..backends.native.toolchain import Unavailable
 from ..core import engine, graph
 from ..core.arrays import owner, pointer
 from ..core.device import get
@@ -23,6 +24,7 @@ from ..explain.graphs import raise_freed
 from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing
+from .native import Native
 from .program import Program, Value
 from .results import Results, bump
 from .trace import Recorder, Tracing, has_hooks
@@ -40,15 +42,18 @@ class Plan:
     backward: Any = None
     graph: Any = None                                      # a captured graph in place of the function
     freed: tuple = ()                                      # new results whose graph the function itself went through
+    native = False                                         # whether its programs are to be C
+    c_source = ""
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
-    def trace(function, args, kwargs, tensors, names, modules, surroundings):
+    def trace(function, args, kwargs, tensors, names, modules, surroundings, native=False):
         """Run `function` once while recording; returns the plan and the function's result.
 
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
+        plan.native = native
         base = tensors[0].backend if tensors else get()
         plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
         plan.reason = reason_at_once(tensors, base, surroundings)
@@ -165,15 +170,31 @@ class Plan:
         if self.backward is not None:
             self.backward.split(self, program)
         self.targets = [t for t, _ in program.gradients]
-        self.source, self.function = build(self.name, program, inputs, self.captured, names, self.base)
+        self.source, self.function = self.build(self.name, program, inputs, self.captured, names)
         if self.backward is not None:
-            text, self.backward.function = build(self.name + "_backward", self.backward.program,
-                                                 self.backward.seeds, self.backward.saved, names, self.base)
+            text, self.backward.function = self.build(self.name + "_backward", self.backward.program,
+                                                      self.backward.seeds, self.backward.saved, names)
             self.source += "\n\n" + text
         self.count, self.made = len(self.results.new), [v is not None for _, v in program.gradients]
         shown = self.results
         self.simple = shown.single and not (self.written or self.targets or self.freed or self.backward or shown.links
                                             or shown.versions or shown.inference)
+
+    def build(self, name, program, inputs, captured, names):
+        """The source of a program and the function that it defines: of NumPy calls, or of C if that can be had."""
+        name = identifier(name, "run")
+        summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
+        source = Source(program, inputs, captured, self.base, name, summary, names)
+        function = defined(source, source.scope)
+        if self.native:
+            try:
+                made = Native(program, inputs, captured, self.base, name, summary, names, function)
+                function = defined(made, made.load())
+                self.c_source += made.c_source
+                self.program.notes += made.notes
+            except Unavailable as why:
+                self.program.notes.append(f"NumPy, not C: {why}")
+        return source.text, function
 
     def watch_memory(self, recorder):
         """Note which arrays from outside are written to, which of them share memory, and whose place was asked for."""
@@ -468,16 +489,14 @@ def left_by_step(program, t, v):
     return bool(steps) and v is not None and any(x is t and g is v for x, g in steps[-1].args[1])
 
 
-def build(name, program, inputs, captured, names, base):
-    """The source of a program and the function that it defines."""
+def defined(source, scope):
+    """The function that a source defines."""
     global count
     count += 1
-    name = identifier(name, "run")
-    summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
-    source = Source(program, inputs, captured, base, name, summary, names)
-    filename = f"<compiled {name} {count}>"
-    scope = {**source.scope, "__name__": "minitorch.generated"}    # whose warnings are filtered as the package's
+    filename = f"<compiled {source.name} {count}>"
+    scope = {**scope, "__name__": "minitorch.generated"}   # whose warnings are filtered as the package's
     scope.setdefault("set_gradients", set_gradients)
     exec(compile(source.text, filename, "exec"), scope)
-    linecache.cache[filename] = (len(source.text), None, [line + "\n" for line in source.text.splitlines()], filename)
-    return source.text, scope[source.name]
+    lines = [line + "\n" for line in source.text.splitlines()]
+    linecache.cache[filename] = (len(source.text), None, lines, filename)
+    return scope[source.name]

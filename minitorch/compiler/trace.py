@@ -12,7 +12,6 @@ than a few array calls (`conv2d`, `softmax`), the op itself (``F.conv2d``).
 from __future__ import annotations
 
 import functools
-import gc
 import random
 import threading
 import weakref
@@ -25,12 +24,12 @@ from ..autograd.inference import note_inference
 from ..core import graph
 from ..core.arrays import owner
 from ..core.backend import Float32Compute
-from ..core.device import replace
+from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
-from ..core.tensor import Tensor
 from ..optim import stepping
 from ..random.generator import Generator
 from ..utils._pytree import tree_map
+from .living import living_objects, tensors_of
 from .program import Instruction, Program, Value, values_in
 from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
 
@@ -41,6 +40,13 @@ BY_VALUES = frozenset(f"np.{name}" for name in (
     "nonzero", "flatnonzero", "argwhere", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "compress", "extract", "bincount", "trim_zeros", "union1d", "intersect1d", "setdiff1d", "setxor1d",
     "delete")) | {"nonzero", "compress"}
+
+
+def replace(backend, other):
+    """Let `other` stand where `backend` does: for its devices, and as the default."""
+    MADE.update({key: other for key, found in MADE.items() if found is backend})
+    if default.get() is backend:
+        default.set(other)
 
 
 class Recorder:
@@ -393,24 +399,3 @@ def entry(memory, found):
     key = id(memory)
     graph.versions[key] = found
     found.ref = weakref.ref(memory, lambda _, key=key: graph.versions.pop(key, None))
-
-
-def living_objects():
-    """All tensors, graph nodes and generators there are, and what custom functions have saved."""
-    kinds, found = {Tensor, Node, Generator, Saved}, [Tensor, Node, Generator]
-    for kind in found:                                     # grows while it is read
-        found += kind.__subclasses__()
-    kinds.update(found)
-    if not gc.get_freeze_count():
-        return [x for x in gc.get_objects() if type(x) in kinds]
-    gc.unfreeze()                                          # the collector does not list what is frozen
-    try:
-        return [x for x in gc.get_objects() if type(x) in kinds]
-    finally:
-        gc.freeze()
-
-
-def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters have none."""
-    return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            and x.__dict__.get("backend") is backend and "array" in x.__dict__]

@@ -21,7 +21,7 @@ def is_inexact(dtype):
 def owner(array):
     """The array that owns the memory: `array` itself unless it is a view."""
     base = array.base
-    while isinstance(base, type(array)):
+    while isinstance(base, (type(array), np.ndarray)):     # arrays of other kinds may lie in NumPy's
         array, base = base, base.base
     return array
 
@@ -34,16 +34,3 @@ def pointer(array):
 def fits_into(shape, target):
     """Whether `shape` broadcasts to `target`."""
     return len(shape) <= len(target) and all([a in (1, b) for a, b in zip(shape[::-1], target[::-1])])
-
-
-def overlaps(array):
-    """Whether elements share memory, as those of an expanded tensor do."""
-    if not array.size:
-        return False
-    steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
-    reach = 0
-    for stride, n in steps:
-        if stride <= reach:
-            return True
-        reach += stride * (n - 1)
-    return False

@@ -69,6 +69,8 @@ def on_one_device(op, inputs, kinds):
     """The inputs, which must be on one device; but a 0-d tensor of the CPU may stand for a number anywhere."""
     found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
     if len(found) > 1:
+        if any(F.depth for F in found):
+            return late.of_one_batch(inputs)
         numbers = [kind.kind == "number" and isinstance(x, Tensor) and x.is_cpu and not x.array.ndim
                    for x, kind in zip(inputs, kinds)]
         others = dict.fromkeys(x.backend for x, n in zip(inputs, numbers) if isinstance(x, Tensor) and not n)

@@ -107,13 +107,6 @@ def get(where=None):
     return MADE[key]
 
 
-def replace(backend, other):
-    """Let `other` stand where `backend` does: for its devices, and as the default. For the compiler's tracer."""
-    MADE.update({key: other for key, found in MADE.items() if found is backend})
-    if default.get() is backend:
-        default.set(other)
-
-
 def host():
     """The CPU's backend."""
     return MADE.get(HOST) or get("cpu")

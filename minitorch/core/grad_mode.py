@@ -4,10 +4,12 @@ import threading
 
 
 class GradMode(threading.local):
-    """The mode of the current thread."""
+    """The mode of the current thread. `batches`: the backends of the `vmap`s that run, the innermost last; `each`:
+    whether gradients of what is the same for all elements of a batch are those of each element, not their sum."""
 
-    enabled = True
-    inference = False
+    enabled, inference, each = True, False, False
+    batches: tuple = ()
+    levels: tuple = ()                                     # of forward mode that are open, the innermost last
 
 
 grad_mode = GradMode()

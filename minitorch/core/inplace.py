@@ -49,7 +49,7 @@ def before(target, op, others):
     if not (reads_it and recorded and grad_mode.enabled) or (target.needs_grad and target.node is None):
         return target                                      # (the last is a leaf, which `overwrite` will refuse)
     copy = wrap(target.array.copy(), target.backend)
-    copy.node, copy.needs_grad = target.node, target.needs_grad
+    copy.node, copy.needs_grad, copy.tangents = target.node, target.needs_grad, target.tangents
     return copy
 
 
@@ -57,7 +57,7 @@ def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
     if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or graph.inference
-            or not target.array.flags.forc):
+            or grad_mode.levels or not target.array.flags.forc):
         return False
     for x in args:
         array = getattr(x, "array", None)
@@ -86,6 +86,8 @@ def overwrite(target, result, writer, repeated=False):
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
     bump_version(target, writer)
+    if grad_mode.levels:
+        late.write_tangents(target, result)
     if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
         adopt(target, result)
     return target
@@ -123,6 +125,8 @@ def adopt(target, result):
     if base is None:
         base = target
         put(base, result.node)
+    elif base.backend is not target.backend:
+        raise RuntimeError("vmap: a tensor that is vmapped over cannot be given a gradient in place; clone() it first")
     else:
         put(base, make_node("as_strided_scatter", (base.node or (base if base.needs_grad else None), result.node), base,
                             base, target.array))

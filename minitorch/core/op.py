@@ -106,6 +106,8 @@ class Op:
     - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
+    - `tangent`: how the forward derivative follows from the formulas, a word of `minitorch/autograd/tangents.py`, where
+      it is not what they say by themselves
     - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:
@@ -155,6 +157,7 @@ class Op:
     together: Callable | None = None
     complex: str | None = None
     flat: tuple = ()
+    tangent: str | None = None
     node_name: str | None = None
 
     mismatch: Callable | None = None
@@ -266,8 +269,8 @@ def deferred(name, filename, write, scope):
     def load():
         source = write()
         namespace.update(NAMES, **scope)
-        exec(compile(source, filename, "exec"), namespace)
-        made = namespace.pop(name)
+        exec(compile(source, filename, "exec"), namespace, own := {})
+        made = own[name]                                   # of this thread: two may call at once
         linecache.cache[filename] = (len(source), None, [line + "\n" for line in source.splitlines()], filename)
         target = namespace.get("target", function)         # which `autograd.dispatch` may have replaced
         target.__defaults__, target.__kwdefaults__ = made.__defaults__, made.__kwdefaults__

@@ -8,6 +8,7 @@ wrap the result, and leave a node if a gradient may be asked for.
 from inspect import Parameter
 
 WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
+watched: list = []         # conditions under which any call is a general one: see `autograd/tangents.py`
 
 def write_call(op, bare, failed="return failed({})"):
     """The source of the function that users call, or with `bare` of the one behind it that takes any dtype.
@@ -81,7 +82,7 @@ def unpack(op, bare):
     checks = ["not plain"] if len(op.inputs) > 1 else []
     checks += ["(d is not f32 and d is not f64)"] if op.promotion else [
         f"(x0.dtype is not f32 and x0.dtype.kind in {op.refuses!r})"] if op.refuses else []
-    checks += ["out is not None"] if takes_out(op) else []
+    checks += ["out is not None", *watched] if takes_out(op) else watched
     if checks and not bare:
         out = "out" if takes_out(op) else "None"
         lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
@@ -91,7 +92,14 @@ def unpack(op, bare):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
             lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
+    lines += look_aside(op) if bare else []
     return [part for line in lines for part in line.split("\n")]
+
+
+def look_aside(op):
+    """Lines that ask whether inputs have tangents, which another function then derives, result and all."""
+    return [f"if {x}:\n    found = with_tangents(op, ({arguments(op)}), {attributes(op)})\n    if found is not None:\n"
+            "        return found" for x in watched]
 
 
 def unpack_one(op, i, x, bare):
@@ -249,9 +257,11 @@ def write_variadic(op, bare):
     fast = [] if bare else [
         "d = x[0].dtype", "for t in tensors:",
         "    if t.array.dtype is not d or t.backend is not F:", "        break", "else:", "    t = None",
-        f"if t is not None or out is not None{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
+        f"if {' or '.join(['t is not None', 'out is not None', *watched])}"
+        f"{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
     wide = ["d = x[0].dtype", *WIDEN] if bare and op.promotion else []
+    wide += [part for line in look_aside(op) for part in line.split("\n")] if bare else []
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)

@@ -70,7 +70,7 @@ class Tensor:
     that shape, as PyTorch's constructor does; `device` and `requires_grad` may be given by name.
     """
 
-    node = hooks = _grad = _base = _views = None
+    node = hooks = tangents = _grad = _base = _views = None
     needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer

@@ -92,9 +92,10 @@ def _no_number(error, name, given, defaults):
         named = telling and (f"'{_type(x)}'" in text or isinstance(x, str | list) and repr(x) in text)
         if isinstance(x, float) and (whole or named and "integer" in text):
             return must_be(name, given, k, "int")
-        if isinstance(x, str) and not isinstance(default, str) and (whole or named or telling and "string" in text):
+        words = whole or named or telling and ("string" in text or "ufunc" in text)
+        if isinstance(x, str) and not isinstance(default, str) and words:
             return must_be(name, given, k, "int" if whole else "Tensor or a number")
-        if x is None and telling and "None" in text and (k not in defaults or default is not None):
+        if x is None and telling and ("None" in text or "ufunc" in text) and (k not in defaults or default is not None):
             return must_be(name, given, k, "int" if whole or type(default) is int else "Tensor or a number")
         if named and k not in defaults and isinstance(x, list | tuple | bool | int | float):
             return must_be(name, given, k, "Tensor")

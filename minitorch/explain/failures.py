@@ -59,7 +59,8 @@ def _wrong_attribute(op, error, attrs):
     """An attribute that is no number where the op computes with one, or no integer where it counts."""
     whole = isinstance(error, AttributeError) and error.name == "__index__"
     for k, default in op.attrs:
-        x, number = attrs.get(k), type(default) in (int, float)
+        x = attrs.get(k)
+        number = type(default) in (int, float) or f"operand type(s) for -: '{type(x).__name__}'" in str(error)
         if whole and (x is error.obj or isinstance(x, (list, tuple)) and any(y is error.obj for y in x)):
             return TypeError(f"{public_name(op)}(): argument '{k}' must be int or tuple of ints, not "
                              f"{type(error.obj).__name__}")

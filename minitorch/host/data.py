@@ -31,7 +31,7 @@ def array_of(data, dtype):
     except (ValueError, OverflowError):
         raise explain_data(numbers) from None
     if array.dtype.kind not in NUMBERS or array.dtype == "uint64" and dtype is None:
-        raise explain_data(numbers)
+        raise explain_data(numbers, dtype)
     return cast_data(array, inferred(data) if dtype is None else dtype)
 
 
@@ -97,7 +97,7 @@ def first_of(data):
     return data
 
 
-def explain_data(data):
+def explain_data(data, dtype=None):
     """The error for nested lists that are no array."""
     sizes = {len(x) if isinstance(x, (list, tuple)) else None for x in data} if isinstance(data, list) else set()
     item = first_of(data)
@@ -105,6 +105,8 @@ def explain_data(data):
         return (TypeError(f"new(): invalid data type '{type(item).__name__}'") if item is data else
                 ValueError(f"too many dimensions '{type(item).__name__}': expected nested lists of numbers"))
     if not isinstance(item, (int, float, bool, complex)):
+        if dtype is not None:
+            return TypeError(f"must be real number, not {type(item).__name__}")
         return RuntimeError(f"Could not infer dtype of {type(item).__name__}: expected a number or nested lists of "
                             f"them")
     if len(sizes) > 1:

@@ -3,11 +3,11 @@
 No op definitions: those that read and write by such indices are in `ops/indexing/index.py`.
 """
 
-import warnings
 
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 
 __all__ = ["ALL", "is_array", "parse"]
 
@@ -38,8 +38,8 @@ def parse(x, item):
             basic += [ALL] * (x.array.ndim - used)
             advanced += [ALL] * (x.array.ndim - used)
         elif is_array(p):
-            basic += [None] if p.ndim == 0 else [ALL] * n_dims(p)
-            advanced.append(p.reshape(1) if p.ndim == 0 else p)
+            basic += [ALL] * n_dims(p) or [None]
+            advanced.append(p if n_dims(p) else p.reshape(1))
         else:
             basic.append(p)
             advanced += [] if p.__class__ is int else [ALL]
@@ -53,9 +53,9 @@ def as_parts(item):
     if isinstance(item, tuple):
         return item
     if isinstance(item, list) and len(item) < 32 and any(isinstance(i, PARTS) for i in item):
-        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated: a list of lists, of "
-                      "tensors or of slices is taken for a tuple. Use x[tuple(seq)] instead of x[seq], or "
-                      "x[torch.tensor(seq)] to index dimension 0 with all of it.", stacklevel=4)
+        warn("Using a non-tuple sequence for multidimensional indexing is deprecated: a list of lists, of "
+             "tensors or of slices is taken for a tuple. Use x[tuple(seq)] instead of x[seq], or "
+             "x[torch.tensor(seq)] to index dimension 0 with all of it.")
         return item
     return (item,)
 
@@ -100,7 +100,8 @@ def clean(part, backend):
     if isinstance(part, (Tensor, np.ndarray)):
         array = part.to(backend.device).array if isinstance(part, Tensor) else part
         if array.ndim == 0 and array.dtype.kind in "iu":
-            return int(array)                              # a 0-d integer tensor is an integer
+            is_batched = isinstance(part, Tensor) and part.backend.depth
+            return array if is_batched else int(array)     # a 0-d integer tensor is an integer
         if isinstance(part, Tensor) and array.dtype not in INDEX_DTYPES:
             raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {part.dtype}")
     elif isinstance(part, (list, tuple, range)):
@@ -115,8 +116,7 @@ def clean(part, backend):
     if array.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {array.dtype}")
     if array.dtype == np.uint8:
-        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                      stacklevel=4)
+        warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
         array = array.astype(bool)
     return array if array.__class__ is backend.ndarray else backend.from_host(array)
 

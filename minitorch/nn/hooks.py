@@ -4,7 +4,6 @@
 ``__call__`` goes straight to ``forward``.
 """
 
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from ..autograd import hooks
 from ..autograd.function import Function
 from ..autograd.grad_mode import is_grad_enabled
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 
 Hooks = OrderedDict[int, Callable]
 
@@ -134,6 +134,8 @@ def registered(kind, module, name, value):
 class _Boundary(Function):
     """The identity on tensors; ``on_backward(grads)`` is called with their gradients and returns what to pass on."""
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(ctx, on_backward, *tensors):
         ctx.on_backward = on_backward
@@ -184,9 +186,9 @@ class _AroundBackward:
 
     def leave(self, result):
         if not isinstance(result, (Tensor, tuple)):
-            warnings.warn(
+            warn(
                 "backward hooks need forward to return a Tensor or a tuple of Tensors, "
-                f"but got {type(result).__name__}; they will not run", stacklevel=4)
+                f"but got {type(result).__name__}; they will not run")
             return result
         values = (result,) if isinstance(result, Tensor) else result
         bounded, _ = _bounded(values, self.at_output)
@@ -323,8 +325,8 @@ class Hooked:
             try:
                 self._run_forward_hook(key, hook, args, kwargs, None)
             except Exception as error:
-                warnings.warn("forward hook with ``always_call=True`` raised an exception that was silenced "
-                              f"as another error was raised in forward: {error}", stacklevel=4)
+                warn("forward hook with ``always_call=True`` raised an exception that was silenced "
+                     f"as another error was raised in forward: {error}")
 
     def _backward_frame(self):
         hooks = [*_Global.backward.values(), *self._backward_hooks.values()]

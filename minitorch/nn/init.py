@@ -6,9 +6,9 @@ Every function works in place under ``no_grad``, returns its tensor, and where i
 
 import functools
 import math
-import warnings
 
 from ..autograd.grad_mode import no_grad
+from ..explain.callers import warn
 from ..ops.creation import create
 from ..ops.creation.create import empty_like
 from ..ops.creation.random import randperm
@@ -73,8 +73,8 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     uniform ones, accepted with probability density(x) / greatest density in [a, b].
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-                      "The distribution of values may be incorrect.", stacklevel=3)
+        warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+             "The distribution of values may be incorrect.")
 
     def cdf(x):
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
@@ -182,7 +182,7 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
 def _kaiming_std(tensor, a, mode, nonlinearity):
     """gain / sqrt(fan), or None, with a warning, for a tensor without elements."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        warn("Initializing zero-element tensors is a no-op")
         return None
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
@@ -244,8 +244,7 @@ def _deprecated(fn):
 
     @functools.wraps(fn)
     def renamed(*args, **kwargs):
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{fn.__name__}`.", FutureWarning,
-                      stacklevel=2)
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{fn.__name__}`.", FutureWarning)
         return fn(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old

@@ -26,6 +26,7 @@ from . import operators  # noqa: E402
 from .creation import query as query  # noqa: E402  whose constants the package's root shows
 from .define import casting, publish  # noqa: E402
 from .elementwise import special  # noqa: E402
+from .guarded import guarded as explained  # noqa: E402
 from .methods import as_method  # noqa: E402
 
 
@@ -48,7 +49,8 @@ def bind_methods():
     for name, function in METHODS.items():
         setattr(Tensor, name, function)
     for name in ("zero_", "fill_", "resize_as_", "detach_"):
-        publish(getattr(Tensor, name), name, method=False)
+        function = getattr(Tensor, name)
+        publish(explained(function) if name == "detach_" else function, name, method=False)
     operators.bind()
 
 

@@ -226,7 +226,7 @@ def frequencies(name, doc):
     def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
         dtype = dtypes.get_default_dtype() if dtype is None else dtype
         host = empty(0, device="cpu").backend
-        array = getattr(host.xp.fft, name)(n, d).astype(dtypes.as_np(dtype))
+        array = getattr(host.xp.fft, name)(n.__index__(), d).astype(dtypes.as_np(dtype))
         return placed(array, out, Device("cpu") if device is None else device, requires_grad)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc + " For `n` samples, `d` apart."

@@ -32,10 +32,6 @@ def first_call(*args, _load, **kwargs):
     return _load()(*args, **kwargs)
 
 
-# Warnings count callers by `stacklevel` and skip frames of this name: the first call warns at the caller's line, too.
-first_call.__code__ = first_call.__code__.replace(co_filename="<importlib._bootstrap, as first_call is>")
-
-
 def guarded(function):
     """`function` with its body in a try block; the code of the same object is written when it is first called."""
     call = FunctionType(first_call.__code__.replace(co_freevars=function.__code__.co_freevars), function.__globals__,
@@ -43,8 +39,11 @@ def guarded(function):
 
     def load():
         target = load.target                               # which `autograd.dispatch` may have replaced
-        target.__defaults__, target.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-        target.__code__ = in_try_block(function.__code__, target)
+        code = in_try_block(function.__code__, target)
+        # The code last, and `_load` stays: another thread may be about to run the old code, which needs it.
+        target.__defaults__, target.__kwdefaults__ = function.__defaults__, {**(function.__kwdefaults__ or {}),
+                                                                             "_load": load}
+        target.__code__ = code
         return target
 
     load.target = call

@@ -1,12 +1,12 @@
 """``out=``: results written into existing tensors."""
 
-import warnings
 
 from ..core import registry
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import check_can_hold, check_is_no_leaf
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 from .layouts import empty, own_order
 from .shapes.memory import require_no_overlap
 
@@ -25,7 +25,7 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
         attrs = {**attrs, "dtype": out.dtype}
     result = call(inputs, **attrs) if variadic else call(*inputs, **attrs)
     results = result if isinstance(result, tuple) else (result,)
-    if grad_mode.enabled and any(getattr(t, "needs_grad", False) for t in (*outs, *results)):
+    if any(map(is_differentiated, (*outs, *results))):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but "
                            f"one of the arguments requires grad.")
     exact = exact or casts
@@ -43,6 +43,12 @@ def write_out(name, call, inputs, attrs, out, variadic=False, exact=False, overl
     if isinstance(out, (tuple, list)):
         return type(result)(*outs) if hasattr(result, "_fields") else tuple(outs)
     return out
+
+
+def is_differentiated(x):
+    """Whether a derivative of a tensor, backwards or forwards, may be asked for."""
+    return isinstance(x, Tensor) and (x.needs_grad and grad_mode.enabled
+                                      or any([level in (x.tangents or ()) for level in grad_mode.levels]))
 
 
 def check_memory(target, inputs, overlap=True):
@@ -67,8 +73,8 @@ def resize_to(target, shape, like=None):
     if target.array.shape == tuple(shape):
         return
     if target.array.size:
-        warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
-                      f"which does not match the required output shape {list(shape)}.", stacklevel=4)
+        warn(f"An output with one or more elements was resized since it had shape {list(target.array.shape)}, "
+             f"which does not match the required output shape {list(shape)}.")
     order = None if like is None else own_order(like)
     target.array = empty(target.backend.xp, shape, order, target.array.dtype)
 

@@ -9,7 +9,7 @@ from ..core.op import recorded
 from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
 
-__all__ = ["MixedPrecision", "require_floating"]
+__all__ = ["MixedPrecision", "require_floating", "require_tensors"]
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
@@ -138,6 +138,11 @@ def promote_norm(op, inputs, kinds, attrs):
     if is_half(found[0]) and len(found) > 1 and all(d == "float32" for d in found[1:]):
         raise errors.worded(MixedPrecision(f"{op.name}(): the input is {found[0]}, the weights are float32"))
     return promote_floating(op, inputs, kinds, attrs)
+
+
+def require_tensors(*inputs):
+    """Fail of an input that is no tensor, where a number would do as well: the guard of the caller names it."""
+    return [x.array for x in inputs]
 
 
 def require_floating(name, x):

@@ -5,7 +5,6 @@ update treats every element alike, derive from `Elementwise` (flat.py).
 """
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import deepcopy
@@ -18,6 +17,7 @@ from ..autograd.hooks import RemovableHandle
 from ..core.dtypes import float32, float64, from_np, get_default_dtype
 from ..core.graph import bump_version
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 from . import stepping
 
 __all__ = ["Optimizer", "register_optimizer_step_pre_hook", "register_optimizer_step_post_hook", "required"]
@@ -219,8 +219,8 @@ class Optimizer(stepping.Stepping):
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(set(param_group["params"])) != len(param_group["params"]):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
-                          "an error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+            warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause "
+                 "an error; see github.com/pytorch/pytorch/issues/40967 for more information")
         known = set()
         for group in self.param_groups:
             known.update(group["params"])

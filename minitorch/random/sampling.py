@@ -81,7 +81,8 @@ def libm(name, x, dtype):
 def multiply_add64(a, b, c):
     """``a * b + c`` for a float64 vector and two floats, rounded once, as compilers fuse it.
 
-    The rounding errors of the product (T. Dekker 1971) and of the sum (D. Knuth) are computed and added last.
+    The rounding errors of the product (T. Dekker 1971) and of the sum (D. Knuth) are computed and added last. Where
+    that is a tie, their sum was rounded too, and what it lacks decides.
     """
     product = a * b
     if c == 0:
@@ -95,8 +96,18 @@ def multiply_add64(a, b, c):
         a2, b2 = a - a1, b - b1
         error = a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
         part = total - product
-        error += (product - (total - part)) + (c - part)
-        return np.where(np.isfinite(error), total + error, total)
+        other = (product - (total - part)) + (c - part)
+        both = error + other
+        found = total + both
+        gap = (total - found) + both
+        gap += gap
+        ties = np.flatnonzero((found + gap - found == gap) & (gap != 0))
+        if len(ties):                                    # what `both` lacks decides
+            error, other, last = error[ties], other[ties], both[ties]
+            part = last - error
+            lacks = (error - (last - part)) + (other - part)
+            found[ties] = total[ties] + np.where(lacks, np.nextafter(last, np.copysign(np.inf, lacks)), last)
+        return np.where(np.isfinite(both), found, total)
 
 
 # ------------------------------------------------------------------ uniform and normal

@@ -31,11 +31,20 @@ class Table:
         """Enter keys of these hashes; False if they take too many steps."""
         hashes = np.asarray(hashes, np.int64)
         self.total += len(hashes)
+        times = np.ones(len(hashes), np.int64)
+        if len(hashes) > self.room - self.used:            # keys that are there already take steps but no room
+            _, first, times = np.unique(hashes, return_index=True, return_counts=True)
+            order = np.argsort(first)
+            hashes, times = hashes[first[order]], times[order]
+            there = np.isin(hashes, self.slots[self.taken])
+            if not self.enter(hashes[there], times[there]):
+                return False
+            hashes, times = hashes[~there], times[~there]
         while len(hashes):
             free = self.room - self.used
-            if free > 0 and not self.enter(hashes[:free]) or free <= 0 and not self.grow():
+            if free > 0 and not self.enter(hashes[:free], times[:free]) or free <= 0 and not self.grow():
                 return False
-            hashes = hashes[max(free, 0):]
+            hashes, times = hashes[max(free, 0):], times[max(free, 0):]
         return True
 
     def grow(self):
@@ -43,21 +52,21 @@ class Table:
         if self.is_set:
             wanted = self.used * (2 if self.used > 50_000 else 4)
         self.make(1 << max(3, wanted.bit_length()))
-        return self.enter(old)
+        return self.enter(old, np.ones(len(old), np.int64))
 
-    def enter(self, hashes):
-        """All keys take a step at once; those that find an empty place, or their equal, are done."""
+    def enter(self, hashes, times):
+        """All keys take a step at once, each `times`; those that find an empty place, or their equal, are done."""
         mask, perturb = np.uint64(self.size - 1), hashes.view(np.uint64)
         place = perturb & mask
         for _ in range(LONGEST):
-            self.steps += len(hashes)
+            self.steps += int(times.sum())
             if self.steps > STEPS * self.total + ALLOWANCE:
                 return False
             left = self.missed(place.astype(np.intp), hashes)
             if not len(left):
                 self.used = int(self.taken.sum())
                 return True
-            hashes, perturb = hashes[left], perturb[left] >> np.uint64(5)
+            hashes, times, perturb = hashes[left], times[left], perturb[left] >> np.uint64(5)
             place = place[left] * np.uint64(5) + perturb + np.uint64(1) & mask
         return False
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from ..autograd import api
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.tangents import detached
 from ..core.arrays import is_inexact
 from ..core.tensor import Tensor, wrap
 from .diagnose import diagnose
+from .forward_check import batched_forward_error, batched_grad_error, forward_error
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck", "numerical_jacobian"]
 
@@ -30,15 +32,28 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
 
     Inputs that require grad must be float64 or complex128. With `raise_exception` False a failure returns False. Of the
     further arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning;
-    forward mode and batched gradients cannot be checked here (NotImplementedError); `fast_mode` is accepted and
-    ignored, the slow mode always runs.
+    `check_forward_ad` compares forward mode with differences, `check_backward_ad` False leaves backward mode out, and
+    `check_batched_grad` and `check_batched_forward_grad` compare passes over a batch with single ones. `fast_mode` is
+    accepted and ignored, the slow mode always runs.
     """
-    if check_forward_ad or check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck checks backward mode only: pass check_forward_ad=False, "
-                                  "check_batched_grad=False")
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    inputs = as_inputs(inputs)
+    live = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.needs_grad]
     try:
-        return _gradcheck(func, as_inputs(inputs), eps, atol, rtol, nondet_tol, check_undefined_grad,
-                          check_grad_dtypes)
+        if check_backward_ad or not live:
+            _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes)
+        for wanted, error in ((check_forward_ad, lambda: forward_error(func, inputs, live, eps, atol, rtol)),
+                              (check_batched_forward_grad, lambda: batched_forward_error(func, inputs, live)),
+                              (check_batched_grad, lambda: batched_grad_error(func, inputs, live))):
+            found = error() if wanted else None
+            if found is not None:
+                raise GradcheckError(found)
+        return True
     except GradcheckError:
         if raise_exception:
             raise
@@ -180,8 +195,11 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     """`gradcheck` of the gradients of ``func(*inputs)``: the second derivatives.
 
     `grad_outputs` weight the outputs; random ones are made if none are given, transposed in memory with
-    `gen_non_contig_grad_outputs`.
+    `gen_non_contig_grad_outputs`. `check_rev_over_rev` checks the backward pass of the backward pass,
+    `check_fwd_over_rev` its forward derivative.
     """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     inputs = as_inputs(inputs)
     outputs = [o for o in as_outputs(func(*inputs)) if o.needs_grad]
     if grad_outputs is None:
@@ -197,7 +215,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     def gradient(*args):
         values, weights = args[:-n], args[-n:]
-        places = [v if v.needs_grad else v.detach().requires_grad_() for v in values
+        places = [v if v.needs_grad else detached(v).requires_grad_() for v in values
                   if isinstance(v, Tensor) and is_inexact(v.array.dtype)]
         it = iter(places)
         values = [next(it) if isinstance(v, Tensor) and is_inexact(v.array.dtype) else v for v in values]
@@ -210,8 +228,9 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     if not live:
         raise ValueError("gradgradcheck expects at least one input tensor to require gradient")
     return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol,
-                     raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes)
+                     raise_exception=raise_exception, nondet_tol=nondet_tol, check_backward_ad=check_rev_over_rev,
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+                     check_forward_ad=check_fwd_over_rev, check_batched_grad=check_batched_grad)
 
 
 def as_inputs(inputs):

@@ -76,7 +76,7 @@ def why(t):
     try:
         return str(t.is_leaf)
     except RuntimeError as error:
-        return str(error).partition("\n")[0][:150]
+        return str(error).partition("\n")[0][:250]
 
 
 def compare(lines):
@@ -95,7 +95,7 @@ def compare(lines):
         a, b = errors
         if (a is None) != (b is None):
             shown = a if b is None else b
-            words = str(shown).partition("\n")[0][:150]
+            words = str(shown).partition("\n")[0][:250]
             return line, f"{'PyTorch' if b is None else 'minitorch'} raises {type(shown).__name__}: {words}"
         for name in [k for k in theirs if k[0] == "t" and k[1:].isdigit()]:
             if (theirs[name] is None) != (ours.get(name) is None):

@@ -1,5 +1,6 @@
 """Attention weights: the softmax of masked scores in blocks of rows."""
 
+from ...ops.nn.attention import masked_scores
 from .backend import kernel
 from .softmax import exponentials
 
@@ -13,14 +14,7 @@ def masked_sample(d):
 
 @kernel("scaled_dot_product_attention_weights", sample=masked_sample)
 def scaled_dot_product_attention_weights(F, query, key, bias=None, mask=None, *, scale=1.0, causal=False):
-    xp = F.xp
-    scores = xp.matmul(query * scale, key.swapaxes(-1, -2))
-    if bias is not None:
-        scores = scores + bias
-    if mask is not None:
-        scores = xp.where(mask, scores, scores.dtype.type(-xp.inf))
-    if causal:
-        scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
+    xp, scores = F.xp, masked_scores(F, query, key, bias, mask, scale, causal)
     if not scores.size:
         return scores
     weights, _, top = exponentials(F, scores, -1, divide=True)

@@ -25,6 +25,7 @@ class CPU(Backend):
     """NumPy arrays."""
 
     on_host = True
+    stepping = None                                        # `step_at_once` of native code, while that is on
     block = property(lambda self: tuning.block)            # for ops that ask their backend
 
     def strided(self, array, shape, strides):
@@ -39,6 +40,9 @@ class CPU(Backend):
         memory, step = owner(array), array.itemsize
         check_of_memory(memory.nbytes, step, size, stride, offset)
         return np.ndarray(size, array.dtype, flat(memory), offset * step, [s * step for s in stride])
+
+    def step_at_once(self, rule, params, states):
+        return self.stepping and self.stepping(self, rule, params, states)
 
     def fill_random(self, array, sampler, generator, args):
         sampler(generator, array, *args)

@@ -5,18 +5,6 @@ from .backend import kernel
 from .tuning import tuning
 
 
-@kernel("embedding_backward")
-def embedding_backward(F, grad, input, *, rows, padding_idx, scale_grad_by_freq):
-    grad = grad.reshape(-1, grad.shape[-1])
-    index = input.reshape(-1)
-    if scale_grad_by_freq:
-        grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]
-    out = sum_rows(F.xp, index, grad, rows)
-    if padding_idx >= 0:
-        out[padding_idx] = 0
-    return out
-
-
 @kernel("segment_sum")
 def segment_sum(F, input, bags, *, n):
     return sum_rows(F.xp, bags, input, n)

@@ -170,7 +170,7 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
 @kernel("rnn_layer_backward")
 def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates=None, h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
-    if gates is None:
+    if gates is None or gates.ndim != 4:                   # or those of a native kernel, which lie otherwise
         _, gates, h, c, extra = F.full_rnn_layer(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, mode=mode,
                                                  reverse=reverse)
     xp, size, n = F.xp, input.shape[2], hidden.shape[1]

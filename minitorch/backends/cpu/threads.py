@@ -33,9 +33,12 @@ def usable_cores():
         return os.cpu_count() or 1
 
 
-def share(function, parts, size):
-    """``function(part)`` for all `parts`, which cover `size` elements: in order, or by several threads at a time."""
-    n = min(number(), len(parts)) if size >= ENOUGH else 1
+def share(function, parts, size, enough=ENOUGH):
+    """``function(part)`` for all `parts`, which cover `size` elements: in order, or by several threads at a time.
+
+    By several from `enough` elements on.
+    """
+    n = min(number(), len(parts)) if size >= enough else 1
     if n < 2:
         for part in parts:
             function(part)

@@ -3,9 +3,9 @@
 Every elementwise layer keeps the shape of its input. ``inplace=True`` writes the result over the input.
 """
 
-import warnings
 
 from ...autograd.grad_mode import no_grad
+from ...explain.callers import warn
 from ...ops.creation.create import empty
 from ...ops.elementwise.pointwise import sigmoid, tanh
 from .. import functional as F
@@ -55,12 +55,10 @@ class Hardtanh(Module):
                  max_value=None) -> None:
         super().__init__()
         if min_value is not None:
-            warnings.warn("keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning,
-                          stacklevel=2)
+            warn("keyword argument `min_value` is deprecated and rename to `min_val`", FutureWarning)
             min_val = min_value
         if max_value is not None:
-            warnings.warn("keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning,
-                          stacklevel=2)
+            warn("keyword argument `max_value` is deprecated and rename to `max_val`", FutureWarning)
             max_val = max_value
         if max_val <= min_val:
             raise AssertionError(f"max_val must be greater than min_val, got min_val={min_val}, max_val={max_val}")

@@ -1,9 +1,9 @@
 """``LazyModuleMixin``: modules that learn the shapes of their parameters from their first input."""
 
-import warnings
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
+from ...explain.callers import warn
 from ..parameter import is_lazy
 
 
@@ -23,8 +23,8 @@ class LazyModuleMixin:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
-        warnings.warn("Lazy modules are a new feature under heavy development so changes to the API or functionality "
-                      "can happen at any moment.", stacklevel=3)
+        warn("Lazy modules are a new feature under heavy development so changes to the API or functionality "
+             "can happen at any moment.")
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         # As Module does, except that what has no values yet is saved as it is: it cannot be detached.

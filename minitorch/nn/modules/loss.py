@@ -4,8 +4,8 @@
 it and are deprecated there and here. Formulas, shapes and errors stand at the functions of ``nn.functional``.
 """
 
-import warnings
 
+from ...explain.callers import warn
 from .. import functional as F
 from .distance import PairwiseDistance
 from .module import Module
@@ -22,8 +22,7 @@ def _legacy_reduction(size_average, reduce):
         reduction = "none"
     else:
         reduction = "sum" if size_average is False else "mean"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-                  stacklevel=4)
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction
 
 
@@ -99,8 +98,8 @@ class NLLLoss2d(NLLLoss):
 
     def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
                  reduction: str = "mean") -> None:
-        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
-                      FutureWarning, stacklevel=2)
+        warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
+             FutureWarning)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 

@@ -6,9 +6,9 @@ Alphabet: T time, B batch, I input_size, H hidden_size, D directions, L layers.
 """
 
 import math
-import warnings
 
 from ...amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
+from ...explain.callers import warn
 from ...ops.creation import create
 from ...ops.creation.create import empty
 from ...ops.nn.recurrent import GATES, STEPS, gru_step, lstm_step, relu_step, rnn_layer, tanh_step
@@ -101,9 +101,8 @@ class RNNBase(Module):
             raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element "
                              "being zeroed")
         if dropout > 0 and num_layers == 1:
-            warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                          f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-                          stacklevel=4)
+            warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}")
         for name, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
             if value <= 0:
                 raise ValueError(f"{name} must be greater than zero")

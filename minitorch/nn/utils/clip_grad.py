@@ -10,6 +10,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.arrays import owner
 from ...core.graph import bump_versions, calling_line
 from ...core.tensor import Tensor
+from ...explain.callers import warn
 from ...ops.creation.create import tensor
 from ...ops.reductions.norms import vector_norm
 from ...ops.shapes.join import stack
@@ -69,9 +70,8 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The old name of ``clip_grad_norm_``."""
-    import warnings
-    warnings.warn("`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
-                  FutureWarning, stacklevel=2)
+    warn("`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
+         FutureWarning)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 

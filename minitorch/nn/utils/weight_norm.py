@@ -4,9 +4,9 @@ Kept for the programs and files that use them (``weight_g``, ``weight_v``, ``wei
 takes those of ``nn.utils.parametrizations``.
 """
 
-import warnings
 
 from ...autograd.grad_mode import no_grad
+from ...explain.callers import warn
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter
@@ -69,8 +69,8 @@ class WeightNorm:
 
 def weight_norm(module, name="weight", dim=0):
     """Split a weight into length ``<name>_g`` and direction ``<name>_v``; see ``parametrizations.weight_norm``."""
-    warnings.warn("`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
-                  FutureWarning, stacklevel=2)
+    warn("`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
+         FutureWarning)
     return _register(module, WeightNorm(name, dim))
 
 

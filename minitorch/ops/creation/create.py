@@ -5,7 +5,6 @@ Plain functions, no op definitions: nothing here has a gradient. The conversion 
 """
 
 import builtins
-import warnings
 
 from ...core import dtypes
 from ...core.device import get
@@ -14,6 +13,7 @@ from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
 from .. import layouts
@@ -35,9 +35,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             [3, 4]])
     """
     if isinstance(data, Tensor):
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than tensor(sourceTensor).",
-                      UserWarning, stacklevel=2)
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor(sourceTensor).",
+             UserWarning)
         backend = data.backend if device is None else get(device)
         array = data.backend.to_host(data.array)
         array = layouts.copy_like(array, as_np(dtype) if dtype is not None else array.dtype)
@@ -67,18 +67,22 @@ def as_tensor(data, dtype=None, device=None):
 
 
 @composite(method=False)
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to).
+
+    A tensor stays in its graph, as a copy of it does, unless `requires_grad` is False, or True and nothing is copied.
+    """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = frombuffer(obj, dtype=dtype or get_default_dtype())
     out = as_tensor(obj, dtype, device)
     is_copy = not host_data.shares_memory(out, obj) and out.array.size
     if copy is False and is_copy:
         raise ValueError("can't alias arbitrary object; would need a copy, and copy=False")
-    if isinstance(obj, Tensor) and not requires_grad and copy is not True:
-        return out
-    out = out.detach().clone() if copy and not is_copy else out.detach()
-    return out.requires_grad_(requires_grad)
+    if requires_grad is False or requires_grad and copy is None and not is_copy:
+        out = out.detach()
+    if copy and not is_copy:
+        out = out.clone()
+    return out.requires_grad_() if requires_grad and not out.requires_grad else out
 
 
 @composite(method=False)
@@ -97,6 +101,9 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 @composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
+                           f"not {type(ext_tensor).__name__}")
     out = host_data.from_dlpack(ext_tensor, copy)
     return out if device is None else out.to(device)
 
@@ -194,6 +201,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """Numbers from `start` (0 if only one bound is given) up to, but without, `end`, `step` apart."""
     if end is None:
         start, end = 0, start
+    if start is None or end is None:
+        raise TypeError("arange(): arguments 'start' and 'end' must be Number, not NoneType")
     start, end, step = [x.item() if hasattr(x, "item") else x for x in (start, end, step)]
     dtype = out.dtype if dtype is None and out is not None else dtype
     if dtype is not None:
@@ -230,6 +239,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 
 
 def zero_dim(name, x):
+    if x is None:
+        raise TypeError(f"{name}(): arguments 'start' and 'end' must be Number, not NoneType")
     if isinstance(x, Tensor) and x.array.ndim:
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
                            f"{x.array.ndim} dimension(s) and end with {x.array.ndim} dimension(s).")
@@ -280,7 +291,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
 def triangle(name):
     def indices(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
         for k, value in (("row", row), ("col", col)):
-            if value < 0:
+            if value.__index__() < 0:
                 raise RuntimeError(f"{k} must be non-negative, got {value}")
         return placed(host_data.triangle(name, row, col, offset, dtype), None, device, False)
     indices.__name__ = indices.__qualname__ = name

@@ -8,7 +8,6 @@ functions are zero. The formulas of the distributions are in `minitorch/random`,
 
 import math
 import operator
-import warnings
 from functools import cache
 
 from ...core import dtypes
@@ -16,7 +15,9 @@ from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
@@ -52,11 +53,15 @@ def draw(sampler, backend, array, generator, *args):
 def fill(tensor, name, sampler, args, generator):
     """Overwrite `tensor` with random numbers, as an in-place op."""
     check_is_no_leaf(tensor, name)
+    if grad_mode.batches:
+        late.writable(tensor)
     array = tensor.array
     require_no_overlap(array)
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
     bump_version(tensor, name)
+    if grad_mode.levels:
+        late.write_tangents(tensor, None)
     if unrelated is not None:
         adopt(tensor, unrelated)
     return tensor
@@ -93,19 +98,21 @@ def create_like(name, sampler, arguments, input, generator, dtype, device, requi
 
 
 def filled(made, name, sampler, arguments, generator, requires_grad):
+    if grad_mode.batches:
+        made = late.room(made)
     draw(sampler, made.backend, made.array, choose(generator, made.backend, name), *arguments(made.array))
     return made.requires_grad_() if requires_grad else made
 
 
 def unrelated_to(inputs, array, backend):
-    """A tensor of drawn numbers; if one of `inputs` records, so does it, with gradients of zero."""
-    if grad_mode.enabled:
-        for x in inputs:
-            if isinstance(x, Tensor) and x.needs_grad:
-                out = recorded.zero(x.expand(array.shape) if x.array.shape != array.shape else x)
-                out.array = array
-                return out
-    return wrap(array, backend)
+    """A tensor of drawn numbers; if some of `inputs` record, so does it, with gradients of zero for each."""
+    recording = [x for x in inputs if isinstance(x, Tensor) and x.needs_grad] if grad_mode.enabled else ()
+    if not recording:
+        return wrap(array, backend)
+    zeros = [recorded.zero(x.expand(array.shape) if x.array.shape != array.shape else x) for x in recording]
+    out = zeros[0] if len(zeros) == 1 else recorded.add(*zeros)
+    out.array = array
+    return out
 
 
 # ---- uniform and normal ------------------------------------------------------------------------------------
@@ -235,6 +242,12 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if size is not None:
         raise TypeError("normal() takes a size only if mean and std are numbers; tensors have one of their own")
     check_std(std)
+    if out is not None and grad_mode.enabled and any(x.needs_grad for x in (*given, out)):
+        raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of the arguments requires grad.")
+    if grad_mode.batches:
+        mean, std = [late.roomy(x) if isinstance(x, Tensor) else x for x in (mean, std)]
+        given = [x for x in (mean, std) if isinstance(x, Tensor)]
     backend, like = given[0].backend, given[0].array if out is None else out.array
     check_kind(like, "fVc", "normal()")
     shapes = [x.array.shape for x in given]
@@ -323,7 +336,7 @@ def random_(self, *bounds, generator=None, **named):
         check_kind(self.array, REALS + "b", "random_()")
         return fill(self, "random_", sampling.random_bits, (), generator)
     if len(bounds) == 1 and not named:
-        bounds = (0, *bounds)
+        bounds = (0, *whole("random_", to=bounds[0]))
     args = integer_arguments(self.array, *from_to("random_", bounds, named, (0, None)))
     return fill(self, "random_", sampling.integers, args, generator)
 
@@ -378,8 +391,8 @@ def within(dtype, low, high):
                            f"from={low} >= to={high}")
     for word, x in (("from", low), ("to - 1", high - 1)):
         if abs(x) > 1 << digits:
-            warnings.warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
-                          f"can support discrete uniform distribution only within this range.", stacklevel=4)
+            warn(f"{word} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {name} "
+                 f"can support discrete uniform distribution only within this range.")
     return low, high
 
 
@@ -415,7 +428,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
                            f"larger number cannot be represented")
 
     def permute(gen, array):
-        array[...] = sampling.permutation(gen, n)
+        for row in array.reshape((-1, n)) if n else ():
+            row[...] = sampling.permutation(gen, n)
         return array
     return create("randperm", permute, lambda array: (), (n,), generator, out, found, device, requires_grad)
 
@@ -431,7 +445,8 @@ def bernoulli_(self, p=0.5, *, generator=None):
                 m not in (1, n) for m, n in zip(p.array.shape[::-1], self.array.shape[::-1], strict=False)):
             raise RuntimeError(f"bernoulli_(): the probabilities, of shape {list(p.shape)}, do not broadcast against "
                                f"the tensor, of shape {list(self.shape)}")
-        return fill(self, "bernoulli_", sampling.bernoulli_each, (p.backend.to_host(p.array),), generator)
+        return fill(self, "bernoulli_", sampling.bernoulli_each, (p.array if p.backend.depth else p.backend.to_host(
+            p.array),), generator)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return fill(self, "bernoulli_", sampling.bernoulli, (float(p),), generator)
@@ -477,6 +492,8 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 @composite
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones, each with the probability that `input` has there (or the number `p`), and zeros."""
+    if grad_mode.batches:
+        input = late.roomy(input)
     if out is None:
         made = wrap(input.backend.xp.empty(input.array.shape, input.array.dtype), input.backend)
         bernoulli_(made, input.detach() if p is None else p, generator=generator)
@@ -489,7 +506,10 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 def poisson(input, generator=None):
     """Poisson numbers of the rates in `input`, in its dtype."""
     check_kind(input.array, FLOATS, "poisson()")
-    found = rejection.poisson(choose(generator, input.backend, "poisson"), input.backend.to_host(input.array))
+    gen = choose(generator, input.backend, "poisson")
+    if grad_mode.batches:
+        return late.of_values(lambda rates: rejection.poisson(gen, rates), input)
+    found = rejection.poisson(gen, input.backend.to_host(input.array))
     return unrelated_to([input], input.backend.from_host(found), input.backend)
 
 
@@ -503,6 +523,9 @@ def binomial(count, prob, generator=None):
         raise RuntimeError(f"Found dtype {prob.dtype.name} but expected {count.dtype.name}: binomial() takes a count "
                            f"and a prob of one dtype")
     backend = count.backend
+    if grad_mode.batches:
+        gen = choose(generator, backend, "binomial")
+        return late.of_values(lambda n, p: rejection.binomial(gen, n, p), count, prob)
     found = rejection.binomial(choose(generator, backend, "binomial"), backend.to_host(count.array),
                                backend.to_host(prob.array))
     return wrap(backend.from_host(found), backend)
@@ -515,17 +538,21 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     Without `replacement` an index comes up once at most. The result is int64, of shape (num_samples,) or
     (rows, num_samples).
     """
-    weights = input.backend.to_host(input.array)
     (n,) = whole("multinomial", num_samples=num_samples)
-    check_weights(weights, n, replacement)
+    gen, backend = choose(generator, input.backend, "multinomial"), input.backend
+
+    def drawn(weights):
+        check_weights(weights, n, replacement)
+        return sampling.multinomial(gen, weights, n, replacement)
+    if grad_mode.batches:
+        return late.of_values(drawn, input, rows=True)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects an int64 tensor out, got: {out.dtype.name}")
-    gen = choose(generator, input.backend, "multinomial")
-    found = sampling.multinomial(gen, weights, n, replacement)
+    found = drawn(backend.to_host(input.array))
     if out is None:
-        return wrap(input.backend.from_host(found), input.backend)
+        return wrap(backend.from_host(found), backend)
     resize_to(out, found.shape)
-    out.array[...] = input.backend.from_host(found)
+    out.array[...] = backend.from_host(found)
     bump_version(out, "multinomial")
     return out
 

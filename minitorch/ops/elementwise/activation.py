@@ -8,10 +8,11 @@ import inspect
 import math
 
 from ...core.errors import worded
+from ...core.grad_mode import grad_mode
 from ...core.inplace import inplace as inplace_twin
 from ...core.op import Other, deferred
 from ...core.op import recorded as R
-from ...core.registry import FUNCTIONS
+from ...core.registry import FUNCTIONS, late
 from ...core.tensor import wrap
 from ...random.generator import default_of
 from ...random.sampling import uniform
@@ -115,7 +116,7 @@ def leaky_relu_derivative(F, input, *, slope):
 def threshold(F, input, *, threshold, value):
     """`input` where it is greater than `threshold`, elsewhere `value`."""
     require_signed("threshold", input)
-    return F.xp.where(input <= threshold, input.dtype.type(value), input)
+    return F.xp.where(input <= threshold - 0, input.dtype.type(value - 0), input)     # of numbers only
 
 
 @op(name="prelu", node_name="PreluKernelBackward0", promotion="floating", namespace=None, autocast="lower",
@@ -157,6 +158,8 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
+    if grad_mode.batches:
+        return _rrelu_of_batch(input, lower, upper)
     backend, x = input.backend, input.array
     require_floating("rrelu_with_noise", x)
     noise = backend.xp.ones(x.shape, x.dtype)
@@ -164,6 +167,16 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
     drawn = backend.xp.empty(int(below.sum()))
     noise[below] = draw(uniform, backend, drawn, default_of(backend.device), lower, upper).astype(x.dtype)
     return input.contiguous() * wrap(noise, backend)
+
+
+def _rrelu_of_batch(input, lower, upper):
+    """`rrelu` within `vmap`: as many numbers are drawn as there are elements, since some are negative in some elements
+    of the batch only."""
+    input = late.roomy(input)
+    backend, x = input.backend, input.array
+    require_floating("rrelu_with_noise", x)
+    slopes = draw(uniform, backend, backend.xp.empty(x.shape, x.dtype), default_of(backend.device), lower, upper)
+    return R.where(input > 0, input, input * wrap(slopes, backend))
 
 
 # ---- shrinking ---------------------------------------------------------------------------------------------

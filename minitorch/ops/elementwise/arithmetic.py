@@ -324,6 +324,7 @@ def one_dtype(input, end, weight):
 
 
 @op(layout="inputs", promotion="same", refuses="iub", inplace=True, check=one_dtype, complex="holomorphic",
+    tangent="symmetric",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.choice([0.3, 0.7, d.array(s[2])])], {}),
     input=lambda F, g, weight: g * (1 - weight),
     end=lambda F, g, weight: g * weight,

@@ -157,12 +157,16 @@ def clamp(F, input, min: Number = None, max: Number = None):
 @composite(inplace=True, out=True)
 def clamp_min(input, min):
     """`input`, but not below `min`, a number or a tensor."""
+    if min is None:
+        raise TypeError("clamp_min(): argument 'min' (position 2) must be Tensor or Number, not NoneType")
     return clamp(input, min)
 
 
 @composite(inplace=True, out=True)
 def clamp_max(input, max):
     """`input`, but not above `max`, a number or a tensor."""
+    if max is None:
+        raise TypeError("clamp_max(): argument 'max' (position 2) must be Tensor or Number, not NoneType")
     return clamp(input, None, max)
 
 

@@ -4,6 +4,7 @@ Integers round to themselves; their gradient and that of every sign is 0.
 """
 
 from ...core import dtypes, errors
+from ...core.errors import worded
 from ...core.op import Number
 from ...core.tensor import Tensor
 from ...return_types import frexp as Frexp
@@ -99,11 +100,14 @@ def round(F, input, *, decimals: float = 0):
         return input.copy()
     if decimals == 0:
         return F.xp.rint(input)
+    if not hasattr(decimals, "__index__"):
+        raise worded(TypeError(f"round(): argument 'decimals' must be int, not {type(decimals).__name__}"))
     scale = 10.0 ** max(decimals, -decimals)
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
 
 
-@op(promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps, input=lambda F, g: g)
+@op(promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps, tangent="symmetric",
+    input=lambda F, g: g)
 def frac(F, input):
     """The fractional part: ``input - trunc(input)``, with the sign of `input`."""
     return input - F.xp.trunc(input)

@@ -115,7 +115,7 @@ def _polygamma(F, input, *, n):
 @composite(method=False, out=True)
 def polygamma(n, input):
     """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
-    if n < 0:
+    if n.__index__() < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got n = {n}.")
     return _polygamma(input, n)
 

@@ -10,6 +10,7 @@ from ...core.grad_mode import grad_mode
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number
+from ...core.registry import late
 from ...core.tensor import Tensor
 from ...explain.failures import wrong_index
 from ...host.data import as_number
@@ -85,10 +86,19 @@ def __getitem__(self, item):
         except IndexError:
             if parts.count(Ellipsis) < 2:
                 raise
+    self = of_one_batch(self, item)
     basic, advanced = parse(self, item)
     if basic is not None:
         self = _slice(self, basic)
     return self if advanced is None else index(self, advanced)
+
+
+def of_one_batch(x, item):
+    """`x` on the backend of the tensors among its indices, where these are of a batch and `x` is not."""
+    for p in item if item.__class__ is tuple else (item,):
+        if isinstance(p, Tensor) and p.backend.depth > x.backend.depth:
+            x = late.of_one_batch((x, p))[0]
+    return x
 
 
 # ---- writing -----------------------------------------------------------------------------------------------
@@ -135,12 +145,13 @@ def __setitem__(self, item, value):
     if is_tensor:
         if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
             value = without_leading(value)
-        if advanced is None and is_same_memory(piece.array, value.array) and not (self.needs_grad or value.needs_grad):
+        if advanced is None and is_same_memory(piece.array, value.array) and not (
+                self.needs_grad or value.needs_grad or grad_mode.levels):
             return
         require_apart(piece.array, value)
     if advanced is None:
         require_no_overlap(piece.array)
-    if grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
+    if grad_mode.levels or grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:
             overwrite(piece, _index_put(piece, value, (Ellipsis,)), "__setitem__")

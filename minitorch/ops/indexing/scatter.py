@@ -18,7 +18,7 @@ from .index import _index_put, index_put_accumulate
 # ---- indices and their checks ------------------------------------------------------------------------------
 def axis(x, dim):
     """`dim` counted from the front; a number has one dimension here."""
-    return checked_dim(dim, x.ndim)
+    return checked_dim(dim.__index__(), x.ndim)
 
 
 UNSIGNED = {d.itemsize: d.np for d in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)}

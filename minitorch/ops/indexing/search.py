@@ -3,6 +3,8 @@
 Sorting is in `sort.py`, counting in `reductions/histogram.py`.
 """
 
+import numbers
+
 from ...core.dtypes import promote_types
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
@@ -57,6 +59,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
                                f"dimensions of boundaries tensor and input value tensor must match, but we got shapes "
                                f"{list(shape)} and {list(input.array.shape)}")
+    elif not isinstance(input, numbers.Number):
+        raise TypeError(f"searchsorted(): argument 'input' (position 2) must be Tensor or Number, not "
+                        f"{type(input).__name__}")
     elif len(shape) > 1:
         raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is "
                            "1")

@@ -3,6 +3,8 @@
 NaN counts as larger than every number. Equal elements keep their order, whether that is asked for or not.
 """
 
+import numbers
+
 from ... import return_types
 from ...core.arrays import is_floating
 from ...core.tensor import Tensor, wrap
@@ -188,6 +190,8 @@ def quantile_of(name, input, q, dim, keepdim, interpolation, skip_nan):
         raise RuntimeError(f"{name}() interpolation must be one of {', '.join(INTERPOLATIONS)}, but got "
                            f"{interpolation}")
     if not isinstance(q, Tensor):
+        if not isinstance(q, numbers.Number):
+            raise TypeError(f"{name}(): argument 'q' (position 2) must be Tensor or float, not {type(q).__name__}")
         q = wrap(input.backend.asarray(q, input.array.dtype), input.backend)
     if q.array.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.array.ndim} dimensions")

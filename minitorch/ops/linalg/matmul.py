@@ -8,6 +8,7 @@ from ...core.errors import worded
 from ...core.tensor import Tensor
 from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
+from ..promotion import require_tensors
 from ..reductions.norms import vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
 from ..shapes.view import dim_of
@@ -156,7 +157,7 @@ def addmm(F, input, mat1, mat2, *, beta: float = 1, alpha: float = 1):
     out = F.xp.dot(mat1, mat2)
     if alpha != 1:
         out *= scalar(alpha, out.dtype)
-    if beta:
+    if beta != 0:
         out += input if beta == 1 else input * scalar(beta, out.dtype)
     return out
 
@@ -340,7 +341,10 @@ def product_of(tensors, split, i, j):
 def chain_matmul(*matrices, out=None):
     """The product of matrices, in the order that takes the fewest operations. See `linalg.multi_dot`."""
     matrices = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices, out=out)
+    if len(matrices) == 1:
+        require_tensors(*matrices)
+        return matrices[0]
+    return multi_dot(matrices, out=out)
 
 
 @composite(namespace="linalg", out="exact", autocast="lower")

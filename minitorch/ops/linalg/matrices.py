@@ -5,12 +5,12 @@ and `lu.py`, determinants in `determinants.py`, products in `matmul.py`, norms o
 """
 
 import builtins
-import warnings
 
 from ... import return_types
 from ...core.arrays import is_inexact
 from ...core.errors import ArrayLinAlgError, worded
 from ...core.tensor import Tensor, wrap
+from ...explain.callers import warn
 from ..creation.create import zero
 from ..define import composite, op
 from ..reductions.norms import vector_norm
@@ -486,9 +486,9 @@ def old_cross(input, other, dim=None):
         if 3 not in shape:
             raise RuntimeError("no dimension of size 3 in input")
         dim = shape.index(3)
-        warnings.warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
-                      "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree "
-                      "with that of linalg.cross in a future release.", stacklevel=3)
+        warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+             "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree "
+             "with that of linalg.cross in a future release.")
     return cross(input, other, dim=dim)
 
 

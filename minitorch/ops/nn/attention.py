@@ -4,12 +4,12 @@ A. Vaswani et al., "Attention Is All You Need", 2017. Letters: N batch, H heads,
 """
 
 import math
-import warnings
 
 from ...core import dtypes
 from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import wrap
+from ...explain.callers import warn
 from ..creation.create import zeros
 from ..define import composite, op
 from ..linalg.linear import linear
@@ -51,6 +51,13 @@ def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other =
     Keys where `mask` is False, or, if `causal`, that come after the query, have weight 0; so has everything in a row
     without any key.
     """
+    xp, scores = F.xp, masked_scores(F, query, key, bias, mask, scale, causal)
+    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
+    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
+
+
+def masked_scores(F, query, key, bias, mask, scale, causal):
+    """``scale * query @ key.T + bias``, minus infinity for keys that a query does not see."""
     xp = F.xp
     scores = xp.matmul(query * scale, key.swapaxes(-1, -2))
     if bias is not None:
@@ -59,8 +66,7 @@ def scaled_dot_product_attention_weights(F, query, key, bias=None, mask: Other =
         scores = xp.where(mask, scores, scores.dtype.type(-xp.inf))
     if causal:
         scores += xp.triu(xp.full(scores.shape[-2:], -xp.inf, scores.dtype), 1)
-    lost = (scores == -xp.inf).all(-1, keepdims=True)      # rows without keys, whose softmax would be NaN
-    return xp.where(lost, scores.dtype.type(0), F.softmax(scores, dim=-1))
+    return scores
 
 
 # ---- without keeping the weights ---------------------------------------------------------------------------
@@ -165,7 +171,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
     if not dropout_p and query.backend.fused_attention and query.dtype in HALVES and not (
-            attn_mask is not None and attn_mask.needs_grad):
+            attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out
     if attn_mask is not None:
@@ -315,8 +321,8 @@ def check_mask_types(key_padding_mask, attn_mask):
         if mask is not None and mask.array.dtype != bool and not mask.is_floating_point():
             raise AssertionError(f"only bool and floating types of {name} are supported, got {mask.dtype}")
     if key_padding_mask is not None and attn_mask is not None and key_padding_mask.dtype is not attn_mask.dtype:
-        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
-                      "instead.", stacklevel=3)
+        warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both "
+             "instead.")
 
 
 def additive(mask, like):

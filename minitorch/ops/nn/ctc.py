@@ -18,7 +18,7 @@ NEVER = -1e30                                              # the logarithm of pr
 
 
 # ---- one frame ---------------------------------------------------------------------------------------------
-@op(node_name="ShiftStatesBackward0", promotion="same", namespace=None, autocast="float32",
+@op(node_name="ShiftStatesBackward0", promotion="same", namespace=None, autocast="float32", tangent="transpose",
     input=lambda F, g, by: F.ctc_shift(g, by=-by, fill=0.0),
     sample=lambda d: ([d.array((2, 4))], dict(by=d.choice([-2, -1, 1, 2]), fill=0.5)))
 def ctc_shift(F, input, *, by, fill):

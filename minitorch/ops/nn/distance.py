@@ -4,11 +4,13 @@ from ...core.dtypes import promote_types
 from ...core.tensor import wrap
 from ..define import composite, publish
 from ..out import write_out
+from ..promotion import require_tensors
 
 
 @composite(method=False)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """``||x1 - x2 + eps||_p`` over the last dimension: (N, D) and (N, D) give (N,), or (N, 1) with `keepdim`."""
+    require_tensors(x1, x2)
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 

@@ -5,17 +5,20 @@ are Philox's, and not stored.
 """
 
 import math
-import warnings
 
+from ...core.grad_mode import grad_mode
 from ...core.inplace import overwrite
 from ...core.op import recorded as R
+from ...core.registry import late
 from ...core.tensor import wrap
+from ...explain.callers import warn
 from ...random.generator import default_of
 from ...random.philox import PhiloxGenerator, Place, words
 from ...random.sampling import bernoulli
 from ..creation.random import draw
 from ..define import composite, op
 from ..layouts import empty_like
+from ..promotion import require_tensors
 
 SATURATION = 1.7580993408473766                            # minus the lowest value of selu: its alpha times its scale
 
@@ -26,6 +29,8 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or not p or not input.array.size:
         return input
+    if grad_mode.batches and p < 1:
+        input = late.roomy(input)
     p = float(p)                                           # a NumPy float64 would make the mask float64
     shape, generator = input.array.shape, default_of(input.backend.device)
     if whole_channels:
@@ -82,12 +87,14 @@ def dropout(input, p=0.5, training=True, inplace=False):
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout for `selu`: dropped elements take its lowest value, then all are scaled and shifted to keep mean and
     variance. Source: G. Klambauer et al., "Self-Normalizing Neural Networks", 2017."""
+    require_tensors(input)
     return drop(input, p, training, inplace, alpha=True)
 
 
 @composite(namespace="nn.functional")
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels of (N, C, *)."""
+    require_tensors(input)
     return drop(input, p, training, inplace, whole_channels=True, alpha=True)
 
 
@@ -106,13 +113,13 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     A 3-D input is taken as (N, C, L), with a warning; PyTorch announces that it will be (C, H, W).
     """
     if input.ndim not in (3, 4):
-        warnings.warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result "
-                      f"in an error in a future release. To retain the behavior and silence this warning, please use "
-                      f"dropout instead.", stacklevel=2)
+        warn(f"dropout2d: Received a {input.ndim}-D input to dropout2d, which is deprecated and will result "
+             f"in an error in a future release. To retain the behavior and silence this warning, please use "
+             f"dropout instead.")
     if input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior "
-                      "is desired - input is interpreted as shape (N, C, L), where C is the channel dim. Please use "
-                      "dropout1d instead.", stacklevel=2)
+        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior "
+             "is desired - input is interpreted as shape (N, C, L), where C is the channel dim. Please use "
+             "dropout1d instead.")
     return drop(input, p, training, inplace, whole_channels=True)
 
 
@@ -120,9 +127,9 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """In training, whole channels of (N, C, D, H, W) or (C, D, H, W) are 0 with probability `p`, the others scaled."""
     if input.ndim not in (4, 5):
-        warnings.warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result "
-                      f"in an error in a future release. To retain the behavior and silence this warning, please use "
-                      f"dropout instead.", stacklevel=2)
+        warn(f"dropout3d: Received a {input.ndim}-D input to dropout3d, which is deprecated and will result "
+             f"in an error in a future release. To retain the behavior and silence this warning, please use "
+             f"dropout instead.")
     return drop_channels(input, p, training, inplace, 5)
 
 

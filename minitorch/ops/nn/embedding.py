@@ -48,7 +48,7 @@ def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_b
     index = input.reshape(-1)
     if scale_grad_by_freq:
         grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]
-    out = sum_rows(F.xp, index, grad, rows)
+    out = F.segment_sum(grad, index, n=rows)
     if padding_idx >= 0:
         out[padding_idx] = 0
     return out

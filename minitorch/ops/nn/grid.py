@@ -4,11 +4,11 @@ Positions are in [-1, 1], x first: -1 and 1 are the centers of the first and las
 outer edges. Both functions are made of ops that have derivatives, so theirs follow to any order.
 """
 
-import warnings
 from itertools import product
 from math import prod
 
 from ...core.tensor import wrap
+from ...explain.callers import warn
 from ..define import composite
 from ..elementwise.compare import where
 from ..linalg.matmul import matmul
@@ -24,8 +24,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     `align_corners`, else at the edge). Spatial transformer networks, Jaderberg et al. (2015).
     """
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=3)
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+             "Please specify align_corners=True if the old behavior is desired.")
     check_grid(input, grid, mode, padding_mode)
     n, align = input.ndim - 2, bool(align_corners)
     sizes, taps = input.shape[2:], []
@@ -160,8 +160,8 @@ def affine_grid(theta, size, align_corners=None):
     For volumes, size (N, C, D, H, W) and `theta` (N, 3, 4): (N, D, H, W, 3).
     """
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-                      "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
+             "Please specify align_corners=True if the old behavior is desired.")
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     size, n = tuple(size), len(size) - 2

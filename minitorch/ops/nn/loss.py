@@ -6,15 +6,15 @@ deprecated there and here. Definitions have the reduction built in, so that the 
 """
 
 import math
-import warnings
 
 from ...core.dtypes import promote_types
 from ...core.op import Other
 from ...core.op import recorded as R
 from ...core.tensor import Tensor
+from ...explain.callers import warn
 from ..creation.create import full_like
 from ..define import composite, op
-from ..promotion import require_floating
+from ..promotion import require_floating, require_tensors
 from ..shapes.shape import count
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -25,8 +25,7 @@ def reduction_of(size_average, reduce, reduction):
     """The reduction that the arguments mean, checked."""
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-                      stacklevel=3)
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction: expected 'mean', 'sum' or 'none'")
     return reduction
@@ -59,9 +58,8 @@ def check_sizes(name, input, target):
         raise ValueError(f"{name}: an input of shape {list(a)} and a target of shape {list(b)} would broadcast to "
                          f"{list(both)}, every element of one against every element of the other. Give both one "
                          f"shape, as in target.reshape(input.shape) or input.squeeze(-1)")
-    warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
-                  f"will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-                  stacklevel=4)
+    warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This "
+         f"will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.")
 
 
 def fit(a, b):
@@ -327,9 +325,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         return values / input.array.shape[0] if input.array.ndim else values
     reduction = reduction_of(size_average, reduce, reduction)
     if reduction == "mean":
-        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
-                      "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
-                      stacklevel=2)
+        warn("reduction: 'mean' divides the total loss by both the batch size and the support size."
+             "'batchmean' divides only by the batch size, and aligns with the KL div math definition.")
     return reduce_tensor(kl_terms(input, target, log_target), reduction)
 
 
@@ -345,6 +342,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     If not `log_input`: ``input - target * log(input + eps)``. `full` adds Stirling's approximation of
     ``log(target!)``, ``target log(target) - target + log(2 pi target) / 2``, where the target is greater than 1.
     """
+    require_tensors(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     loss = R.exp(input) - target * input if log_input else input - target * R.log(input + eps)
     if full:

@@ -4,6 +4,7 @@ from ...core.op import recorded as R
 from ...core.tensor import wrap
 from ..define import composite
 from ..elementwise.activation import logsigmoid, softplus
+from ..promotion import require_tensors
 from .distance import pairwise_distance
 from .loss import reduce_tensor, reduction_of
 
@@ -167,5 +168,6 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 @composite(namespace="nn.functional", autocast="float32")
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-target * input))``, reduced; `target` is 1 or -1."""
+    require_tensors(input, target)
     reduction = reduction_of(size_average, reduce, reduction)
     return reduce_tensor(softplus(-target * input, 1.0, float("inf")), reduction)

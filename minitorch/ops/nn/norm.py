@@ -126,7 +126,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return in_own_type(_layer_norm, input, weight, bias, dims, eps)
 
 
-@composite(namespace="nn.functional")
+@composite(namespace="nn.functional", autocast="float32 on cuda")
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """``x / sqrt(mean(x^2) + eps) * weight``, the mean over the last dimensions, whose sizes `normalized_shape` are.
 
@@ -138,13 +138,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         square = (input * input).mean(dims, True) + (finfo(input.dtype.to_real()).eps if eps is None else eps)
         return input * square.rsqrt() if weight is None else input * square.rsqrt() * weight
     eps = finfo(float32 if is_half(input.array.dtype) else input.dtype).eps if eps is None else eps
-    try:
+    if weight is None or weight.array.dtype is input.array.dtype:
         return _layer_norm(input, weight, None, dims, eps, False)
-    except RuntimeError:
-        if weight is None or weight.array.dtype == input.array.dtype:
-            raise
-        wide = promote_types(input.dtype, weight.dtype)
-        return to(_layer_norm(to(input, wide), to(weight, wide), None, dims, eps, False), input.dtype)
+    wide = promote_types(input.dtype, weight.dtype)
+    return to(_layer_norm(to(input, wide), to(weight, wide), None, dims, eps, False), input.dtype)
 
 
 def last_dims(input, normalized_shape, *parameters):
@@ -238,7 +235,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if not x.size:
         return empty_affine(input, weight, bias)
     check_channels("batch_norm", input, running_mean, running_var, weight, bias)
-    if running_var is not None and running_var.array.dtype is not x.dtype:
+    if running_var is not None and running_var.array.dtype is not (x if weight is None else weight.array).dtype:
         check_statistics(input, running_mean, running_var, weight)
     if not training:
         return with_running(input, running_mean, running_var, weight, bias, eps)
@@ -345,7 +342,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     n, c = shape[:2]
-    if num_groups <= 0 or c % num_groups:
+    if num_groups.__index__() <= 0 or c % num_groups:
         raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of "
                            f"shape {list(shape)} and num_groups={num_groups}")
     if n * c // num_groups * count(shape[2:]) == 1:

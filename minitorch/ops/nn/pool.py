@@ -357,6 +357,8 @@ def adaptive_size(name, n, input, output_size):
     if n > 1 and input.ndim < n + 1:
         raise ValueError(f"Input dimension should be at least {n + 1}, got {input.ndim}")
     check_rank(name, n, input)
+    if output_size is None:
+        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be int or tuple of ints, not NoneType")
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(wanted) != n:
         raise RuntimeError(f"{name}: output_size must be {n} ints, got {list(wanted)}")

@@ -6,7 +6,7 @@ pass that is itself recorded, so second derivatives need no formula. Kernels tak
 Alphabet: T time, B batch, I input size, H hidden size, G gates (LSTM: i, f, g, o; GRU: r, z, n; RNN: one).
 """
 
-from ...core.grad_mode import recording
+from ...core.grad_mode import grad_mode, recording
 from ...core.op import Other, recorded
 from ...core.registry import late
 from ...core.tensor import wrap
@@ -84,7 +84,7 @@ def sample_backward(d):
     inputs, attrs = sample(d)
     (batch, n), cell = inputs[1].shape, inputs[6]
     grads = [d.array((2, batch, n)), cell if cell is None else d.array((batch, n))]
-    return [*inputs, *grads], attrs | dict(needs=(True,) * 7)
+    return [*inputs, *grads], attrs | dict(needs=tuple([x is not None for x in inputs]))
 
 
 def recurrent_flops(out, input, hidden, w_ih, w_hh, *rest):
@@ -122,11 +122,14 @@ def recorded_backward(*inputs, mode, reverse, needs):
     """`rnn_layer_backward` on tensors, as the gradient of a plain loop, so that it can be differentiated again."""
     *inputs, grad, grad_cell = inputs[:9]
     needs = [need and x is not None for x, need in zip(inputs, needs)]
-    again = [x.view_as(x) if need else x for x, need in zip(inputs, needs)]     # graph nodes of their own
-    outputs = zip(step_by_step(*again, mode, reverse), (grad, grad_cell))
-    outputs, grads = zip(*[(y, g) for y, g in outputs if g is not None])
+    is_recorded = grad_mode.enabled                        # in a pass of its own: not where gradients are batched
+    with recording(True):
+        again = [x if not need else x.view_as(x) if x.needs_grad else x.detach().requires_grad_()
+                 for x, need in zip(inputs, needs)]        # graph nodes of their own
+        outputs = zip(step_by_step(*again, mode, reverse), (grad, grad_cell))
+        outputs, grads = zip(*[(y, g) for y, g in outputs if g is not None])
     live = [x for x, need in zip(again, needs) if need]
-    found = iter(late.grad(outputs, live, grads, create_graph=True, materialize_grads=True))
+    found = iter(late.grad(outputs, live, grads, create_graph=is_recorded, materialize_grads=True))
     return tuple([next(found) if need else None for need in (needs if mode == "LSTM" else needs[:-1])])
 
 

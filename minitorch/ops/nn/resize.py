@@ -4,10 +4,10 @@ Interpolation is linear, and goes one dimension after the other: an output posit
 neighbouring input positions, its taps.
 """
 
-import warnings
 from math import floor
 from typing import NamedTuple
 
+from ...explain.callers import warn
 from ..define import casting, composite, op
 from .pad import Places, outer_index
 
@@ -218,21 +218,19 @@ def output_size(input, n, size, scale_factor, recompute, mode):
 @composite(namespace="nn.functional")
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """`interpolate` under its old name."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite(namespace="nn.functional")
 def upsample_nearest(input, size=None, scale_factor=None):
     """``interpolate(mode="nearest")`` under its old name."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
-                  stacklevel=2)
+    warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, "nearest")
 
 
 @composite(namespace="nn.functional")
 def upsample_bilinear(input, size=None, scale_factor=None):
     """``interpolate(mode="bilinear", align_corners=True)`` under its old name."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
-                  stacklevel=2)
+    warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, "bilinear", True)

@@ -47,7 +47,7 @@ def channel_shuffle(input, groups):
     if input.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     n, channels, *rest = input.shape
-    if groups < 1 or channels % groups:
+    if groups.__index__() < 1 or channels % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} "
                            "groups.")
     split = input.reshape(n, groups, channels // groups, *rest)
@@ -64,5 +64,5 @@ def check_image(name, input, what, factor):
     if input.ndim < 3:
         raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {input.ndim} "
                            f"dimension(s)")
-    if factor < 1:
+    if factor.__index__() < 1:
         raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")

@@ -3,10 +3,10 @@
 Elementwise activations are in `elementwise/activation.py`.
 """
 
-import warnings
 
 from ...core import registry
 from ...core.op import recorded as R
+from ...explain.callers import warn
 from ..creation.create import empty_like, zeros_like
 from ..define import composite, op
 from ..reductions.reduce import axes
@@ -18,6 +18,7 @@ def shifted(input, dim):
 
 
 @op(layout="contiguous", name="softmax", promotion="floating", namespace=None, autocast="float32 on cuda",
+    tangent="symmetric",
     input=lambda F, g, out, dim: F.softmax_backward(g, out, dim=dim))
 def _softmax(F, input, *, dim):
     """``exp(input) / exp(input).sum(dim)``, shifted by the maximum so that it cannot overflow."""
@@ -67,6 +68,8 @@ def softmax(input, dim, dtype=None, *, out=None):
     """
     if out is not None:
         return registry.write_out("softmax", softmax, (input, dim, dtype), {}, out)
+    if dim is None:
+        raise TypeError("softmax(): argument 'dim' (position 2) must be int, not NoneType")
     return _softmax(input if dtype is None else input.to(dtype), dim)
 
 
@@ -75,6 +78,8 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     """The logarithm of the softmax over `dim`, without overflow; with `dtype`, `input` is cast to it first."""
     if out is not None:
         return registry.write_out("log_softmax", log_softmax, (input, dim, dtype), {}, out)
+    if dim is None:
+        raise TypeError("log_softmax(): argument 'dim' (position 2) must be int, not NoneType")
     return _log_softmax(input if dtype is None else input.to(dtype), dim)
 
 
@@ -82,8 +87,8 @@ def implicit_dim(name, input, dim):
     """The dimension that PyTorch takes where none is given, with its warning."""
     if dim is not None:
         return dim
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-                  f"argument.", stacklevel=3)
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
+         f"argument.")
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
@@ -115,7 +120,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     Sources: E. Jang et al. and C. Maddison et al., 2016.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = empty_like(logits).exponential_()
     soft = _softmax((logits - R.log(noise)) / tau, dim)
     if not hard:

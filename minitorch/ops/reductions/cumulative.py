@@ -49,7 +49,7 @@ def cumprod(F, input, *, dim, dtype=None):
     return accumulate(F.xp.multiply, input, dim)
 
 
-@op(namespace=None, input=lambda F, g, by, dim: F.shift(g, by=-by, dim=dim, fill=0),
+@op(namespace=None, input=lambda F, g, by, dim: F.shift(g, by=-by, dim=dim, fill=0), tangent="transpose",
     sample=lambda d: ([d.array((3, 2))], dict(by=d.int(-3, 3), dim=d.int(-2, 1), fill=d.int(0, 1))))
 def shift(F, input, *, by, dim, fill):
     """The elements moved `by` positions up along `dim` (down if negative), `fill` in the positions left free."""

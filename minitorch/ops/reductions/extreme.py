@@ -6,6 +6,7 @@ share the gradient of the extreme of a whole tensor then, while that of `amax` a
 """
 
 from ... import return_types
+from ...core.errors import worded
 from ...core.op import Other
 from ...core.tensor import Tensor
 from ..define import composite, op
@@ -18,9 +19,9 @@ def check_not_empty(name, x, dim):
     if x.size or not count(x.shape, dim) == 0:
         return
     if is_all(dim):
-        raise (IndexError if name.startswith("arg") else RuntimeError)(
+        raise worded((IndexError if name.startswith("arg") else RuntimeError)(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-            f"the 'dim' argument.")
+            f"the 'dim' argument."))
     for d in dim if isinstance(dim, (tuple, list)) else (dim,):
         if x.shape and x.shape[d] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")

@@ -87,6 +87,8 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
     `bins` is the number of equal bins between the two of `range` (the extremes by default), or a vector of edges.
     `weight`, of the shape of `input`, counts each element by that much; `density` makes the integral 1.
     """
+    if isinstance(bins, float):
+        raise TypeError("histogram(): argument 'bins' (position 2) must be int or Tensor, not float")
     weight = None if weight is None else weight.reshape(-1)
     hist, edges = histogramdd(input.reshape(-1, 1), [bins], range=range, weight=weight, density=density)
     return return_types.histogram(hist, edges[0].clone())
@@ -99,6 +101,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
     `bins` is a number of bins, one for each dimension, or a vector of edges for each; `range` has two bounds for each
     dimension, one after the other.
     """
+    if isinstance(bins, str):
+        raise TypeError("histogramdd(): argument 'bins' (position 2) must be int, tuple of ints or Tensors, not str")
     if input.array.ndim < 2:
         raise RuntimeError(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got "
                            f"{input.array.ndim}")

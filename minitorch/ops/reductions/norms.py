@@ -6,6 +6,7 @@ Norms of matrices are in `linalg/matrices.py`.
 from ...core.arrays import is_inexact
 from ...core.registry import FUNCTIONS
 from ..define import composite, op
+from ..promotion import require_tensors
 from ..shapes.view import dim_of
 from .reduce import axes, count, is_all, restore
 
@@ -83,6 +84,7 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
 @composite(autocast="float32 on cuda")
 def dist(input, other, p=2):
     """The `p`-norm of ``input - other``."""
+    require_tensors(input, other)
     return vector_norm(input - other, p)
 
 

@@ -4,7 +4,7 @@
 Extremes are in `extreme.py`, norms in `norms.py`, medians in `indexing/sort.py`, running sums in `cumulative.py`.
 """
 
-from ...core.errors import checked_dim
+from ...core.errors import checked_dim, worded
 from ..define import composite, op
 
 
@@ -128,7 +128,7 @@ def products_of_others(F, x, dim):
 def product_slope(F, g, input, dim, keepdim, shape):
     if not shape:
         return g
-    if dim is None:
+    if is_all(dim):
         flat = products_of_others(F, F.reshape(input, shape=(-1,)), 0)
         return F.reshape(g * flat, shape=shape)
     return restore(F, g, dim, keepdim, shape) * products_of_others(F, input, dim)
@@ -137,8 +137,10 @@ def product_slope(F, g, input, dim, keepdim, shape):
 @op(complex="holomorphic", layout="contiguous",
     promotion="any", autocast="float32", input=lambda F, g, input, dim, keepdim, input_shape: product_slope(
     F, g, input, dim, keepdim, input_shape))
-def prod(F, input, *, dim=None, keepdim=False, dtype=None):
-    """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
+def prod(F, input, *, dim=(), keepdim=False, dtype=None):
+    """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
+    if dim is None:
+        raise worded(TypeError("prod(): argument 'dim' must be int, not NoneType"))
     return F.xp.multiply.reduce(input, axes(input, dim), sum_dtype(input), None, keepdim)
 
 
@@ -148,6 +150,8 @@ def prod(F, input, *, dim=None, keepdim=False, dtype=None):
     restore(F, g, dim, keepdim, input_shape) * F.exp(input - restore(F, out, dim, keepdim, input_shape))))
 def logsumexp(F, input, *, dim, keepdim=False):
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
+    if dim is None:
+        raise worded(TypeError("logsumexp(): argument 'dim' must be int or tuple of ints, not NoneType"))
     xp, dim = F.xp, axes(input, dim)
     top = xp.maximum.reduce(input.real, dim, None, None, True, initial=-float("inf"))
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))

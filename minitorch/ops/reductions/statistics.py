@@ -3,9 +3,8 @@
 Means are in `reduce.py`, medians and quantiles in `indexing/sort.py`.
 """
 
-import warnings
-
 from ...core.arrays import is_inexact
+from ...explain.callers import warn
 from ..define import composite, op
 from ..elementwise.complex import complex
 from .reduce import axes, count, is_all, mean, restore
@@ -31,8 +30,8 @@ def degrees_of_freedom(name, input, dim, unbiased, correction):
     dim = axes(input, dim)
     n = count(input.shape, dim)
     if n <= correction:
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                      f"factor (input numel divided by output numel).", stacklevel=5)
+        warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
+             f"factor (input numel divided by output numel).")
     return dim, n, max(n - correction, 0)
 
 
@@ -112,8 +111,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None and correction != 0:
         n = total - correction * (weights * aweights).sum() / total
     if n <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-                      "observations.", stacklevel=3)
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
+             "observations.")
         n = n * 0
     centred = rows - mean
     weighted = centred if weights is None else centred * weights

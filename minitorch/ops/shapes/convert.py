@@ -1,10 +1,13 @@
 """Conversion to other dtypes and devices: `to` and its short forms; no op definitions (the cast is in `shape.py`)."""
 
+import numbers
+
 from ...autograd.function import Function
 from ...core import dtypes
 from ...core.device import device as Device
 from ...core.device import get
 from ...core.dtypes import as_np
+from ...core.grad_mode import grad_mode
 from ...core.inplace import inplace
 from ...core.storage import contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
@@ -44,7 +47,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     out = self
     if device is not None:
         backend = get(device)
-        if backend is not self.backend:
+        if backend is not self.backend and not (self.backend.depth and backend.device == self.device):
             out = to_backend(out, backend, non_blocking)
     if dtype is not None:
         found = as_np(dtype)
@@ -60,7 +63,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 def cast(x, found):
     """`x` in a NumPy dtype; a result that is no float has no gradient."""
-    if found.kind not in "fcV" or not x.needs_grad:
+    if found.kind not in "fcV" or not (x.needs_grad or grad_mode.levels):
         return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
 
@@ -68,9 +71,11 @@ def cast(x, found):
 class ToBackend(Function):
     """A copy on another device; the gradient comes back to the first."""
 
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(ctx, x, backend, non_blocking):
-        ctx.source, order = x.backend, own_order(x.array)
+        ctx.source, ctx.target, order = x.backend, backend, own_order(x.array)
         source = x.array if order is None else x.array.transpose(order)
         array = backend.from_backend(source, x.backend, non_blocking)
         return wrap(array if order is None else array.transpose(inverse(order)), backend)
@@ -78,6 +83,10 @@ class ToBackend(Function):
     @staticmethod
     def backward(ctx, g):
         return ToBackend.apply(g, ctx.source, False), None, None
+
+    @staticmethod
+    def jvp(ctx, tangent, _, __):
+        return ToBackend.apply(tangent, ctx.target, False)
 
 
 def to_backend(x, backend, non_blocking=False):
@@ -149,8 +158,12 @@ def fill_(self, value):
 def copy_(self, other, non_blocking=False):
     """Write the elements of `other`, broadcast and cast, into this tensor; gradients flow back to `other`."""
     if not isinstance(other, Tensor):
+        if not isinstance(other, numbers.Number):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}: write "
+                            f"x.copy_(torch.as_tensor(...))")
         other = create.tensor(other)
-    elif is_same_memory(self.array, other.array) and not (self.needs_grad or other.needs_grad):
+    elif is_same_memory(self.array, other.array) and not (
+            self.needs_grad or other.needs_grad or grad_mode.levels):
         return self
     return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
                                                                      non_blocking=non_blocking))

@@ -2,10 +2,10 @@
 
 import builtins
 import itertools
-import warnings
 
 from ...core import dtypes
 from ...core.tensor import Tensor
+from ...explain.callers import warn
 from ...host import data as host_data
 from ..define import composite, method, op
 from .shape import copy_contiguous, expand, ints, reshape, unsqueeze
@@ -160,8 +160,8 @@ def meshgrid(*tensors, indexing=None):
         if t.array.dtype != tensors[0].array.dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     if indexing is None:
-        warnings.warn('torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument: '
-                      'write indexing="ij" for the present result', stacklevel=2)
+        warn('torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument: '
+             'write indexing="ij" for the present result')
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -322,7 +322,7 @@ def _roll(F, input, *, shifts, dims):
 @composite
 def roll(input, shifts, dims=None):
     """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
-    shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    shifts = tuple([n.__index__() for n in (shifts if isinstance(shifts, (tuple, list)) else (shifts,))])
     if not shifts:
         raise RuntimeError("`shifts` required")
     dims = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
@@ -343,7 +343,7 @@ def roll(input, shifts, dims=None):
 def tril(F, input, *, diagonal=0):
     """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
     check_matrix("tril", input)
-    return F.xp.tril(input, diagonal)
+    return F.xp.tril(input, diagonal.__index__())
 
 
 @op(layout="contiguous", inplace=True, input=lambda F, g, diagonal: F.triu(g, diagonal=diagonal),
@@ -351,7 +351,7 @@ def tril(F, input, *, diagonal=0):
 def triu(F, input, *, diagonal=0):
     """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
     check_matrix("triu", input)
-    return F.xp.triu(input, diagonal)
+    return F.xp.triu(input, diagonal.__index__())
 
 
 def check_matrix(name, x):

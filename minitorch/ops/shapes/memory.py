@@ -3,7 +3,7 @@
 from math import prod
 
 from ...core import dtypes
-from ...core.arrays import overlaps, owner, pointer
+from ...core.arrays import owner, pointer
 from ...core.device import host
 from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
@@ -122,6 +122,19 @@ def untyped_storage(self):
 def storage(self):
     """The memory that the tensor looks at, as elements."""
     return TypedStorage(owner(self.array), self.array.dtype)
+
+
+def overlaps(array):
+    """Whether elements share memory, as those of an expanded tensor do."""
+    if not array.size:
+        return False
+    steps = sorted((abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1)
+    reach = 0
+    for stride, n in steps:
+        if stride <= reach:
+            return True
+        reach += stride * (n - 1)
+    return False
 
 
 # ---- memory that is written to -----------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def some_place(d):
                 layout=((3, 4), (4, 1), 0))
 
 
-@op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)),
+@op(view=True, namespace=None, sample=lambda d: ([d.array((3, 4))], some_place(d)), tangent="transpose",
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_backward(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout))
 def as_strided(F, input, *, size, stride, storage_offset, layout):

@@ -2,7 +2,6 @@
 
 Functions that copy are in `join.py`."""
 
-import warnings
 
 from ...core.arrays import owner
 from ...core.dtypes import as_np
@@ -11,6 +10,7 @@ from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, geometry
 from ...core.registry import METHODS
 from ...core.tensor import Size, Tensor, wrap
+from ...explain.callers import warn
 from ..define import composite, method, op
 from ..indexing.index import _slice
 from ..methods import as_method
@@ -141,6 +141,9 @@ def broadcast_tensors(*tensors):
 @composite(method=False)
 def broadcast_shapes(*shapes):
     """The shape to which tensors of these shapes broadcast."""
+    for s in shapes:
+        if isinstance(s, float):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     out = [1] * max([len(s) for s in shapes], default=0)
     for shape in shapes:
@@ -197,7 +200,7 @@ def t(input):
 
 
 def warn_of_number(name, instead):
-    warnings.warn(f"{name} is deprecated on 0-D tensors. {instead}", stacklevel=3)
+    warn(f"{name} is deprecated on 0-D tensors. {instead}")
 
 
 def _T(self):
@@ -205,10 +208,10 @@ def _T(self):
     n = self.array.ndim
     if n != 2:
         if n:
-            warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
-                          "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
-                          "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
-                          "tensor.", stacklevel=2)
+            warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
+                 "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
+                 "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
+                 "tensor.")
         else:
             warn_of_number("Tensor.T", "This function is the identity in these cases.")
     return permute(self, tuple(range(n))[::-1])
@@ -274,7 +277,7 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow(): length must be non-negative.")
     if isinstance(start, Tensor) and (start.array.ndim or start.array.dtype.kind not in "iu"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    d, n, start = dim_of(input, dim), input.array.shape, int(start)
+    d, n, start = dim_of(input, dim), input.array.shape, start.__index__()
     if not -n[d] <= start <= n[d]:
         raise IndexError(f"start out of range (expected to be in range of [{-n[d]}, {n[d]}], but got {start})")
     start = start + n[d] if start < 0 else start
@@ -538,6 +541,7 @@ def in_place(name, function):
         seen = function(self, *args, **kwargs)
         self.array = seen.array
         bump_version(self, name + "_")
+        self.tangents = seen.tangents
         if seen.node is not None:
             self.node, self.needs_grad = seen.node, True
         return self

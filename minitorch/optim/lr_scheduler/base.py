@@ -1,10 +1,10 @@
 """`LRScheduler`: what all schedules share: counting epochs, writing learning rates, state dicts, warnings."""
 
 import types
-import warnings
 from contextlib import contextmanager
 
 from ...core.tensor import Tensor
+from ...explain.callers import warn
 from ..optimizer import Optimizer
 from ..stepping import Stepping, seen
 
@@ -86,7 +86,7 @@ class LRScheduler(Stepping):
             warn_if_out_of_order(self.optimizer)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
@@ -103,8 +103,8 @@ class LRScheduler(Stepping):
     # -- for the formulas ----------------------------------------------------------------------------------
     def _warn_if_called_directly(self):
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                          UserWarning, stacklevel=3)
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                 UserWarning)
 
     def _scaled(self, factor):
         """The present learning rates times `factor`."""
@@ -185,14 +185,14 @@ def warn_if_out_of_order(optimizer):
     """The first learning rate is lost if the schedule steps before the optimiser does."""
     watched = optimizer.__dict__.get("_watched_step")
     if watched is not None and function_of(optimizer.step) is not watched:
-        warnings.warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
-                      "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. " + _HOW_TO,
-                      UserWarning, stacklevel=3)
+        warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+             "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. " + _HOW_TO,
+             UserWarning)
     elif not optimizer._opt_called:
-        warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, "
-                      "you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  "
-                      "Failure to do this will result in PyTorch skipping the first value of the learning rate "
-                      "schedule. " + _HOW_TO, UserWarning, stacklevel=3)
+        warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, "
+             "you should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  "
+             "Failure to do this will result in PyTorch skipping the first value of the learning rate "
+             "schedule. " + _HOW_TO, UserWarning)
 
 
 # ------------------------------------------------------------------ functions in state dicts

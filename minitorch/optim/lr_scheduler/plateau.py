@@ -1,8 +1,8 @@
 """`ReduceLROnPlateau`: reduce the learning rate when a metric has stopped improving."""
 
-import warnings
 from math import inf
 
+from ...explain.callers import warn
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, group_values, set_value
 
 __all__ = ["ReduceLROnPlateau"]
@@ -76,7 +76,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Take note of the metric of the last epoch."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING, UserWarning)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0

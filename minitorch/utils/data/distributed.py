@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from ...core.registry import late
 from ...ops.creation.random import randperm
 from ...random.generator import Generator
 from .dataset import Dataset
@@ -29,7 +30,12 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available, or num_replicas= and rank= to be given")
+            place = late.process_group_place()
+            if place is None:
+                raise RuntimeError("Requires init_process_group to be called first, or num_replicas= and rank= to be "
+                                   "given")
+            rank = place[0] if rank is None else rank
+            num_replicas = place[1] if num_replicas is None else num_replicas
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset

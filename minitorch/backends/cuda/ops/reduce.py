@@ -1,10 +1,10 @@
 """Reductions of the op registry, over the launches of `arrays/reduce.py`."""
 
 import math
-import warnings
 
 import numpy as np
 
+from ....explain.callers import warn
 from ....ops.reductions.extreme import check_not_empty
 from ....ops.reductions.reduce import axes
 from ....ops.reductions.statistics import settings
@@ -55,8 +55,8 @@ def variance_of(name, op):
         dim, correction = settings(dim, unbiased, correction)
         axes = axes_of(dims_of(input, dim), input.ndim)
         if math.prod([input.shape[d] for d in axes]) - correction <= 0:
-            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-                          f"reduction factor (input numel divided by output numel).", stacklevel=5)
+            warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+                 f"reduction factor (input numel divided by output numel).")
         return averaged(F, op, input, axes, keepdim, correction)
     return call
 

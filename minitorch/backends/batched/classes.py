@@ -1,0 +1,88 @@
+"""Batching rules derived from the definitions, by class.
+
+- "elementwise": the op is one of NumPy's elementwise functions, or in `ops/elementwise`. The hidden axis is one more
+  leading dimension; arrays of fewer dimensions get some of size 1 behind it.
+- "along": one array and an attribute `dim`. Dimensions are counted one further.
+- "reference": the reference on batched arrays, whose functions know of the axis.
+"""
+
+from ...core.backend import result_only
+from ...core.errors import checked_dim
+from .array import aligned, wrapped
+
+__all__ = ["class_of", "derived"]
+
+
+def class_of(op):
+    """The class of an op's rule, a word."""
+    if op.forward is None or op.forward.__module__.startswith("minitorch.ops.elementwise."):
+        return "elementwise"
+    if [x.kind for x in op.inputs] == ["tensor"] and "dim" in dict(op.attrs) and not (op.view or op.by_values):
+        return "along"
+    return "reference"
+
+
+def derived(op, full):
+    """The rule of an op, a function of the backend and what the op takes; with `full`, it returns all that is kept."""
+    return CLASSES[class_of(op)](op, full)
+
+
+def elementwise(op, full):
+    name = f"full_{op.name}" if full else op.name
+    if op.forward is None:
+        def call(F, *arrays, out=None, **attrs):
+            if out is not None:
+                F.xp.copyto(out, call(F, *arrays, **attrs), casting="unsafe")
+                return out
+            return wrapped(F, getattr(F.inner, name)(*aligned(F, arrays), **attrs))
+    else:                                                  # its kernels may take operands to have one shape
+        def call(F, *arrays, **attrs):
+            return wrapped(F, getattr(F.inner, name)(*of_one_size(F, aligned(F, arrays)), **attrs))
+    return call
+
+
+def of_one_size(F, arrays):
+    """Values of equally many dimensions with hidden axes of one size."""
+    sizes = {x.shape[0] for x in arrays if hasattr(x, "ndim") and x.ndim}
+    if len(sizes) < 2:
+        return arrays
+    n = max([x.ndim for x in arrays if hasattr(x, "ndim")])
+    size, broadcast_to = F.size, F.inner.xp.broadcast_to
+    return [broadcast_to(x, (size, *x.shape[1:])) if hasattr(x, "ndim") and x.ndim == n and x.shape[0] != size else x
+            for x in arrays]
+
+
+def along(op, full):
+    """An op of one array along `dim`: None, (), an int or a tuple."""
+    name = f"full_{op.name}" if full else op.name
+
+    def call(F, input, **attrs):
+        x, dim, keepdim = input.value, attrs.get("dim", default), attrs.get("keepdim", False)
+        inner, n = getattr(F.inner, name), input.ndim
+        if dim is None or dim.__class__ in (tuple, list) and not dim:
+            found = inner(x.reshape((x.shape[0], input.size)), **{**attrs, "dim": 1})
+            return shaped(F, found, (1,) * n if keepdim else ()) if n != 1 else wrapped(F, found)
+        dims = tuple([checked_dim(d, n) for d in dim]) if dim.__class__ in (tuple, list) else checked_dim(dim, n)
+        if not n:
+            return shaped(F, inner(x.reshape((x.shape[0], 1)), **{**attrs, "dim": 1}), ())
+        return wrapped(F, inner(x, **{**attrs, "dim": dims + 1 if dims.__class__ is int else tuple(
+            [d + 1 for d in dims])}))
+    default = dict(op.attrs)["dim"]
+    return call
+
+
+def shaped(F, result, shape):
+    """A result, or each of several, in another shape."""
+    found = wrapped(F, result)
+    if isinstance(found, (tuple, list)):
+        return getattr(found, "_make", type(found))([y.reshape(shape) for y in found])
+    return found.reshape(shape)
+
+
+def reference(op, full):
+    if op.xp_name:
+        return lambda F, *arrays, **attrs: getattr(F.xp, op.xp_name)(*arrays, **attrs)
+    return result_only(op.forward) if op.keeps and not full else op.forward
+
+
+CLASSES = {"elementwise": elementwise, "along": along, "reference": reference}

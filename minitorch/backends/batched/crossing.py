@@ -1,0 +1,166 @@
+"""Tensors going into a batch and out of it, recorded: a dimension is hidden, shown again, or there was none.
+
+The derivative of hiding a dimension is showing it, and the other way round; that of taking a tensor for all elements of
+a batch is the sum over them. A node stands for each, whose `saved` is what the way back needs.
+"""
+
+from ...core import graph
+from ...core.arrays import is_half
+from ...core.grad_mode import grad_mode
+from ...core.graph import Node
+from ...core.registry import OPS
+from ...core.tensor import Tensor, mark_view, wrap
+from .array import Batched, batched, lifted, over
+
+__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "show"]
+
+
+class Crossing(Node):
+    """A node of hiding or showing a dimension: `saved` is a function of the gradient, a tensor, that goes back."""
+
+    __slots__ = ()
+
+    def name(self):
+        return "VmapBackward0"
+
+    def pull(self, g, create_graph):
+        if create_graph:
+            return (self.saved[0](g),)
+        return (self.saved[0](wrap(g, backend_of(g, self.backend))).array,)
+
+    def release(self):
+        pass
+
+
+def backend_of(array, fallback):
+    return array.backend if array.__class__ is Batched else fallback
+
+
+def record(result, source, back, push):
+    """Leave a node behind `result`, made of `source`, if that requires gradients; `push` takes its tangents along."""
+    if source.tangents and grad_mode.levels:
+        result.tangents = {level: push(t) for level, t in source.tangents.items() if level in grad_mode.levels}
+    if source.needs_grad and grad_mode.enabled:
+        node = Crossing()
+        node.op, node.parents, node.saved = OPS["alias"], (source.node or source,), (back,)
+        node.shape, node.backend, node.hooks, node.time = (result.array.shape, result.backend, None,
+                                                           graph.version_counter)
+        result.node, result.needs_grad = node, True
+        if graph.node_hooks is not None:
+            graph.tell_recorded(node, result)
+    return result
+
+
+def hide(F, x, dim):
+    """Dimension `dim` of a tensor, of any backend below `F`, as the hidden one."""
+    x = join(F.inner, x)
+    value = x.array
+    if dim:
+        value = F.inner.xp.moveaxis(value, dim, 0)
+    if x.needs_grad and grad_mode.enabled:
+        value = read_only(value)
+    result = wrap(batched(F, value), F)
+    mark_view(result, x)
+    return record(result, x, lambda g: show(onto(F, g.backend), g, dim), lambda t: hide(F, t, dim))
+
+
+def show(F, x, dim):
+    """The tensor of the backend below whose dimension `dim` was the hidden one."""
+    x = join(F, x)
+    value = over(F, x.array)
+    if dim:
+        value = F.inner.xp.moveaxis(value, 0, dim)
+    result = wrap(value, F.inner)
+    if x.array.value.shape[0] == F.size:
+        mark_view(result, x)
+    return record(result, x, lambda g: hide(onto(F, g.backend), g, dim), lambda t: show(F, t, dim))
+
+
+def lift(F, x):
+    """A tensor of the backend below as one that is the same for all elements of the batch."""
+    result = wrap(lifted(F, x.array), F)
+    mark_view(result, x)
+    return record(result, x, lambda g: g if grad_mode.each and F.origin in grad_mode.batches else total(
+        onto(F, g.backend), g), lambda t: t if t.backend.depth >= F.depth else join(F, t))
+
+
+def total(F, x):
+    """The sum of a tensor over the batch, on the backend below."""
+    x = join(F, x)
+    value = x.array.value
+    inner = F.inner.fp32 if is_half(value.dtype) else F.inner
+    if value.shape[0] == F.size:
+        value = inner.sum(value, dim=0, keepdim=False, dtype=None) if F.size != 1 else value[0]
+    else:
+        value = inner.mul(value[0], F.size)
+    return record(wrap(value, F.inner), x, lambda g: lift(onto(F, g.backend), join(onto(F, g.backend).inner, g)),
+                  lambda t: total(F, t))
+
+
+# ---- from one backend to another ---------------------------------------------------------------------------
+def chain(F):
+    """The batched backends from the outermost to `F`."""
+    return [*chain(F.inner), F] if F.depth else []
+
+
+def entered(x):
+    """`x`, a tensor, in the batch that runs here, if there is one: what is differentiated has a gradient for each
+    element of it."""
+    for F in grad_mode.batches[::-1]:
+        if F.device == x.device:
+            return join(F, x)
+    return x
+
+
+def onto(F, backend):
+    """The backend of the vmap of `F` that can stand on `backend`: itself, or a copy above batches that `F` knows not.
+
+    Those are the batches of gradients, when they reach what was computed in a vmap before.
+    """
+    levels = chain(backend)
+    for level in levels:
+        if level.origin is F.origin:
+            return level
+    known = {level.origin for level in chain(F)}
+    if all([level.origin in known for level in levels]):
+        return F
+    have = {level.origin for level in levels}
+    inner = backend if all([level.origin in have for level in chain(F.inner)]) else onto(F.inner, backend)
+    copy = inner.copies.get(F.origin)
+    if copy is None:
+        copy = inner.copies[F.origin] = type(F)(inner, F.size, F.randomness, F.origin)
+    return copy
+
+
+def join(F, x):
+    """A tensor of `F` or of a backend below it, as one of `F`."""
+    backend = x.backend
+    if backend is F:
+        return x
+    if F.depth:
+        if backend.depth and backend.origin is F.origin:   # above other batches
+            return hide(F, show(backend, x, 0), 0)
+        return lift(F, join(F.inner, x))
+    if backend.depth:
+        raise RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from "
+                           "a function being vmapped, which must return what is to be used afterwards")
+    if not x.array.ndim and x.is_cpu:                      # a number
+        return x.to(F.device)
+    raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {F.device} and "
+                       f"{x.device}!")
+
+
+def of_one_batch(inputs):
+    """The inputs of a call, of which some are batched, with all tensors on the innermost backend among theirs."""
+    F = max([x.backend for x in inputs if isinstance(x, Tensor)], key=lambda backend: backend.depth)
+    return [join(F, x) if isinstance(x, Tensor) and x.backend is not F else x for x in inputs]
+
+
+def read_only(value):
+    """A view of an array that refuses to be written to."""
+    if value.__class__ is Batched:
+        return batched(value.backend, read_only(value.value))
+    view = value[...]
+    if hasattr(view, "setflags"):
+        view.setflags(write=False)
+    return view

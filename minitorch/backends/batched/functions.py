@@ -1,0 +1,481 @@
+"""NumPy's functions on batched arrays: what references and composites call as ``F.xp.<name>``.
+
+Products, linear algebra and Fourier transforms are in `products.py`.
+
+Each is the function of the array module below, on arrays whose hidden axis comes first, so axes are counted one
+further. Functions whose results depend on the values of single elements of the batch raise `Unbatched`.
+"""
+
+import math
+
+import numpy as np
+
+from .array import Batched, Unbatched, aligned, batched, hold, lifted, over, physical, spread, values, wrapped
+
+__all__ = ["Functions", "axis_of", "function"]
+
+RULES: dict = {}                                           # name -> function(F, ...): NumPy's functions by their names
+
+
+def function(*names):
+    """Enter a function under NumPy's names; it is given the batched backend first."""
+    def enter(f):
+        for name in names or (f.__name__.strip("_"),):
+            RULES[name] = f
+        return f
+    return enter
+
+
+def axis_of(x, axis, n=None):
+    """Axes of one element of the batch as those of the value; None as all of them."""
+    n = x.ndim if n is None else n
+    if axis is None:
+        return tuple(range(1, n + 1))
+    if isinstance(axis, (tuple, list)):
+        return tuple([axis_of(x, a, n) for a in axis])
+    if not -n <= axis < n:
+        raise np.exceptions.AxisError(axis, n)
+    return axis % n + 1
+
+
+# ---- elementwise -------------------------------------------------------------------------------------------
+class Ufunc:
+    """One of NumPy's elementwise functions, with `reduce`, `accumulate` and `at`."""
+
+    def __init__(self, F, name, inner):
+        self.F, self.__name__, self.inner = F, name, inner
+
+    def __call__(self, *arrays, out=None, where=True, **options):
+        F = self.F
+        if where is not True:
+            *arrays, where = aligned(F, (*arrays, where))
+            options["where"] = where
+        else:
+            arrays = aligned(F, arrays)
+        if out is not None:
+            return into(F, self.inner, arrays, out, options)
+        return wrapped(F, self.inner(*arrays, **options))
+
+    def reduce(self, x, axis=0, dtype=None, out=None, keepdims=False, **options):
+        F = self.F
+        x = lifted(F, x)
+        found = self.inner.reduce(x.value, axis=axis_of(x, axis), dtype=dtype, keepdims=keepdims, **options)
+        return batched(F, found)
+
+    def accumulate(self, x, axis=0, dtype=None):
+        x = lifted(self.F, x)
+        return batched(self.F, self.inner.accumulate(x.value, axis_of(x, axis), dtype))
+
+    def at(self, x, index, *value):
+        """Unbuffered, in place: ``x[index] += value``, each time that an index names an element."""
+        F = self.F
+        places = F.explicit(x, index)
+        hold(x, places, value)
+        n = max(getattr(p, "ndim", 0) for p in places)
+        own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
+        rest = [spread(F, p, n) for p in places]
+        self.inner.at(x.value, (own, *rest), *[spread(F, lifted(F, v), n) for v in value])
+
+    nin = property(lambda self: self.inner.nin)
+    nout = property(lambda self: self.inner.nout)
+    identity = property(lambda self: self.inner.identity)
+
+
+def into(F, f, arrays, out, options):
+    """``f(*arrays, out=out)`` of batched arrays."""
+    outs = out if isinstance(out, tuple) else (out,)
+    n = max([getattr(x, "ndim", 1) for x in arrays])
+    for target in outs:
+        if target.__class__ is not Batched:
+            raise F.not_in_place()
+        hold(target, arrays=[x for x in arrays if getattr(x, "ndim", 0) == n])
+    result = f(*arrays, **options)
+    results = result if isinstance(result, tuple) else (result,)
+    for target, y in zip(outs, results):
+        F.inner.xp.copyto(target.value, y, casting="unsafe")
+    return out
+
+
+@function("where")
+def where(F, condition, *choices):
+    if not choices:
+        return nonzero(F, condition)
+    return batched(F, F.inner.xp.where(*aligned(F, [lifted(F, condition), *choices])))
+
+
+@function("clip")
+def clip(F, x, low=None, high=None, out=None, **options):
+    arrays = aligned(F, (lifted(F, x), low, high))
+    if out is not None:
+        return into(F, F.inner.xp.clip, arrays, out, options)
+    return batched(F, F.inner.xp.clip(*arrays, **options))
+
+
+def elementwise(name):
+    """A function of the array module that is no ufunc, elementwise all the same."""
+    def call(F, *arrays, **options):
+        arrays = aligned(F, [lifted(F, x) if isinstance(x, (list, np.ndarray)) else x for x in arrays])
+        return wrapped(F, getattr(F.inner.xp, name)(*arrays, **options))
+    RULES[name] = call
+
+
+for _name in ("isclose", "nan_to_num", "real", "imag", "angle", "sinc", "i0", "isreal", "iscomplex", "isneginf",
+              "isposinf", "round", "around", "real_if_close"):
+    elementwise(_name)
+
+
+@function()
+def copyto(F, target, source, casting="same_kind", where=True):
+    if target.__class__ is not Batched:
+        raise F.not_in_place()
+    others = (source, where)
+    hold(target, others)
+    n = target.ndim
+    where = where if where is True else spread(F, lifted(F, where), n)
+    source = lifted(F, source)
+    if source.ndim > n:
+        raise ValueError(f"could not broadcast input array from shape {source.shape} into shape {target.shape}")
+    F.inner.xp.copyto(target.value, spread(F, source, n), casting=casting, where=where)
+
+
+# ---- along axes --------------------------------------------------------------------------------------------
+def reduction(name):
+    def call(F, x, axis=None, *args, **options):
+        if options.pop("out", None) is not None:
+            raise Unbatched(f"vmap: {name} with out=")
+        x = lifted(F, x)
+        return batched(F, getattr(F.inner.xp, name)(x.value, axis_of(x, axis), *args, **options))
+    RULES[name] = call
+
+
+for _name in ("sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean", "var", "std", "nansum", "nanprod",
+              "nanmax", "nanmin", "count_nonzero", "ptp", "nanmean", "median", "nanmedian"):
+    reduction(_name)
+
+
+def along(name, default, flat=True):
+    """A function along one axis; with None, of all elements in a row."""
+    def call(F, x, *args, axis=default, **options):
+        x = lifted(F, x)
+        if args and name not in ("diff", "flip", "expand_dims"):
+            axis, *args = args
+        if axis is None and flat:
+            shape = x.shape
+            x, axis = x.reshape(-1), 0
+            if options.get("keepdims"):
+                options.pop("keepdims")
+                found = getattr(F.inner.xp, name)(x.value, *args, axis=1, **options)
+                return batched(F, found).reshape((1,) * len(shape))
+        return batched(F, getattr(F.inner.xp, name)(x.value, *args, axis=axis_of(x, axis), **options))
+    RULES[name] = call
+
+
+for _name, _default in (("argmax", None), ("argmin", None), ("cumsum", None), ("cumprod", None), ("sort", -1),
+                        ("argsort", -1), ("diff", -1), ("nancumsum", None), ("partition", -1), ("argpartition", -1)):
+    along(_name, _default)
+
+
+@function()
+def flip(F, x, axis=None):
+    return batched(F, F.inner.xp.flip(x.value, axis_of(x, axis)))
+
+
+@function()
+def roll(F, x, shift, axis=None):
+    if axis is None:
+        return batched(F, F.inner.xp.roll(x.reshape(-1).value, shift, 1)).reshape(x.shape)
+    return batched(F, F.inner.xp.roll(x.value, shift, axis_of(x, axis)))
+
+
+@function()
+def repeat(F, x, repeats, axis=None):
+    x = lifted(F, x)
+    if repeats.__class__ is Batched:
+        repeats = repeats.same("vmap: repeat of different lengths")
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    return batched(F, F.inner.xp.repeat(x.value, repeats, axis_of(x, axis)))
+
+
+@function()
+def take(F, x, index, axis=None, out=None, mode="raise"):
+    x = lifted(F, x)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    axis = axis_of(x, axis) - 1
+    if index.__class__ is not Batched or index.value.shape[0] == 1:
+        index = index.value[0] if index.__class__ is Batched else index
+        return batched(F, F.inner.xp.take(x.value, index, axis + 1, mode=mode))
+    if mode != "raise":
+        index = F.xp.clip(index, 0, x.shape[axis] - 1) if mode == "clip" else index % x.shape[axis]
+    return F.read(x, (slice(None),) * axis + (index,))
+
+
+@function()
+def take_along_axis(F, x, index, axis=-1):
+    x, index = lifted(F, x), lifted(F, index)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    return batched(F, F.inner.xp.take_along_axis(*values(F, (x, index)), axis_of(x, axis)))
+
+
+@function()
+def put_along_axis(F, x, index, value, axis):
+    index, value = lifted(F, index), lifted(F, value)
+    hold(x, (index, value))
+    size = x.value.shape[0]
+    v = spread(F, value, x.ndim)
+    index = index.value if size == 1 else over(F, index)
+    F.inner.xp.put_along_axis(x.value, index, v, axis_of(x, axis))
+
+
+@function("concatenate", "concat")
+def concatenate(F, arrays, axis=0):
+    arrays = [lifted(F, x) for x in arrays]
+    if axis is None:
+        arrays, axis = [x.reshape(-1) for x in arrays], 0
+    return batched(F, F.inner.xp.concatenate(values(F, arrays), axis_of(arrays[0], axis)))
+
+
+@function()
+def stack(F, arrays, axis=0):
+    arrays = [lifted(F, x) for x in arrays]
+    return batched(F, F.inner.xp.stack(values(F, arrays), axis_of(None, axis, arrays[0].ndim + 1)))
+
+
+# ---- shapes ------------------------------------------------------------------------------------------------
+@function()
+def broadcast_to(F, x, shape):
+    x = lifted(F, x)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if len(shape) < x.ndim:
+        raise ValueError(f"cannot broadcast {x.shape} to {shape}")
+    v = spread(F, x, len(shape))
+    return batched(F, F.inner.xp.broadcast_to(v, (v.shape[0], *shape)))
+
+
+@function()
+def broadcast_arrays(F, *arrays):
+    arrays = [lifted(F, x) for x in arrays]
+    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    return [broadcast_to(F, x, shape) for x in arrays]
+
+
+@function()
+def reshape(F, x, shape, order="C"):
+    return lifted(F, x).reshape(shape, order=order)
+
+
+@function()
+def ravel(F, x, order="C"):
+    return lifted(F, x).ravel(order)
+
+
+@function()
+def transpose(F, x, axes=None):
+    return lifted(F, x).transpose(axes)
+
+
+@function()
+def moveaxis(F, x, source, destination):
+    return batched(F, F.inner.xp.moveaxis(x.value, axis_of(x, source), axis_of(x, destination)))
+
+
+@function()
+def swapaxes(F, x, a, b):
+    return batched(F, F.inner.xp.swapaxes(x.value, axis_of(x, a), axis_of(x, b)))
+
+
+@function()
+def expand_dims(F, x, axis):
+    n = x.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
+    return batched(F, F.inner.xp.expand_dims(x.value, axis_of(None, axis, n)))
+
+
+@function()
+def squeeze(F, x, axis=None):
+    axis = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else axis
+    return batched(F, F.inner.xp.squeeze(x.value, axis_of(x, axis)))
+
+
+@function()
+def diagonal(F, x, offset=0, axis1=0, axis2=1):
+    return batched(F, F.inner.xp.diagonal(x.value, offset, axis_of(x, axis1), axis_of(x, axis2)))
+
+
+@function()
+def trace(F, x, offset=0, axis1=0, axis2=1):
+    return batched(F, F.inner.xp.trace(x.value, offset, axis_of(x, axis1), axis_of(x, axis2)))
+
+
+for _name in ("tril", "triu"):
+    RULES[_name] = lambda F, x, k=0, name=_name: batched(F, getattr(F.inner.xp, name)(lifted(F, x).value, k))
+
+
+@function("atleast_1d")
+def atleast_1d(F, x):
+    x = lifted(F, x)
+    return x if x.ndim else x.reshape(1)
+
+
+@function()
+def conj(F, x):
+    return batched(F, F.inner.xp.conj(lifted(F, x).value))
+
+
+RULES["conjugate"] = conj
+
+
+# ---- creation ----------------------------------------------------------------------------------------------
+def created(name):
+    """New memory has room for all elements of the batch: it may be written to."""
+    def call(F, shape, *args, **options):
+        shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        if name == "full":
+            value, *args = args or [options.pop("fill_value")]
+            if value.__class__ is Batched:
+                dtype = args[0] if args else options.get("dtype") or value.dtype
+                return broadcast_to(F, value.astype(dtype), shape).copy()
+            args = (value, *args)
+        options.pop("order", None)
+        return batched(F, getattr(F.inner.xp, name)((F.size, *shape), *args, **options))
+    RULES[name] = call
+
+
+def created_like(name):
+    def call(F, x, *args, dtype=None, order="K", subok=True, shape=None, **options):
+        if args and name != "full_like":
+            dtype, *args = args
+        if shape is None and x.strides and not x.flags.c_contiguous:       # in the order of one element's memory
+            found = getattr(F.inner.xp, name)(over(F, x), *args, dtype=dtype or x.dtype, **options)
+            return batched(F, found)
+        shape = x.shape if shape is None else shape
+        return RULES[name.removesuffix("_like")](F, shape, *args, dtype=dtype or x.dtype, **options)
+    RULES[name] = call
+
+
+for _name in ("zeros", "ones", "empty", "full"):
+    created(_name)
+    created_like(f"{_name}_like")
+
+
+@function()
+def array(F, x, dtype=None, copy=True, order="K", **options):
+    if isinstance(x, (list, tuple)) and any([v.__class__ is Batched for v in x]):
+        return stack(F, [lifted(F, v) for v in x])
+    x = lifted(F, x)
+    dtype = x.dtype if dtype is None else dtype
+    if not copy:
+        return x.astype(dtype, copy=False)
+    return batched(F, F.inner.xp.array(over(F, x), dtype, copy=True, order=order))
+
+
+@function()
+def asarray(F, x, dtype=None, **options):
+    if isinstance(x, (list, tuple)) and any([v.__class__ is Batched for v in x]):
+        return stack(F, [lifted(F, v) for v in x])
+    x = lifted(F, x)
+    return x if dtype is None or x.dtype == dtype else x.astype(dtype)
+
+
+@function()
+def ascontiguousarray(F, x, dtype=None):
+    x = asarray(F, x, dtype)
+    return batched(F, F.inner.xp.ascontiguousarray(x.value))
+
+
+@function()
+def copy(F, x, order="K"):
+    return x.copy(order)
+
+
+def same_for_all(name):
+    def call(F, *args, **options):
+        return wrapped(F, [x[None] for x in [getattr(F.inner.xp, name)(*args, **options)]])[0]
+    RULES[name] = call
+
+
+for _name in ("arange", "eye", "linspace", "tri", "identity"):
+    same_for_all(_name)
+
+
+# ---- counts -----------------------------------------------------------------------------------------------
+@function()
+def bincount(F, x, weights=None, minlength=0):
+    x = lifted(F, x)
+    if weights is None and x.value.shape[0] == 1:
+        return batched(F, F.inner.xp.bincount(x.value[0], minlength=minlength)[None])
+    x, *weights = values(F, [x] if weights is None else [x, weights])
+    size = x.shape[0]
+    n = max(minlength, int(physical(x).max()) + 1 if x.size else 0)
+    if n > minlength and size > 1:
+        if int(physical(x.reshape((size, -1)).max(1)).min()) + 1 < n:
+            raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+                            "vmap over aten::bincount.")
+    places = x.reshape(size, -1) + (F.inner.xp.arange(size) * n)[:, None]
+    flat = [w.reshape(-1) for w in weights]
+    found = F.inner.xp.bincount(places.reshape(-1), *flat, minlength=size * n)
+    return batched(F, found.reshape(size, n))
+
+
+@function()
+def searchsorted(F, table, x, side="left", sorter=None):
+    if [t for t in (table, sorter) if t.__class__ is Batched and t.value.shape[0] != 1]:
+        raise Unbatched("vmap: there is no batching rule for searchsorted in different tables")
+    table, sorter = [t.value[0] if t.__class__ is Batched else t for t in (table, sorter)]
+    return batched(F, F.inner.xp.searchsorted(table, lifted(F, x).value, side, sorter))
+
+
+@function()
+def nonzero(F, *args, **options):
+    raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                    "aten::nonzero.")
+
+
+@function()
+def may_share_memory(F, a, b, *args):
+    return F.inner.xp.may_share_memory(*[x.value if x.__class__ is Batched and x.backend is F else x for x in (a, b)])
+
+
+# ---- the module --------------------------------------------------------------------------------------------
+class Functions:
+    """The array module of a batched backend."""
+
+    ndarray = Batched
+
+    def __init__(self, F, inner=None, path=""):
+        self.F, self.path = F, path
+        self.inner = F.inner.xp if inner is None else inner
+
+    def __getattr__(self, name):
+        found = self.find(name)
+        setattr(self, name, found)
+        return found
+
+    def find(self, name):
+        F, path = self.F, self.path + name
+        if path in RULES:
+            rule = RULES[path]
+            return lambda *args, **options: rule(F, *args, **options)
+        found = getattr(self.inner, name)
+        if hasattr(found, "reduce") and hasattr(found, "at"):
+            return Ufunc(F, name, found)
+        if isinstance(found, type(math)) or isinstance(found, Functions):
+            return Functions(F, found, path + ".")
+        if isinstance(found, type) or not callable(found):
+            return found
+        return lambda *args, **options: unknown(F, path, found, args, options)
+
+
+def unknown(F, name, function, args, options):
+    """A function without a rule: of arrays that are the same for all elements of the batch."""
+    def one(x):
+        if isinstance(x, (tuple, list)):
+            return type(x)([one(v) for v in x])
+        return x.same(f"vmap: there is no batching rule for {name}") if x.__class__ is Batched else x
+    found = function(*one(args), **{k: one(v) for k, v in options.items()})
+
+    def back(x):
+        if isinstance(x, (tuple, list)):
+            return getattr(x, "_make", type(x))([back(v) for v in x])
+        return batched(F, x[None]) if hasattr(x, "ndim") else x
+    return back(found)

@@ -1,0 +1,166 @@
+"""Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
+
+from .array import Batched, Unbatched, batched, hold, lifted, spread
+
+__all__ = ["explicit", "read", "write"]
+
+MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
+        "with a boolean mask.")
+
+
+def parts_of(index):
+    return index if isinstance(index, tuple) else (index,)
+
+
+def every(parts):
+    """The index of a value that takes `parts` of every element of the batch."""
+    return (slice(None), *parts)
+
+
+def is_basic(parts):
+    """Whether an index consists of integers, slices, None and Ellipsis."""
+    for p in parts:
+        if not (p is None or p is Ellipsis or p.__class__ is int or isinstance(p, slice)):
+            return False
+    return True
+
+
+def read(F, x, index):
+    """``x[index]``."""
+    parts = parts_of(index)
+    if is_basic(parts):
+        return batched(F, checked(x, parts)[every(parts)])
+    if not x.ndim and all([isinstance(p, bool) or p is None for p in parts]):
+        return batched(F, x.value[every(parts)])
+    parts = without_masks(F, x, parts)
+    if any([p.__class__ is Batched for p in parts]):
+        places = explicit(F, x, parts)
+        n = max([getattr(p, "ndim", 0) for p in places])
+        size = max([1, x.value.shape[0], *[p.value.shape[0] for p in places if p.__class__ is Batched]])
+        own = F.inner.xp.arange(size).reshape((-1,) + (1,) * n) if x.value.shape[0] != 1 else 0
+        found = x.value[tuple([own] + [spread(F, p, n) for p in places])]
+        return batched(F, found if found.ndim == n + 1 else found[None])
+    return batched(F, one_index(x, parts))
+
+
+def checked(x, parts):
+    """The value, once the index is known to have no more parts than one element of the batch has dimensions."""
+    if len(parts) > x.ndim and sum([p is not None and p is not Ellipsis for p in parts]) > x.ndim:
+        raise IndexError(f"too many indices for array: array is {x.ndim}-dimensional")
+    return x.value
+
+
+def one_index(x, parts):
+    """``value[:, parts]``; NumPy puts the dimensions of index arrays that stand apart before all others."""
+    found = checked(x, parts)[every(parts)]
+    arrays = [i for i, p in enumerate(parts) if p.__class__ is int or hasattr(p, "ndim") or isinstance(p, (list, bool))]
+    if arrays[-1] - arrays[0] + 1 == len(arrays):
+        return found
+    n = max([getattr(parts[i], "ndim", 0) for i in arrays])
+    return x.backend.inner.xp.moveaxis(found, n, 0)
+
+
+def without_masks(F, x, parts):
+    """The parts with arrays of bools as arrays of places, and arrays that are the same for all as ones of below."""
+    found = []
+    for p in parts:
+        if isinstance(p, (list, range)):
+            p = F.inner.xp.asarray(p)
+        if p.__class__ is Batched:
+            p = p if p.backend is F else lifted(F, p)
+            if p.value.shape[0] == 1:
+                p = p.value[0]
+            elif p.dtype == bool:
+                raise Unbatched(MASK)
+        if hasattr(p, "ndim") and not isinstance(p, Batched) and p.dtype == bool and p.ndim:
+            found += [q.reshape(-1) for q in p.nonzero()]
+        else:
+            found.append(int(p) if hasattr(p, "ndim") and p.__class__ is not Batched and not p.ndim and
+                         p.dtype != bool else p)
+    return tuple(found)
+
+
+def explicit(F, x, index):
+    """The same index made of arrays only, one for each dimension of `x`, which broadcast to the shape of ``x[index]``.
+
+    They are batched arrays, or arrays of the backend below.
+    """
+    parts = without_masks(F, x, parts_of(index))
+    xp = F.inner.xp
+    used = sum([p is not None and p is not Ellipsis for p in parts])
+    left = x.ndim - used
+    if left < 0:
+        raise IndexError(f"too many indices for array: array is {x.ndim}-dimensional")
+    if not any([p is Ellipsis for p in parts]):
+        parts = (*parts, Ellipsis)
+    whole = []
+    for p in parts:
+        whole += [slice(None)] * left if p is Ellipsis else [p]
+    arrays = [i for i, p in enumerate(whole) if hasattr(p, "ndim") or p.__class__ is int]
+    wide = max([getattr(whole[i], "ndim", 0) for i in arrays], default=0)
+    together = bool(arrays) and arrays[-1] - arrays[0] + 1 == len(arrays)
+    at = arrays[0] if together else 0
+    before = sum([1 for i, p in enumerate(whole) if i < at])                # dimensions of the result in front of these
+    slices = [i for i, p in enumerate(whole) if i not in arrays]
+    n = len(slices) + (wide if arrays else 0)
+    found, dim = [], 0
+    for i, p in enumerate(whole):
+        if i in arrays:
+            behind = n - before - wide
+            p = checked_range(p, x.shape[dim])
+            found.append(p if p.__class__ is int or not behind else p.reshape(p.shape + (1,) * behind))
+            dim += 1
+            continue
+        place = slices.index(i)
+        place += wide if arrays and place >= before else 0
+        if p is not None:
+            a = xp.arange(*p.indices(x.shape[dim]))
+            found.append(a.reshape((-1,) + (1,) * (n - place - 1)))
+            dim += 1
+    return [xp.asarray(p).reshape((1,) * n) if p.__class__ is int else broad(p, n) for p in found] if n else [
+        xp.asarray(p) if p.__class__ is int else p for p in found]
+
+
+def broad(p, n):
+    """An index array with `n` dimensions."""
+    return p if p.ndim == n else p.reshape((1,) * (n - p.ndim) + tuple(p.shape))
+
+
+def checked_range(p, size):
+    if p.__class__ is int and not -size <= p < size:
+        raise IndexError(f"index {p} is out of bounds for axis 0 with size {size}")
+    return p
+
+
+def write(F, x, index, value):
+    """``x[index] = value``."""
+    parts = parts_of(index)
+    value = value if value.__class__ is Batched and value.backend is F else lifted(F, value)
+    masks = [p for p in parts if p.__class__ is Batched and p.dtype == bool and p.backend is F and p.value.shape[0] > 1]
+    if masks:
+        if len(parts) > 1 or value.ndim:
+            raise Unbatched(MASK)
+        mask = masks[0].reshape(masks[0].shape + (1,) * (x.ndim - masks[0].ndim))
+        return F.xp.copyto(x, F.xp.where(mask, value, x), casting="unsafe")
+    hold(x, parts, (value,))
+    if is_basic(parts):
+        n = checked(x, parts)[every(parts)].ndim - 1
+        x.value[every(parts)] = spread(F, trimmed(value, n), n)
+        return None
+    places = explicit(F, x, parts)
+    n = max([p.ndim for p in places], default=0)
+    own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
+    x.value[tuple([own] + [spread(F, p, n) for p in places])] = spread(F, trimmed(value, n), n)
+    return None
+
+
+def trimmed(value, n):
+    """`value` without the leading dimensions of size 1 that it has beyond `n`, which NumPy ignores in a write."""
+    extra = value.ndim - n
+    if extra > 0 and all([k == 1 for k in value.shape[:extra]]):
+        return value.reshape(value.shape[extra:])
+    if extra > 0:
+        raise ValueError(f"could not broadcast input array from shape {value.shape} into {n} dimensions")
+    return value
+
+

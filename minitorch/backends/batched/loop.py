@@ -1,0 +1,71 @@
+"""Ops without a batching rule: element by element, and a list of them."""
+
+import warnings
+
+from ...core.errors import worded
+from .array import Batched, batched, lifted
+
+__all__ = ["fell_back", "run", "vmap_fallbacks"]
+
+fell_back: dict = {}                                       # name of an op -> why it was run element by element
+quiet = [False]                                            # for tests
+
+
+def vmap_fallbacks():
+    """The ops that `vmap` has run element by element in this process, by name, each with the reason.
+
+    A warning tells of each once. Results are right all the same, but the time is that of a loop.
+    """
+    return dict(fell_back)
+
+
+def note(name, why):
+    """Enter an op in the list; warn of it the first time."""
+    if name not in fell_back:
+        fell_back[name] = why
+        if not quiet[0]:
+            warnings.warn(f"There is a performance drop because we have not yet implemented the batching rule for "
+                          f"{name} ({why}): it runs once for each element of the batch.", UserWarning, stacklevel=6)
+
+
+def element(F, x, i):
+    """Element `i` of a batch, of arrays in tuples, lists and dicts too."""
+    if x.__class__ is Batched:
+        if x.backend is not F and x.backend.depth < F.depth:
+            return x
+        v = lifted(F, x).value
+        return v[i if v.shape[0] != 1 else 0]
+    if isinstance(x, (tuple, list)):
+        return getattr(x, "_make", type(x))([element(F, v, i) for v in x])
+    if isinstance(x, dict):
+        return {k: element(F, v, i) for k, v in x.items()}
+    return x
+
+
+def run(F, op, full, arrays, attrs, error):
+    """The op for each element of the batch, and the results stacked; `error` if their shapes differ."""
+    if op.by_values:
+        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
+                                  f"to vmap over {op.name}.")) from None
+    inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
+
+    rows = [inner(*element(F, arrays, i), **element(F, attrs, i)) for i in range(F.size)]
+    found = stacked(F, rows, error)
+    note(op.name, str(error))
+    return found
+
+
+def stacked(F, rows, error):
+    one = rows[0]
+    if one is None:
+        return None
+    if isinstance(one, (tuple, list)):
+        return getattr(one, "_make", type(one))([stacked(F, list(column), error) for column in zip(*rows)])
+    if not hasattr(one, "dtype"):
+        return one
+    rows = [F.inner.asarray(row) for row in rows]
+    if any([row.shape != rows[0].shape for row in rows]):
+        raise error
+    return batched(F, F.inner.xp.stack(rows))
+
+

@@ -1,0 +1,95 @@
+"""Rules of ops that look at values: their references branch on them, which a batch cannot."""
+
+from ....core.errors import worded
+from ..array import Batched, batched, lifted, physical, values
+from ..backend import rule
+
+
+def is_same(x):
+    """Whether an input is the same for all elements of the batch."""
+    return x.__class__ is not Batched or x.value.shape[0] == 1
+
+
+def one(x):
+    """The value of an input that is the same for all."""
+    return x.value[0] if x.__class__ is Batched else x
+
+
+@rule("isin")
+def isin(F, elements, test_elements, *, assume_unique=False, invert=False):
+    if is_same(test_elements):
+        flat = elements.value if elements.__class__ is Batched else elements
+        found = F.inner.isin(flat, one(test_elements), assume_unique=assume_unique, invert=invert)
+        return batched(F, found)
+    elements, tests = lifted(F, elements), test_elements.reshape((-1,))
+    found = (elements[(..., None)] == tests).any(-1)
+    return ~found if invert else found
+
+
+@rule("matrix_exp")
+def matrix_exp(F, A):
+    return batched(F, F.inner.matrix_exp(A.value))
+
+
+@rule("masked_scatter")
+def masked_scatter(F, input, mask, source):
+    xp = F.xp
+    input, mask = xp.broadcast_arrays(input, mask)
+    take = mask.reshape((-1,)).cumsum(0) - 1
+    need = int(physical(take).max()) + 1 if take.size else 0
+    if need > source.size:
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes and as many elements in "
+                           f"source as there are ones in mask, but got {source.size} for {need}")
+    chosen = xp.take(source.reshape((-1,)), xp.maximum(take, 0)) if source.size else input.reshape((-1,))
+    return xp.where(mask, chosen.reshape(input.shape), input)
+
+
+@rule("masked_select_backward")
+def masked_select_backward(F, input, mask, *, shape):
+    xp = F.xp
+    shape = xp.broadcast_shapes(shape, mask.shape)
+    mask = xp.broadcast_to(mask, shape)
+    if not input.size:
+        return xp.zeros(shape, input.dtype)
+    take = xp.minimum(xp.maximum(mask.reshape((-1,)).cumsum(0) - 1, 0), input.size - 1)
+    return xp.where(mask, xp.take(input, take).reshape(shape), xp.zeros((), input.dtype))
+
+
+@rule("unique_indices")
+def unique_indices(F, input, *, size):
+    if not is_same(input):
+        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
+                                  "to vmap over the indices of index_fill."))
+    return batched(F, F.inner.unique_indices(one(input), size=size)[None])
+
+
+@rule("histogramdd")
+def histogramdd(F, input, weight=None, *, edges=()):
+    xp = F.xp
+    sizes, n = [len(e) - 1 for e in edges], 1
+    flat, inside = xp.zeros(len(input), "int64"), xp.ones(len(input), bool)
+    for x, e, size in zip(input.T, edges, sizes):
+        at = xp.where(x == e[-1], size - 1, xp.searchsorted(e, x, "right") - 1)
+        inside = inside & (x >= e[0]) & (x <= e[-1]) & (at < size)
+        flat, n = flat * size + at, n * size
+    counts = xp.bincount(xp.where(inside, flat, n), weight, n + 1)[:n]     # the last bin: what lies outside of all
+    return counts.reshape(sizes).astype(input.dtype)
+
+
+@rule("rnn_layer")
+def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
+    shared = (w_ih, w_hh, b_ih, b_hh)
+    if not all([is_same(x) for x in shared]):
+        return F.reference.rnn_layer(input, hidden, *shared, cell, mode=mode, reverse=reverse)
+    states = [input, hidden] if cell is None else [input, hidden, cell]
+    x, *rest = values(F, states)
+    size, steps, rows = x.shape[:3]
+    x = F.inner.xp.moveaxis(x, 0, 1).reshape((steps, size * rows, -1))
+    rest = [s.reshape((size * rows, -1)) for s in rest]
+    outputs = F.inner.rnn_layer(x, rest[0], *[one(w) for w in shared], rest[1] if len(rest) > 1 else None, mode=mode,
+                                reverse=reverse)
+    h = F.inner.xp.moveaxis(outputs[0].reshape((steps, size, rows, -1)), 1, 0)
+    found = [h, *[c.reshape((size, rows, -1)) for c in outputs[1:]]]
+    return tuple([batched(F, y) for y in found]), None, None, None, None
+
+

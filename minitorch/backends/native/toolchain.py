@@ -1,0 +1,136 @@
+"""The C compiler of this machine and the flags that it takes.
+
+``CC`` names one (flags may follow: ``CC="gcc -m64"``), else cc, gcc or clang is taken. It is run without a shell, on
+files in a folder of our own, and only when something is built.
+"""
+
+import functools
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+__all__ = ["Unavailable", "compiler", "processor", "reason", "run"]
+
+# What NumPy computes, and nothing else: no -ffast-math, products and sums are rounded apart. Without errno and traps,
+# which nobody asks for, comparisons and roots vectorise; integers wrap around; any pointer may point anywhere.
+FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
+         "-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-w")
+# Of each line the first that is taken, beside those before: what this processor can do, and loops marked by hand.
+WISHES = ("-march=native", "-mcpu=native"), ("-fopenmp-simd",), ("-mprefer-vector-width=512",)
+PROBE = """
+#include <math.h>
+float probe(const float *x, long n) {
+  float s = 0;
+#pragma omp simd reduction(+:s)
+  for (long i = 0; i < n; i++) s += fmaf(x[i], x[i], 1.0f);
+  return s;
+}
+"""
+
+
+class Unavailable(RuntimeError):
+    """There is no native code here, and why."""
+
+
+def switched_off():
+    """Whether the user wants none: ``MINITORCH_NATIVE=0``."""
+    return os.environ.get("MINITORCH_NATIVE", "").strip().lower() in ("0", "no", "off", "false")
+
+
+def reason():
+    """Why nothing can be built here, in words; None if it can."""
+    try:
+        compiler()
+    except Unavailable as why:
+        return str(why)
+    return None
+
+
+def compiler():
+    """The command with its flags, as a tuple, and its version with the processor's, as text. Unavailable if none."""
+    if switched_off():
+        raise Unavailable("the environment variable MINITORCH_NATIVE switches native code off")
+    return found(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def found(named, path):
+    """`compiler` for these values of CC and PATH. A failure is kept as well: it is not tried again and again."""
+    answer = search(named)
+    return raising(answer) if isinstance(answer, str) else answer
+
+
+def raising(text):
+    raise Unavailable(text)
+
+
+def search(named):
+    """The compiler and its version, or a text that says why there is none."""
+    if os.name != "posix":
+        return f"native code is built by gcc or clang on Linux and macOS, not on {sys.platform}"
+    try:
+        commands = [shlex.split(named)] if named.strip() else [["cc"], ["gcc"], ["clang"]]
+    except ValueError as error:
+        return f"the environment variable CC is no command: {error}"
+    tried = []
+    for command in commands:
+        place = shutil.which(command[0])
+        if place is None:
+            tried.append(f"{command[0]} is not installed")
+            continue
+        command = (place, *command[1:])
+        version = run([*command, "--version"])
+        flags = flags_of(command) if version.returncode == 0 else None
+        if flags is not None:
+            first = version.stdout.strip().split("\n")[0]
+            return (*command, *flags), f"{first}, {platform.machine()}, {processor()}"
+        tried.append(f"{place} does not compile a function of six lines")
+    return ("no C compiler: " + "; ".join(tried) + ". Install gcc or clang (Debian: apt install gcc libc6-dev), or let "
+            "the environment variable CC name one")
+
+
+def flags_of(command):
+    """The flags that a compiler takes; None if it takes not even those that are needed."""
+    with tempfile.TemporaryDirectory(prefix="minitorch-cc-") as folder:
+        source = Path(folder) / "probe.c"
+        source.write_text(PROBE)
+
+        def works(flags):
+            return run([*command, *flags, "-o", str(source.with_suffix(".so")), str(source), "-lm"]).returncode == 0
+        usual = (*FLAGS, *(choices[0] for choices in WISHES))
+        if works(usual):
+            return usual
+        if not works(FLAGS):
+            return None
+        flags = FLAGS
+        for choices in WISHES:
+            flags = next(((*flags, c) for c in choices if works((*flags, c))), flags)
+        return flags
+
+
+def run(command, timeout=300):
+    """A finished process, with its output as text; one that failed if it could not be started."""
+    environment = {**os.environ, "LC_ALL": "C"}            # whose messages are read by people who ask for help
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                              timeout=timeout, env=environment)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+@functools.lru_cache(maxsize=1)
+def processor():
+    """What tells processors apart that need different code: a folder in a home may serve several machines."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            lines = file.read().split("\n\n")[0].splitlines()
+        kinds = ("model name", "flags", "features", "cpu implementer", "cpu part")
+        return " ".join(line for line in lines if line.lower().startswith(kinds)) or platform.processor()
+    except OSError:
+        text = run(["sysctl", "-n", "machdep.cpu.brand_string"]).stdout if sys.platform == "darwin" else ""
+        return text.strip() or platform.processor()

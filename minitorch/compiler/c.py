@@ -1,0 +1,412 @@
+"""C of row kernels: scalar functions, passes over rows, loops.
+
+    for each row                          `#pragma omp simd` marks loops without dependences; sums of long rows are
+      pass 0: max                         added up in parts, in double, so that they are as exact as NumPy's
+      pass 1: exp(x - max), sum
+      pass 2: divide, store
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .loops import REDUCTIONS, Kernel
+
+__all__ = ["TYPES", "SCALAR", "function", "supported"]
+
+TYPES = {"float32": "float", "float64": "double", "int64": "i64", "int32": "int32_t", "int16": "int16_t",
+         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t"}
+PART = 4096                # columns whose sum is kept in the elements' own type
+DEAR = 5                   # cost from which on a value is kept for a later pass over the row, and not computed again
+
+# NumPy's function -> by kind of its operands: f float32, d float64, i integers, b bools: (C, rough cost)
+SCALAR: dict = {
+    "add": {**dict.fromkeys("fdi", ("{0} + {1}", 1)), "b": ("({0} | {1})", 1)},
+    "subtract": dict.fromkeys("fdi", ("{0} - {1}", 1)),
+    "multiply": {**dict.fromkeys("fdi", ("{0} * {1}", 1)), "b": ("({0} & {1})", 1)},
+    "divide": dict.fromkeys("fd", ("{0} / {1}", 4)),
+    "negative": dict.fromkeys("fdi", ("-{0}", 1)),
+    "positive": dict.fromkeys("fdi", ("{0}", 0)),
+    "square": dict.fromkeys("fdi", ("{0} * {0}", 1)),
+    "reciprocal": {"f": ("1.0f / {0}", 4), "d": ("1.0 / {0}", 4)},
+    "absolute": {"f": ("fabsf({0})", 1), "d": ("fabs({0})", 1), "i": ("({0} < 0 ? -{0} : {0})", 1), "b": ("{0}", 0)},
+    "sqrt": {"f": ("sqrtf({0})", 6), "d": ("sqrt({0})", 8)},
+    "exp": {"f": ("m_exp({0})", 12)}, "tanh": {"f": ("m_tanh({0})", 20)}, "log": {"f": ("m_log({0})", 14)},
+    "erf": {"f": ("m_erf({0})", 24)}, "sigmoid": {"f": ("m_sigmoid({0})", 16)},
+    "floor": {"f": ("floorf({0})", 1), "d": ("floor({0})", 1)}, "ceil": {"f": ("ceilf({0})", 1), "d": ("ceil({0})", 1)},
+    "trunc": {"f": ("truncf({0})", 1), "d": ("trunc({0})", 1)},
+    "maximum": {"f": ("m_max({0}, {1})", 2), "d": ("m_maxd({0}, {1})", 2), "i": ("({0} > {1} ? {0} : {1})", 1),
+                "b": ("({0} | {1})", 1)},
+    "minimum": {"f": ("m_min({0}, {1})", 2), "d": ("m_mind({0}, {1})", 2), "i": ("({0} < {1} ? {0} : {1})", 1),
+                "b": ("({0} & {1})", 1)},
+    "isnan": dict.fromkeys("fd", ("({0} != {0})", 1)),
+    "isfinite": {"f": ("(fabsf({0}) < INFINITY)", 1), "d": ("(fabs({0}) < INFINITY)", 1)},
+    "isinf": {"f": ("(fabsf({0}) == INFINITY)", 1), "d": ("(fabs({0}) == INFINITY)", 1)},
+    "logical_and": dict.fromkeys("fdib", ("(({0} != 0) & ({1} != 0))", 1)),
+    "logical_or": dict.fromkeys("fdib", ("(({0} != 0) | ({1} != 0))", 1)),
+    "logical_xor": dict.fromkeys("fdib", ("(({0} != 0) ^ ({1} != 0))", 1)),
+    "logical_not": dict.fromkeys("fdib", ("({0} == 0)", 1)),
+    "bitwise_and": dict.fromkeys("ib", ("({0} & {1})", 1)), "bitwise_or": dict.fromkeys("ib", ("({0} | {1})", 1)),
+    "bitwise_xor": dict.fromkeys("ib", ("({0} ^ {1})", 1)), "invert": {"i": ("~{0}", 1), "b": ("!{0}", 1)},
+    **{name: dict.fromkeys("fdib", (f"({{0}} {sign} {{1}})", 1)) for name, sign in dict(
+        equal="==", not_equal="!=", greater=">", less="<", greater_equal=">=", less_equal="<=").items()},
+    "select": dict.fromkeys("fdib", ("({0} ? {1} : {2})", 1)),
+}
+
+
+def kind_of(dtype):
+    """The letter of SCALAR for a dtype; "" if there is none."""
+    return {"f": {4: "f", 8: "d"}.get(dtype.itemsize, ""), "i": "i", "u": "i" if dtype.itemsize == 1 else "",
+            "b": "b"}.get(dtype.kind, "") if dtype.isnative else ""
+
+
+def supported(op, dtype):
+    """Whether a scalar function has C for operands of a dtype."""
+    return kind_of(dtype) in SCALAR.get(op, ())
+
+
+def number(value, dtype):
+    """A number as C."""
+    if dtype.kind in "iub":
+        return f"{int(value)}" + ("LL" if abs(int(value)) >= 1 << 31 else "") if int(value) != -1 << 63 else "INT64_MIN"
+    with np.errstate(all="ignore"):
+        x = dtype.type(value)
+    if math.isnan(x):
+        return "NAN"
+    if math.isinf(x):
+        return "INFINITY" if x > 0 else "(-INFINITY)"
+    text = repr(float(x)) if dtype.itemsize == 8 else f"{x:.9g}"
+    text += "" if any(c in text for c in ".en") else ".0"
+    text += "f" if dtype.itemsize == 4 else ""
+    return f"({text})" if text.startswith("-") else text
+
+
+def function(kernel: Kernel, name):
+    """The C function of a kernel; the refs that are its arguments; how many bytes of scratch memory it takes."""
+    return Printer(kernel, name).done()
+
+
+class Printer:
+    """Writes one function."""
+
+    def __init__(self, kernel, name):
+        kernel.prune()
+        kernel.collapse()
+        self.k, self.dims = kernel, kernel.dims
+        self.loops = [f"i{d}" for d in range(len(self.dims) - 1)] + ["j"]
+        self.params: list = []
+        self.names: dict = {}
+        for ref in (*kernel.reads(), *kernel.writes()):
+            if self.place(ref) not in self.names:
+                self.names[self.place(ref)] = f"a{len(self.params)}"
+                self.params.append(ref)
+        self.written = {self.place(e.ref) for e in kernel.effects}
+        self.ident: dict = {}
+        self.count = 0
+        self.scratch = 0
+        self.name = name
+        self.order()
+
+    @staticmethod
+    def place(ref):
+        return ref.anchor, ref.offset, ref.dtype
+
+    def fresh(self, letter="t"):
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    # -- which pass ----------------------------------------------------------------------------------------
+    def order(self):
+        """The pass over the row in which each value can be computed; what later passes need of earlier ones."""
+        self.stage, self.users = {}, {}
+        for n in self.k.nodes:
+            stage = max([self.stage.get(a, 0) for a in n.args], default=0)
+            self.stage[n] = stage + 1 if n.op in REDUCTIONS else stage
+            for a in n.args:
+                self.users.setdefault(a, []).append(n)
+        self.effects = []                                  # (effect, over all columns?, pass)
+        for e in self.k.effects:
+            values = [x for x in (e.x, e.row) if x is not None]
+            stage = max(self.stage.get(x, 0) for x in values)
+            wide = e.x.level == "e" or e.kind == "scatter" or (e.ref.strides[-1] != 0 and self.dims[-1] > 1)
+            wide = wide or (e.kind == "sum" and self.dims[-1] > 1)
+            self.effects.append((e, wide, stage))
+        self.passes = 1 + max([s for _, wide, s in self.effects if wide]
+                              + [self.stage[n] - 1 for n in self.k.nodes if n.op in REDUCTIONS], default=-1)
+        self.overwritten = {}                              # root -> the first pass in which something is stored there
+        for e, _, stage in self.effects:
+            self.overwritten[e.ref.root] = min(stage, self.overwritten.get(e.ref.root, stage))
+        self.stored = {e.x: e.ref for e, wide, _ in self.effects if e.kind == "store" and wide and e.x.level == "e"
+                       and e.x.op not in ("load", "column")}
+        self.uses = {}                                     # of values of elements: the last pass that has them
+        for e, wide, stage in self.effects:
+            if wide and e.x.level == "e":
+                self.uses[e.x] = max(stage, self.uses.get(e.x, 0))
+        for n in reversed(self.k.nodes):
+            at = self.stage[n] - 1 if n.op in REDUCTIONS else self.uses.get(n)
+            for a in n.args if at is not None else ():
+                if a.level == "e":
+                    self.uses[a] = max(at, self.uses.get(a, 0))
+        self.carried = {}
+        for n in self.k.nodes:
+            if n.level == "e" and self.uses.get(n, 0) > self.stage[n] and n not in self.stored:
+                if self.cost(n, self.uses[n]) >= DEAR:
+                    self.carried[n] = None
+
+    def cost(self, n, at):
+        """What it costs to compute a value again in pass `at`."""
+        if n.level != "e" or n.op == "const":
+            return 0
+        if n in self.carried or n in self.stored:
+            return 1
+        if n.op in ("load", "gather"):
+            return 99 if self.overwritten.get(n.ref.root, at) < at else 1
+        if n.op in ("column", "index"):
+            return 0
+        own = 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
+        return own + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+
+    # -- expressions ---------------------------------------------------------------------------------------
+    def cell(self, ref, loops=None):
+        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(loops or self.loops, ref.strides) if s]
+        return f"{self.names[self.place(ref)]}[{' + '.join(parts) or '0'}]"
+
+    def spell(self, n):
+        return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
+
+    def expression(self, n):
+        if n.op == "load":
+            return self.cell(n.ref) + (" != 0" if n.dtype == bool else "")
+        if n.op == "column":
+            return "(int32_t)j"
+        if n.op == "coefficient":
+            return f"({TYPES[n.dtype.name]})H[{n.value}]"
+        if n.op == "index":
+            return f"{n.value[0]}({', '.join([self.cell(n.ref), *map(str, n.value[1:])])}, wrong)"
+        if n.op == "gather":
+            return f"{self.names[self.place(n.ref)]}[{self.spell(n.args[0])} * {n.value} + j * {n.ref.strides[-1]}]"
+        if n.op == "cast":
+            x = self.spell(n.args[0])
+            return f"({x} != 0)" if n.dtype == bool else f"({TYPES[n.dtype.name]})({x})"
+        return SCALAR[n.op][kind_of(n.args[-1].dtype)][0].format(*map(self.spell, n.args))
+
+    def ctype(self, n):
+        return "int" if n.dtype == bool else TYPES[n.dtype.name]
+
+    # -- statements ----------------------------------------------------------------------------------------
+    def done(self):
+        body, indent = [], "  " * len(self.dims)
+        self.rows_done, self.effects_done, head = set(), set(), []
+        totals = {}
+        for e, *_ in self.effects:
+            if e.kind == "sum" and not any(e.ref.strides):
+                totals[e] = f"total{len(totals)}"
+        self.totals = totals
+        kept = [e for e, _, _ in self.effects if e.kind == "sum" and e not in totals]
+        self.sums = {e: f"sums{k}" for k, e in enumerate(kept)}
+        for at in range(self.passes):
+            self.rows(at, body, indent)
+            self.one_pass(at, body, indent)
+        self.rows(self.passes + 1, body, indent)
+        lines = [self.head(), *head]
+        for e, name in totals.items():
+            lines.append(f"  {self.total_type(e)} {name} = 0;")
+        for e, _, _ in self.effects:
+            if e.kind == "sum" and e not in totals:
+                size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
+                lines.append(f"  {self.total_type(e)} *{self.sums[e]} = (void *)(scratch + {self.take(size * 8)});")
+                lines.append(f"  memset({self.sums[e]}, 0, {size * 8});")
+            elif e.kind == "scatter":
+                lines.append(f"  memset({self.names[self.place(e.ref)]}, 0, {e.ref.root.nbytes});")
+        for n, name in self.carried.items():
+            if name:
+                c = TYPES[n.dtype.name]
+                lines.append(f"  {c} *{name} = (void *)(scratch + {self.take(self.dims[-1] * n.dtype.itemsize)});")
+        for d in range(len(self.dims) - 1):
+            lines.append("  " * (d + 1) + f"for (i64 i{d} = 0; i{d} < {self.dims[d]}; i{d}++) {{")
+        lines += body
+        for d in reversed(range(len(self.dims) - 1)):
+            lines.append("  " * (d + 1) + "}")
+        for e, _, _ in self.effects:
+            if e.kind == "sum":
+                lines += self.finish_sum(e)
+        lines.append("}")
+        return "\n".join(lines), self.params, self.scratch
+
+    def take(self, nbytes):
+        at = self.scratch
+        self.scratch += -(-nbytes // 64) * 64
+        return at
+
+    def head(self):
+        size = math.prod(self.dims)
+        how = "static __attribute__((noinline))" if size > 4096 else "static"
+        pointers = [("" if self.place(r) in self.written else "const ") + f"{TYPES[r.dtype.name]} *"
+                    + self.names[self.place(r)] for r in self.params]
+        more = ["const double *H"] if any(n.op == "coefficient" for n in self.k.nodes) else []
+        return f"{how} void {self.name}({', '.join([*pointers, 'char *scratch', 'i64 *wrong', *more])}) {{"
+
+    def total_type(self, e):
+        return "i64" if e.ref.dtype.kind in "iub" else "double"
+
+    def sum_cell(self, e):
+        """The place of a running sum: its array has the dimensions of the result without gaps."""
+        parts, stride = [], 1
+        for v, n, s in reversed([*zip(self.loops, self.dims, e.ref.strides)]):
+            if s:
+                parts.append(v if stride == 1 else f"{v} * {stride}")
+                stride *= n
+        return f"{self.sums[e]}[{' + '.join(reversed(parts))}]"
+
+    def finish_sum(self, e):
+        c = TYPES[e.ref.dtype.name]
+        if e in self.totals:
+            return [f"  {self.names[self.place(e.ref)]}[0] = ({c}){self.totals[e]};"]
+        lines, depth = [], 1
+        for v, n, s in zip(self.loops, self.dims, e.ref.strides):
+            if s:
+                lines.append("  " * depth + f"for (i64 {v} = 0; {v} < {n}; {v}++)")
+                depth += 1
+        return [*lines, "  " * depth + f"{self.cell(e.ref)} = ({c}){self.sum_cell(e)};"]
+
+    def rows(self, at, body, indent):
+        """What is computed, and done, once a row, as soon as it can be."""
+        for n in self.k.nodes:
+            if n.level != "e" and n not in self.rows_done and n.op not in REDUCTIONS and self.stage[n] <= at:
+                self.rows_done.add(n)
+                self.ident[n] = self.fresh("r")
+                body.append(f"{indent}const {self.ctype(n)} {self.ident[n]} = {self.expression(n)};")
+        for e, wide, stage in self.effects:
+            if not wide and stage <= at and e not in self.effects_done:
+                self.effects_done.add(e)
+                if e.kind == "store":
+                    body.append(f"{indent}{self.cell(e.ref)} = {self.spell(e.x)};")
+                elif e in self.totals:
+                    body.append(f"{indent}{self.totals[e]} += {self.spell(e.x)};")
+                else:
+                    body.append(f"{indent}{self.sum_cell(e)} += {self.spell(e.x)};")
+
+    def one_pass(self, at, body, indent):
+        """One loop over the columns."""
+        wanted = [n for n in self.k.nodes if n.op in REDUCTIONS and self.stage[n] == at + 1]
+        effects = [e for e, wide, stage in self.effects if wide and stage == at]
+        carry = [n for n in self.carried if self.stage[n] == at]
+        if not (wanted or effects or carry):
+            return
+        columns = self.dims[-1]
+        long = columns > PART and (any(n.op == "sum" and n.dtype.kind == "f" for n in wanted) or any(
+            e.kind == "sum" and self.by_row(e) for e in effects))
+        self.local, self.inner, self.at, clauses, before, after = {}, [], at, [], [], []
+        self.partial, self.finished, self.row_sums = {}, {}, []
+        for n in wanted:
+            clauses.append(self.begin(n, long, body, before, after, indent))
+        for n in wanted:
+            x = self.need(n.args[0])
+            s = self.partial[n]
+            if n.op == "sum":
+                self.inner.append(f"{s} += {x};")
+            else:                                          # NaN wins; the clause `max` would lose it
+                sign = ">" if n.op == "max" else "<"
+                self.inner.append(f"{s} = {x} {sign} {s} ? {x} : {s};")
+                if n.dtype.kind == "f":
+                    nan = self.fresh("nan")
+                    body.append(f"{indent}int {nan} = 0;")
+                    self.inner.append(f"{nan} |= {x} != {x};")
+                    clauses.append(f"reduction(|:{nan})")
+                    self.finished[n] = f"{nan} ? NAN : {s}"
+        for e in effects:
+            self.wide_effect(e, long, body, before, after, clauses, indent)
+        for n in carry:
+            x = self.need(n)
+            self.carried[n] = self.fresh("row")
+            self.inner.append(f"{self.carried[n]}[j] = {x};")
+        self.loop(body, indent, columns, long, clauses, before, after)
+        for n in self.local:
+            del self.ident[n]
+        for n, text in self.finished.items():
+            self.ident[n] = self.fresh("r")
+            body.append(f"{indent}const {self.ctype(n)} {self.ident[n]} = {text};")
+        body += [f"{indent}{line}" for line in self.row_sums]
+
+    def by_row(self, e):
+        """Whether a sum is over the columns too."""
+        return e.ref.strides[-1] == 0
+
+    def begin(self, n, long, body, before, after, indent):
+        """The variables of a reduction; returns its clause."""
+        s, c = self.fresh("s" if n.op == "sum" else "m"), self.ctype(n) if n.dtype != bool else "int"
+        self.partial[n] = s
+        if n.op != "sum":
+            first = {"max": {"f": "-INFINITY", "i": "INT64_MIN", "b": "0"},
+                     "min": {"f": "INFINITY", "i": "INT64_MAX", "b": "1"}}[n.op][n.dtype.kind.replace("u", "i")]
+            if n.dtype.kind in "iu" and n.dtype.itemsize < 8:
+                info = np.iinfo(n.dtype)
+                first = str(info.min if n.op == "max" else info.max)
+            body.append(f"{indent}{c} {s} = {first};")
+            self.finished[n] = s
+            return f"reduction({n.op}:{s})"
+        if long and n.dtype.kind == "f":
+            whole = self.fresh("s")
+            body.append(f"{indent}double {whole} = 0;")
+            before.append(f"{c} {s} = 0;")
+            after.append(f"{whole} += {s};")
+            self.finished[n] = f"({c}){whole}"
+        else:
+            body.append(f"{indent}{c} {s} = 0;")
+            self.finished[n] = s
+        return f"reduction(+:{s})"
+
+    def wide_effect(self, e, long, body, before, after, clauses, indent):
+        """A store, sum or scatter in the loop over the columns."""
+        x = self.need(e.x)
+        if e.kind == "store":
+            self.inner.append(f"{self.cell(e.ref)} = {x};")
+        elif e.kind == "scatter":
+            width = e.ref.root.shape[-1]
+            self.inner.append(f"{self.names[self.place(e.ref)]}[{self.spell(e.row)} * {width} + j] += {x};")
+        elif not self.by_row(e):
+            self.inner.append(f"{self.sum_cell(e)} += {x};")
+        else:
+            s, target = self.fresh("s"), self.totals.get(e) or self.sum_cell(e)
+            c = "i64" if e.ref.dtype.kind in "iub" else TYPES[e.ref.dtype.name]
+            clauses.append(f"reduction(+:{s})")
+            self.inner.append(f"{s} += {x};")
+            if long:
+                before.append(f"{c} {s} = 0;")
+                after.append(f"{target} += {s};")
+            else:
+                body.append(f"{indent}{c} {s} = 0;")
+                self.row_sums.append(f"{target} += {s};")
+
+    def need(self, n):
+        """The name of a value in this pass, computed there if need be."""
+        if n.op == "const" or n.level != "e" or n in self.local:
+            return self.spell(n)
+        if self.stage[n] < self.at and n in self.stored:
+            text = self.cell(self.stored[n]) + (" != 0" if n.dtype == bool else "")
+        elif self.stage[n] < self.at and n in self.carried:
+            text = f"{self.carried[n]}[j]"
+        else:
+            for a in n.args:
+                self.need(a)
+            text = self.expression(n)
+        self.local[n] = self.ident[n] = self.fresh()
+        self.inner.append(f"const {self.ctype(n)} {self.ident[n]} = {text};")
+        return self.ident[n]
+
+    def loop(self, body, indent, columns, long, clauses, before, after):
+        pragma = ("#pragma omp simd " + " ".join(clauses)).rstrip()
+        if columns == 1:
+            body += [f"{indent}{{ const i64 j = 0;", *[f"{indent}  {line}" for line in self.inner], f"{indent}}}"]
+        elif long:
+            body.append(f"{indent}for (i64 j0 = 0; j0 < {columns}; j0 += {PART}) {{")
+            body += [f"{indent}  {line}" for line in before]
+            body += [f"{indent}  const i64 j1 = j0 + {PART} < {columns} ? j0 + {PART} : {columns};", pragma,
+                     f"{indent}  for (i64 j = j0; j < j1; j++) {{"]
+            body += [f"{indent}    {line}" for line in self.inner]
+            body += [f"{indent}  }}", *[f"{indent}  {line}" for line in after], f"{indent}}}"]
+        else:
+            body += [pragma, f"{indent}for (i64 j = 0; j < {columns}; j++) {{",
+                     *[f"{indent}  {line}" for line in self.inner], f"{indent}}}"]

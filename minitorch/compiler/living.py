@@ -1,0 +1,64 @@
+"""Which tensors, graph nodes and generators there are: a trace puts traced arrays into all of them.
+
+The garbage collector knows. What is frozen (`gc.freeze`) it does not list, and to unfreeze it is to look at all of it
+again, so what was found there is remembered until something else is frozen. A program with many objects of other kinds
+that freezes them is therefore traced as quickly as a small one.
+"""
+
+import gc
+import weakref
+
+from ..autograd.function import Saved
+from ..core.graph import Node
+from ..core.tensor import Tensor
+from ..random.generator import Generator
+
+__all__ = ["living_objects", "tensors_of"]
+
+
+class Mark:
+    """Made when what is frozen was looked at. While the collector lists it, nothing has been frozen since.
+
+    An instance is tracked by the collector, for it has a ``__dict__``, and `gc.freeze` takes all that is tracked.
+    """
+
+    def __init__(self, objects=()):
+        self.frozen = [weakref.ref(x) for x in objects]
+
+
+last = [Mark()]
+
+
+def living_objects():
+    """All tensors, graph nodes and generators there are, and what custom functions have saved."""
+    kinds = kinds_now()
+    found = unfrozen({*kinds, Mark})
+    if any(x is last[0] for x in found):                   # by identity: tensors compare their elements
+        frozen = [x for x in (known() for known in last[0].frozen) if x is not None]
+        return list({id(x): x for x in (*found, *frozen) if type(x) is not Mark}.values())
+    gc.unfreeze()                                          # asked after the mark: to count what is frozen takes long
+    try:
+        found = unfrozen(kinds)
+    finally:
+        gc.freeze()
+    last[0] = Mark(found)
+    return found
+
+
+def kinds_now():
+    """The classes that are asked for, with their subclasses."""
+    found = [Tensor, Node, Generator, Saved]
+    for kind in found:                                     # grows while it is read
+        if kind is not Saved:
+            found += kind.__subclasses__()
+    return set(found)
+
+
+def unfrozen(kinds):
+    return [x for x in gc.get_objects() if type(x) in kinds]
+
+
+def tensors_of(backend, living=None):
+    """All living tensors of a backend that have memory; uninitialized parameters have none."""
+    return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
+            and x.__dict__.get("backend") is backend and "array" in x.__dict__]

@@ -1,0 +1,421 @@
+"""A program as one C file: what was lowered in functions of C, the rest in Python between them.
+
+    run = Native(program, inputs, captured, base, "step")
+    run.function(*arrays)              # like the NumPy source's function
+    run.c_source                       # the C; run.text: the Python that calls it
+
+Intermediate arrays lie in one piece of memory, the arena, where their lifetimes allow; results and gradients are new
+arrays in every run. C finds the data of arrays by itself: it is given a tuple of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+
+import numpy as np
+
+from ..backends.native import build
+from ..core.tensor import wrap
+from . import c
+from .emit import Source, identifier
+from .items import Call, NoLowering, Product
+from .loops import Kernel
+from .lower import Lowering
+from .steps import Step, kernels_of
+
+__all__ = ["Native"]
+
+SMALL = 4096               # multiplications up to which a product is a loop and no call of BLAS
+
+
+# ------------------------------------------------------------------ which items are left, and where arrays lie
+def remove_dead(items, lasting):
+    """Drop effects on memory that nobody reads afterwards. `lasting`: what is read after the program."""
+    live, left = set(lasting), []
+    for i in reversed(items):
+        if isinstance(i, Kernel):
+            i.effects = [e for e in i.effects if e.ref.root in live]
+            i.prune()
+            if not i.effects:
+                continue
+        elif isinstance(i, Product) and i.c.root not in live:
+            continue
+        live |= i.roots_read()
+        left.append(i)
+    items[:] = left[::-1]
+
+
+def elide_copies(items, lasting):
+    """A product that is only copied is written where the copy would be."""
+    for k in reversed(list(items)):
+        if not (isinstance(k, Kernel) and len(k.effects) == 1 and len(k.nodes) == 1 and k.nodes[0].op == "load"):
+            continue
+        source, target = k.nodes[0].ref, k.effects[0].ref
+        root = source.root
+        if root.kind != "made" or root in lasting or target.root.kind != "made" or k.effects[0].kind != "store":
+            continue
+        writers = [i for i in items if root in i.roots_written()]
+        readers = [i for i in items if root in i.roots_read()]
+        if len(writers) != 1 or not isinstance(writers[0], Product) or readers != [k]:
+            continue
+        product, start, end = writers[0], items.index(writers[0]), items.index(k)
+        if product.c.root is not root or any(target.root in (*i.roots_read(), *i.roots_written())
+                                             for i in items[start:end]):
+            continue
+        strides = followed(product.c, product.shape, source, target, k.dims)
+        rows, columns = product.shape[-2:]
+        if strides is not None and (strides[-1] == 1 or columns == 1) and (strides[-2] >= columns or rows == 1):
+            product.c = type(target)(target.root, target.anchor, target.offset, strides, target.dtype)
+            items.remove(k)
+
+
+def followed(c_ref, shape, source, target, dims):
+    """The strides that the dimensions of a product have in what it is copied to; None if a copy splits one."""
+    if source.offset != 0 or int(np.prod(dims)) != int(np.prod(shape)):
+        return None
+    steps = {s: (n, t) for n, s, t in zip(dims, source.strides, target.strides) if n > 1}
+    found = []
+    for n, s in zip(shape, c_ref.strides):
+        if n == 1:
+            found.append(0)
+            continue
+        base = max((b for b, (m, _) in steps.items() if b and s % b == 0 and s // b < m), default=None)
+        if base is None:
+            return None
+        m, t = steps[base]
+        if (s // base) * n > m:
+            return None
+        found.append(t * (s // base))
+    return found
+
+
+def arena(items, fixed):
+    """Places of arrays that live within one run, by first fit over their lifetimes: root -> offset; and the size."""
+    first, last = {}, {}
+    for n, i in enumerate(items):
+        for r in (*i.roots_read(), *i.roots_written()):
+            first.setdefault(r, n)
+            last[r] = n
+    busy, offsets, size = [], {}, 0
+    for r in sorted(first, key=first.get):
+        if r.kind != "made" or r in fixed:
+            continue
+        need = -(-max(r.nbytes, 1) // 64) * 64
+        busy = [b for b in busy if last[b[2]] >= first[r]]
+        at = 0
+        for low, high, _ in sorted(busy, key=lambda b: b[0]):
+            if at + need <= low:
+                break
+            at = max(at, high)
+        busy.append((at, at + need, r))
+        offsets[r] = at
+        size = max(size, at + need)
+    return offsets, size
+
+
+# ------------------------------------------------------------------ the text of C
+class Unit:
+    """The C of one program. `segments`: lists of items that are one C function each, and calls between them."""
+
+    def __init__(self, items, offsets, size, sources):
+        self.offsets, self.size, self.outside = offsets, size, sources
+        self.functions, self.texts, self.scratch, self.blas = {}, [], 0, False
+        self.segments: list = []
+        self.orders: list = []                             # of each C function: the values in its tuple
+        self.steps: list = []
+        for i in items:
+            if isinstance(i, Call):
+                self.segments.append(i)
+            elif self.segments and isinstance(self.segments[-1], list):
+                self.segments[-1].append(i)
+            else:
+                self.segments.append([i])
+        self.runs = []
+        for segment in self.segments:
+            if isinstance(segment, list):
+                self.runs.append(self.run(segment, len(self.orders)))
+
+    def text(self):
+        runs = [*self.runs, *self.steps]
+        lines = ["#define PRODUCTS"] if self.blas else []
+        lines += ['#include "prelude.h"', layout_macros(), *[t + "\n" for t in self.texts]]
+        return "\n".join([*lines, *[line.replace("@SCRATCH", str(self.size)) for r in runs for line in r]])
+
+    def run(self, items, number):
+        self.order = list(self.outside) if not number else []
+        checked = len(self.order)
+        body = []
+        for i in items:
+            body += self.kernel(i) if isinstance(i, Kernel) else self.product(i)
+        head = [f"int run{number}(void *objects) {{", "  char *A = at(objects, 0); i64 wrong[3] = {0}; (void)A;"]
+        if checked:
+            sizes = ", ".join(str(v.dtype.itemsize) for v in self.order[:checked])
+            head += [f"  static const unsigned char sizes[] = {{{sizes}}};",
+                     f"  for (int k = 0; k < {checked}; k++)", "    if ((uintptr_t)at(objects, k + 1) % sizes[k]) "
+                     "return -1;    // not aligned"]
+        head.append(f"  char *scratch = A + @SCRATCH; char *P[{len(self.order) + 1}];")
+        head.append(f"  for (int k = 0; k <= {len(self.order)}; k++) P[k] = at(objects, k);")
+        self.orders.append(self.order)
+        end = ["  if (wrong[0]) memcpy(scratch, wrong, sizeof wrong);", "  return (int)wrong[0];", "}", ""]
+        return [*head, *body, *end]
+
+    def step(self, kernels, number):
+        """One step of an optimiser as a C function; returns the values in its tuple."""
+        self.order = []
+        body = [line for k in kernels for line in self.kernel(k)]
+        self.steps.append([f"void step{number}(void *objects, const double *H) {{",
+                           "  char *scratch = 0; i64 *wrong = 0;",
+                           f"  char *P[{len(self.order) + 1}];",
+                           f"  for (int k = 0; k < {len(self.order)}; k++) P[k + 1] = at(objects, k);", *body, "}", ""])
+        return self.order
+
+    def pointer(self, ref):
+        """Where a ref begins, as C."""
+        kind = c.TYPES[ref.dtype.name]
+        if ref.anchor in self.offsets:
+            text = f"({kind} *)(A + {self.offsets[ref.anchor]})"
+        else:
+            if ref.anchor not in self.order:
+                self.order.append(ref.anchor)
+            text = f"({kind} *)P[{self.order.index(ref.anchor) + 1}]"
+        return text + (f" + {ref.offset}" if ref.offset else "")
+
+    def kernel(self, k):
+        text, params, scratch = c.function(k, "@NAME")
+        self.scratch = max(self.scratch, scratch)
+        name = self.functions.get(text)
+        if name is None:
+            words = "_".join(dict.fromkeys(identifier(n) for n in k.names))[:60]
+            name = self.functions[text] = f"k{len(self.functions)}_{words}"
+            self.texts.append(text.replace("@NAME", name, 1))
+        args = ", ".join([*map(self.pointer, params), "scratch", "wrong", *["H"] * any(
+            n.op == "coefficient" for n in k.nodes)])
+        return [f"  {name}({args});    // {' x '.join(map(str, k.dims))}"]
+
+    def product(self, g):
+        lines, shape = [], g.shape
+        m, n, k = shape[-2], shape[-1], g.inner
+        a, b, out = ([0 if size == 1 and d < len(shape) - 2 else s for d, (s, size) in enumerate(zip(r.strides, shape))]
+                     for r in (g.a, g.b, g.c))
+        indent, terms = "  ", ["", "", ""]
+        for d, count in enumerate(shape[:-2]):
+            if count > 1:
+                lines.append(f"{indent}for (i64 n{d} = 0; n{d} < {count}; n{d}++)")
+                indent += "  "
+                terms = [t + (f" + n{d} * {s[d]}" if s[d] else "") for t, s in zip(terms, (a, b, out))]
+        pa, pb, pc = (self.pointer(r) + t for r, t in zip((g.a, g.b, g.c), terms))
+        alpha, letter = c.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
+        row = out[-2] or n
+        if m * n * k <= SMALL:
+            lines.append(f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {pa}, {a[-2]}, {a[-1]}, "
+                         f"{pb}, {b[-2]}, {b[-1]}, {pc}, {row});")
+            return lines
+        self.blas = True
+        (ta, lda), (tb, ldb) = turned(m, k, a[-2], a[-1]), turned(k, n, b[-2], b[-1])
+        lines.append(f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {pa}, {lda}, "
+                     f"{pb}, {ldb}, 0, {pc}, {row});")
+        return lines
+
+
+def turned(rows, columns, s, t):
+    """CBLAS's word for how a matrix lies, and its leading dimension."""
+    if (t == 1 or columns == 1) and (s >= columns or rows == 1):
+        return 111, max(s, columns)
+    return 112, max(t, rows)
+
+
+@functools.lru_cache(maxsize=1)
+def layout_macros():
+    """C that finds the data of the arrays in a tuple: by the layout of Python's objects, which is checked here."""
+    items, data = tuple.__basicsize__, object.__basicsize__
+    probe = np.arange(3.0)
+    pair = (None, probe)
+    place = ctypes.c_void_p.from_address(id(pair) + items + ctypes.sizeof(ctypes.c_void_p)).value
+    if place != id(probe) or ctypes.c_void_p.from_address(place + data).value != probe.ctypes.data:
+        raise RuntimeError("arrays of this Python are not where they are elsewhere")
+    return ("/* the data of the array that is item k of a tuple: PyTupleObject.ob_item, PyArrayObject.data */\n"
+            "static inline char *at(void *objects, int k) {\n"
+            f"  return *(char **)(((char **)((char *)objects + {items}))[k] + {data});\n}}\n")
+
+
+# ------------------------------------------------------------------ the Python around it
+class Native(Source):
+    """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
+
+    def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
+        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
+        self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
+        self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
+        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid"}
+        self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
+        outside = {*inputs, *captured}
+        lowering = self.lowering = Lowering(program, backend, outside)
+        items, kept = lowering.items, {v.root for v in program.held()}
+        lasting = {*kept, *outside, *(v.root for v in outside)}
+        remove_dead(items, lasting)
+        elide_copies(items, lasting)
+        called = {r for i in items if isinstance(i, Call) for r in i.instruction.results if r.root is r}
+        self.called = called
+        self.offsets, size = arena(items, called | lasting)
+        used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
+        self.read_by_c = used
+        self.unit = Unit(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
+        self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes} | {
+            v.root for v in used}
+        for v in (*inputs, *captured):
+            self.names[v] = self.fresh(v.name or "x")
+        self.defined = set(self.names)
+
+        self.stepping: list = []
+        body = self.body()
+        self.c_source = self.unit.text()
+        self.arena_bytes = size + self.unit.scratch + 64
+        arguments = ", ".join(self.names[v] for v in (*inputs, *captured))
+        self.text = "\n".join([f'"""{summary}"""', *self.imports(body), "", *self.setup, "",
+                               f"def {name}({arguments}):", *body, ""])
+        self.notes = self.say()
+
+    def load(self):
+        """Build the C; what the Python text names."""
+        library = build(self.c_source)
+        memory = np.empty(self.arena_bytes + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        scope = {**self.scope, "arena": memory[start:start + self.arena_bytes], "complain": complain, "relaid": relaid}
+        for n in range(len(self.unit.orders)):
+            scope[f"run{n}"] = library.function(f"run{n}", "o", "i")
+        for n, (optimizer, groups, arrays) in enumerate(self.stepping):
+            scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays)
+        return scope
+
+    def say(self):
+        kernels = [i for s in self.unit.segments if isinstance(s, list) for i in s]
+        lines = [f"C: {sum(isinstance(i, Kernel) for i in kernels)} loops and "
+                 f"{sum(isinstance(i, Product) for i in kernels)} products in {len(self.unit.orders)} pieces, "
+                 f"{sum(isinstance(s, Call) for s in self.unit.segments)} calls of Python"]
+        left = {s.instruction for s in self.unit.segments if isinstance(s, Call)}
+        for why, instructions in self.lowering.called.items():
+            count = sum(i in left for i in instructions)
+            if count and not why.endswith("it happens outside arrays"):
+                lines.append(f"called, {count} times: {why}")
+        return lines + self.lowering.notes
+
+    # -- statements ----------------------------------------------------------------------------------------
+    def effect(self, i):
+        """An optimiser's step: in C while it can be, else it takes it itself."""
+        lines, (optimizer, pairs) = super().effect(i), i.args
+        if not pairs or any(v.root is not v or v.root in self.offsets for _, v in pairs):
+            return lines
+        try:
+            groups, kernels = kernels_of(optimizer, pairs)
+        except NoLowering as why:
+            self.lowering.notes.append(f"{type(optimizer).__name__}.step is Python's: {why}")
+            return lines
+        order = self.unit.step([k for k, _ in kernels], len(self.stepping))
+        gradients = [v for _, v in pairs]
+        arrays = [v for v in order if v not in gradients]
+        used = [v for v in order if v in gradients]
+        renumbered = {f"P[{n + 1}]": f"P[{k + 1}]" for k, v in enumerate([*arrays, *used])
+                      for n, w in enumerate(order) if w is v}
+        text = "\n".join(self.unit.steps[-1])
+        self.unit.steps[-1] = re.sub(r"P\[\d+\]", lambda m: renumbered.get(m.group(), m.group()), text).split("\n")
+        self.stepping.append((optimizer, groups, [v.example for v in arrays]))
+        self.scope["wrap"], self.scope["base"] = wrap, self.backend
+        tensors = [f"{self.spell(p)}._grad = wrap({self.name_of(g)}, base)" for p, g in pairs]
+        return [*tensors, f"if not step{len(self.stepping) - 1}({', '.join(map(self.name_of, used))}):",
+                "    " + lines[-1]]
+
+    def body(self):
+        lines, number = [], 0
+        for segment in self.unit.segments:
+            if isinstance(segment, Call):
+                found = self.call(segment.instruction)
+            else:
+                found = self.c_call(number)
+                number += 1
+            lines += ["    " + line for text in found for line in text.split("\n")]
+        returned = []
+        for v in self.program.kept():
+            returned += self.defining(v)
+        results = [self.name_of(v) for v in self.program.kept()]
+        return [*lines, *["    " + line for line in returned], f"    return ({''.join(r + ', ' for r in results)})"]
+
+    def c_call(self, number):
+        order, lines = self.unit.orders[number], []
+        for v in order:
+            lines += self.defining(v)
+        names = ", ".join(["arena", *map(self.name_of, order)])
+        lines += [f"wrong = run{number}(({names}{',' if not order else ''}))", "if wrong:"]
+        if number == 0 and self.unit.outside:
+            first = isinstance(self.unit.segments[0], list)
+            arguments = ", ".join(self.names[v] for v in (*self.inputs, *self.captured))
+            lines += ["    if wrong < 0:    # memory that is not aligned", f"        return plain({arguments})" if first else
+                      "        raise RuntimeError('a compiled function was given memory that is not aligned')"]
+        return [*lines, f"    complain(arena[{self.unit.size}:], wrong)"]
+
+    def call(self, i):
+        """An instruction that stays Python."""
+        lines = []
+        for v in (*i.operands(), *i.writes):
+            lines += self.defining(v)
+        lines += self.statement(i)
+        for v in i.results:
+            self.defined.add(v)
+            if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
+                name = self.name_of(v)
+                lines.append(f"if {name}.strides != {v.example.strides!r}: {name} = relaid({name}, "
+                             f"{v.example.strides!r})")
+        return lines
+
+    def defining(self, v):
+        """The statements that give a value its name, if it has none yet."""
+        if v in self.defined or v.kind == "constant":
+            return []
+        self.defined.add(v)
+        if v.root is v:
+            if v in self.offsets:
+                self.names[v] = self.numbered("b")
+                a = v.example
+                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, "
+                                  f"{self.offsets[v]}, {a.strides!r})")
+                return []
+            if v in self.called:
+                return []
+            dense = v.example.flags.c_contiguous
+            made = f"np.empty({v.shape!r}, np.{spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+            return [f"{self.name_of(v)} = {made}"]
+        maker = self.lowering.makers.get(v)
+        lines = []
+        for u in maker.operands():
+            lines += self.defining(u)
+        return [*lines, *self.statement(maker)]
+
+    def like(self, v):
+        """An array laid out as a value: it takes no memory of its own to speak of."""
+        name = self.numbered("like")
+        self.scope[name] = np.lib.stride_tricks.as_strided(np.empty(1, v.dtype), v.shape, v.example.strides)
+        return name
+
+
+def spelt(dtype):
+    return "bool_" if dtype.kind == "b" else dtype.name
+
+
+def refs_of(item):
+    return [*item.reads(), *item.writes()] if isinstance(item, Kernel) else [item.a, item.b, item.c]
+
+
+def complain(memory, code):
+    """Raise the error for a wrong index that C found."""
+    _, index, n = memory[:24].view(np.int64).tolist()
+    if code == 1:
+        raise IndexError(f"index out of range in self: indices go from 0 to {n - 1}, got {index}")
+    raise IndexError(f"Target {index} is out of bounds: class indices go from 0 to {n - 1}")
+
+
+def relaid(array, strides):
+    """A copy with other strides: laid out as it was in the trace."""
+    made = np.ndarray(array.shape, array.dtype, np.empty(array.nbytes, np.uint8), 0, strides)
+    made[...] = array
+    return made

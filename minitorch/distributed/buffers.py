@@ -1,0 +1,83 @@
+"""Tensors as flat arrays of the host, and the checks of arguments that the collectives share.
+
+A call works on the memory of a contiguous tensor of the host itself; of any other it works on a copy, which is written
+back when the call is done. PyTorch's gloo refuses tensors that are not contiguous.
+"""
+
+import numpy as np
+
+from ..core.graph import bump_version, calling_line
+from ..core.tensor import Tensor
+
+__all__: list = []
+
+
+def check_tensor(tensor, name):
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+                        f"             but got {type(tensor)} instead.")
+
+
+def check_list(tensors, name):
+    if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, Tensor) for t in tensors):
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+                        f"             but got {type(tensors)} with elements of type "
+                        f"{[type(t).__name__ for t in tensors] if isinstance(tensors, (list, tuple)) else '?'}.")
+
+
+def check_dtypes(*tensors):
+    """All tensors of one dtype."""
+    for tensor in tensors:
+        if tensor.dtype is not tensors[0].dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypes: found {tensors[0].dtype} and "
+                             f"{tensor.dtype}")
+
+
+def check_size(name, tensor, expected, index):
+    if tuple(tensor.shape) != tuple(expected):
+        raise RuntimeError(f"{name}: invalid tensor size at index {index} (expected {tuple(expected)}, got "
+                           f"{tuple(tensor.shape)})")
+
+
+def check_count(name, tensors, size, what):
+    if len(tensors) != size:
+        raise RuntimeError(f"{name}: invalid {what} (expected length {size}, as the group's, got {len(tensors)})")
+
+
+def source(tensor):
+    """A tensor's elements as a flat array, to be read."""
+    array = tensor.backend.to_host(tensor.array)
+    return np.ascontiguousarray(array).reshape(-1)
+
+
+class Target:
+    """A tensor's elements as a flat `array`, to be written to; `flush()` when that is done."""
+
+    __slots__ = ("tensor", "array", "whole")
+
+    def __init__(self, tensor, writer):
+        host = tensor.backend.to_host(tensor.array)
+        bump_version(tensor, writer, calling_line())
+        self.tensor = tensor
+        if tensor.device.type == "cpu" and host.flags.c_contiguous:
+            self.whole, self.array = None, host.reshape(-1)
+        else:
+            self.whole = np.array(host, order="C")
+            self.array = self.whole.reshape(-1)
+
+    def flush(self):
+        """Write the copy back, where there is one."""
+        if self.whole is not None:
+            tensor = self.tensor
+            found = self.whole if tensor.device.type == "cpu" else tensor.backend.from_host(self.whole)
+            tensor.array[...] = found
+
+
+def flush_all(targets):
+    for target in targets:
+        target.flush()
+
+
+def words(tensor, *rest):
+    """What ranks must agree on: dtype, shape and more."""
+    return " ".join([tensor.dtype.name, str(list(tensor.shape)), *rest])

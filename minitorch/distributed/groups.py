@@ -1,0 +1,153 @@
+"""`ProcessGroup`: some ranks of a job that call collectives together; how a call is entered and carried out."""
+
+import zlib
+from datetime import timedelta
+
+from ..core.graph import calling_line
+from . import context
+from .errors import DistBackendError
+from .store import PrefixStore
+from .work import Lane, Work
+
+__all__ = ["GroupMember", "ProcessGroup", "group"]
+
+
+class ProcessGroup:
+    """Some ranks of a job. `ranks` are their numbers in the job, `rank()` is this rank's number in the group."""
+
+    def __init__(self, world, ranks, number, transport, timeout, backend, name, desc="undefined"):
+        self.world, self.ranks, self.number, self.transport = world, list(ranks), number, transport
+        self.timeout, self.backend, self.group_name, self.group_desc = timeout, backend, name, desc
+        self.seq, self.places = 0, {rank: i for i, rank in enumerate(self.ranks)}
+        self._rank = self.places.get(world.rank, -1)
+        self.lane = Lane(f"collectives {name}")
+        self.lanes: dict = {}                              # of messages: a lane for each direction and peer
+
+    def rank(self):
+        """This rank's number in the group."""
+        return self._rank
+
+    def size(self):
+        """The number of ranks in the group."""
+        return len(self.ranks)
+
+    def name(self):
+        """The name of the backend."""
+        return self.backend
+
+    def get_group_store(self):
+        """The part of the job's store that belongs to this group."""
+        return PrefixStore(f"group {self.group_name}", self.world.store)
+
+    def set_timeout(self, timeout):
+        """Set how long a call waits for the other ranks, a timedelta."""
+        self.timeout = timeout
+        if self.transport is not None:
+            self.transport.timeout = timeout.total_seconds()
+
+    _set_default_timeout = set_timeout
+
+    def __repr__(self):
+        return f"<ProcessGroup {self.group_name!r}: rank {self._rank} of {len(self.ranks)}, {self.backend}>"
+
+    # -- calls ---------------------------------------------------------------------------------------------
+    def call(self, name, text, body, async_op=False, tensors=(), after=None):
+        """Carry out a collective: ``body(transport)`` when its turn has come, then `after()`.
+
+        text: what all ranks must agree on, besides the name. Returns a Work with `async_op`, else None.
+        """
+        world, transport = self.world, self.transport
+        if transport is None:
+            raise DistBackendError("the process group was destroyed: make it before it is used, and destroy it last")
+        if world.record.fault is not None:
+            raise DistBackendError(world.record.fault)
+        self.seq = seq = self.seq + 1
+        words = f"{name} {text}" if text else name
+        record, entry = world.record, world.record.begin(self.number, seq, words, calling_line())
+        digest = zlib.crc32(words.encode())
+
+        def run():
+            transport.call(seq, digest)
+            body(transport)
+            if after is not None:
+                after()
+            record.end(entry, seq)
+        if async_op:
+            return self.lane.start(run, Work(tensors))
+        self.lane.now(run)
+        return None
+
+    def message(self, name, text, peer, body, async_op=False, tensors=(), after=None):
+        """Carry out a message to or from `peer` (a rank in the group, or None), in the order of that direction."""
+        world, transport = self.world, self.transport
+        if transport is None:
+            raise DistBackendError("the process group was destroyed: make it before it is used, and destroy it last")
+        if world.record.fault is not None:
+            raise DistBackendError(world.record.fault)
+        key = name.removeprefix("i"), peer
+        lane = self.lanes.get(key)
+        if lane is None:
+            lane = self.lanes[key] = Lane(f"{name} {peer}")
+        world.messages += 1
+        seq = -world.messages
+        entry = world.record.begin(self.number, seq, f"{name} {text}", calling_line())
+
+        def run():
+            found = body(transport)
+            if after is not None:
+                after()
+            world.record.end(entry, seq)
+            return found
+        return lane.start(run, Work(tensors)) if async_op else lane.now(run)
+
+    def close(self):
+        """Let go of threads and memory."""
+        for lane in (self.lane, *self.lanes.values()):
+            lane.close()
+        if self.transport is not None:
+            self.transport.close()
+        self.transport = None
+
+
+class GroupMember:
+    """What stands for a group that the calling rank is not in."""
+
+    NON_GROUP_MEMBER = object()
+
+    @property
+    def WORLD(self):
+        """The group of all ranks; None before `init_process_group`."""
+        world = context.find()
+        return None if world is None else world.default
+
+    @WORLD.setter
+    def WORLD(self, value):
+        context.find().default = value
+
+
+group = GroupMember()
+
+
+def default_timeout():
+    return timedelta(minutes=30)
+
+
+def current_world():
+    """The job of the calling rank; ValueError before `init_process_group`."""
+    world = context.find()
+    if world is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return world
+
+
+def resolved(given):
+    """The ProcessGroup that a `group` argument means; None if the calling rank is not in it."""
+    if given is None:
+        return current_world().default
+    if given is GroupMember.NON_GROUP_MEMBER:
+        return None
+    if isinstance(given, GroupMember):
+        return current_world().default
+    if not isinstance(given, ProcessGroup):
+        raise TypeError(f"expected a process group, as new_group returns it, got {type(given).__name__}")
+    return None if given.rank() < 0 else given

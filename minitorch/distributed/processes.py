@@ -1,0 +1,153 @@
+"""What ranks that are processes of one node share: files in memory, mapped by all.
+
+A job has a folder in memory (``/dev/shm`` where there is one), made by the launcher or by rank 0. The file of the
+record stays there while the job runs; the windows of groups are removed as soon as all of their ranks have mapped them,
+so that nothing is left behind however a job ends. Each rank holds a lock on one byte of a file: the system lets go of
+it when the process ends, of whatever, and so the others learn that it has.
+"""
+
+import faulthandler
+import fcntl
+import mmap
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+
+import numpy as np
+
+from .record import ABSENT, KILLED, ROW, RUNNING, Record, Rows
+
+__all__ = ["ProcessNode", "Supervisor"]
+
+FOLDER = "MINITORCH_JOB"                                   # where the launcher has made the folder
+ASK = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (1 if hasattr(signal, "SIGRTMAX") else 0)   # "where are you?"
+
+
+def shared_folder():
+    """Where files are memory."""
+    return "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+
+
+def make_folder():
+    return tempfile.mkdtemp(prefix="minitorch-", dir=shared_folder())
+
+
+def mapped(path, nbytes):
+    """The file's first `nbytes` as an array; made, of zeros, where it is not there."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if os.fstat(file).st_size < nbytes:
+            os.ftruncate(file, nbytes)                     # by whoever comes first: the file only grows
+        return np.frombuffer(mmap.mmap(file, nbytes), np.uint8)
+    finally:
+        os.close(file)
+
+
+class ProcessNode:
+    """One rank's side of the memory that the processes of a node share."""
+
+    def __init__(self, folder, rank, size, own, supervised):
+        self.folder, self.rank, self.size, self.own, self.supervised = folder, rank, size, own, supervised
+        self.rows = mapped(os.path.join(folder, "record"), ROW.itemsize * size).view(ROW)
+        self.file = os.open(os.path.join(folder, "locks"), os.O_RDWR | os.O_CREAT, 0o600)
+        self.stacks = open(self.stack_path(rank), "w")     # noqa: SIM115  as long as the process lives
+        fcntl.lockf(self.file, fcntl.LOCK_EX, 1, rank)
+        faulthandler.register(ASK, self.stacks, all_threads=False)
+
+    @classmethod
+    def join(cls, rank, size, store, timeout):
+        """The node of a rank of `size`; `store` tells of the folder where no launcher does."""
+        given = os.environ.get(FOLDER)
+        supervised = given is not None and os.path.isdir(given)
+        own = rank == 0 and not supervised
+        if rank == 0:
+            store.set("folder", given if supervised else make_folder())
+        node = cls(store.get("folder").decode(), rank, size, own, supervised)
+        store.set(f"joined {rank}", "1")
+        store.wait([f"joined {r}" for r in range(size)], timeout)
+        return node
+
+    def stack_path(self, rank):
+        return os.path.join(self.folder, f"stack {rank}")
+
+    def record(self, rank):
+        return Record(self.rows, rank, self.where, self.alive, self.supervised)
+
+    def memory(self, name, nbytes):
+        """`nbytes` zeros, the same for all ranks that ask by this name."""
+        os.makedirs(self.folder, exist_ok=True)
+        return mapped(os.path.join(self.folder, name), nbytes)
+
+    def forget(self, name):
+        """The memory of this name is not asked for any more."""
+        os.unlink(os.path.join(self.folder, name))
+
+    def alive(self, rank):
+        if rank == self.rank or self.rows["state"][rank] == ABSENT:
+            return True
+        try:
+            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, rank)
+        except OSError:
+            return True
+        fcntl.lockf(self.file, fcntl.LOCK_UN, 1, rank)
+        return False
+
+    def where(self, rank):
+        """The line at which a rank is, as (file, line): a signal asks it, and Python's fault handler answers."""
+        path = self.stack_path(rank)
+        try:
+            before = os.path.getsize(path)
+            os.kill(int(self.rows["pid"][rank]), ASK)
+            for _ in range(50):
+                time.sleep(0.01)
+                if os.path.getsize(path) > before:
+                    break
+            with open(path, errors="replace") as file:
+                file.seek(before)
+                return line_of(file.read())
+        except OSError:
+            return None
+
+    def close(self, rank):
+        faulthandler.unregister(ASK)
+        self.stacks.close()
+        os.close(self.file)                                # and with it the lock
+        if self.own or not self.supervised and not (self.rows["state"] == RUNNING).any():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def line_of(stack):
+    """(file, line) of the innermost frame outside of this package and of Python's own files."""
+    frames = [(file, int(line)) for file, line in re.findall(r'File "(.*?)", line (\d+)', stack)]
+    here, library = os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__)
+    own = [f for f in frames if not f[0].startswith((here, "<")) and (not f[0].startswith(library)
+                                                                     or "site-packages" in f[0])]
+    return own[0] if own else frames[0] if frames else None
+
+
+class Supervisor:
+    """What a parent that starts ranks does for them: it makes the folder, and says by which signal a rank has ended."""
+
+    def __init__(self, size):
+        self.folder, self.size = make_folder(), size
+        self.rows = mapped(os.path.join(self.folder, "record"), ROW.itemsize * size).view(ROW)
+
+    def ended(self, rank, code):
+        """Note the exit code of a rank; negative for a signal."""
+        row = self.rows[rank]
+        if code and row["state"] in (ABSENT, RUNNING):
+            row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
+            row["state"] = KILLED
+
+    def fault(self):
+        """The message of the first fault that a rank has noted, or None."""
+        rows = Rows(self.rows)
+        rank = rows.first_failed()
+        return None if rank is None else rows.of_failure(rank)
+
+    def close(self):
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,260 @@
+"""The transport of ranks that share memory: threads of a process, and processes of a node.
+
+Each rank has a slot in memory that all see, of `SLOT` bytes, twice. A collective goes in steps: write to one's own
+slot, come to the barrier, read from the others'. A step uses the slots that the step before it did not, so that one
+barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. What is longer
+than a slot goes in several steps, through the caches.
+
+All-reduce: each rank owns a part of each chunk, reduces the parts of all ranks there (in the order of ranks, so that
+all transports give the same bits), and the others copy it: every rank reads and writes 2 (n - 1) / n of the array.
+
+At the first barrier of a call the ranks also compare a digest of it (name, dtype, shape, operation, root): a rank that
+calls something else is named at once.
+"""
+
+import threading
+
+import numpy as np
+
+from .reducing import PLAIN, reduce_arrays
+from .transport import Transport, flat_bytes
+
+__all__ = ["SharedTransport"]
+
+SLOT = 1 << 20
+RING, PACKET = 4, 1 << 16                                  # a channel from rank to rank: packets under way, their size
+LINE = 16                                                  # int64 in a row of counters: rows share no line of a cache
+
+
+def window_bytes(size, slot):
+    """How much memory a group of `size` ranks shares."""
+    return 8 * LINE * size * (1 + size) + 2 * size * slot + size * size * RING * PACKET
+
+
+class SharedTransport(Transport):
+    """See the module. memory: an array of `window_bytes` zeros that all ranks of the group see; record: the job's."""
+
+    def __init__(self, memory, ranks, rank, record, group, timeout, slot=SLOT):
+        super().__init__(ranks, rank, record, group, timeout)
+        self.slot = slot
+        n = self.size
+        counters = memory[:8 * LINE * n * (1 + n)].view(np.int64).reshape(1 + n, n, LINE)
+        self.arrived, self.digests = counters[0, :, 0], counters[0, :, 1:3]
+        self.written, self.taken = counters[1:, :, 0], counters[1:, :, 1]        # of the channel [from, to]
+        start = counters.nbytes
+        self.slots = memory[start:start + 2 * n * slot].reshape(2, n, slot)
+        self.channels = memory[start + 2 * n * slot:].reshape(n, n, RING, PACKET)
+        self.steps, self.seq, self.digest, self.unchecked = 0, 0, 0, False
+        self.pending: dict = {source: [] for source in range(n)}           # messages with another tag than asked for
+        self.sending = [threading.Lock() for _ in range(n)]
+        self.receiving = [threading.Lock() for _ in range(n)]
+        self.fence = threading.Lock()
+
+    def sync(self):
+        """Memory written before is seen by who sees what is written after: a lock orders both."""
+        with self.fence:
+            pass
+
+    def call(self, seq, digest):
+        self.seq, self.digest, self.unchecked = seq, digest, True
+
+    def step(self):
+        """The barrier of a step."""
+        self.steps += 1
+        goal, arrived = self.steps, self.arrived
+        if self.unchecked:
+            self.digests[self.rank, self.seq & 1] = self.digest
+        self.sync()
+        arrived[self.rank] = goal
+        self.until(lambda: arrived.min() >= goal, lambda: np.flatnonzero(arrived < goal).tolist(),
+                   self.seq)
+        self.sync()
+        if self.unchecked:
+            self.unchecked = False
+            if (self.digests[:, self.seq & 1] != self.digest).any():
+                self.record.stop(self.record.of_mismatch(self.ranks, self.group, self.seq))
+
+    def turn(self):
+        """The slots of the next step."""
+        return self.slots[(self.steps + 1) & 1]
+
+    # -- moving bytes --------------------------------------------------------------------------------------
+    def exchange(self, send, wanted, longest):
+        """Show the bytes `send` to all; write to `out` for each (rank, start, out) of `wanted` that rank's bytes.
+
+        longest: the largest number of bytes that any rank shows.
+        """
+        for begin in range(0, max(longest, 1), self.slot):
+            slots = self.turn()
+            part = send[begin:begin + self.slot]
+            slots[self.rank, :part.size] = part
+            self.step()
+            for source, start, out in wanted:
+                low, high = max(start, begin), min(start + out.size, begin + self.slot)
+                if low < high:
+                    out[low - start:high - start] = slots[source, low - begin:high - begin]
+
+    def barrier(self):
+        self.step()
+
+    def broadcast(self, array, root):
+        data = flat_bytes(array)
+        here = self.rank == root
+        self.exchange(data if here else data[:0], () if here else [(root, 0, data)], data.size)
+
+    def all_gather(self, outs, array):
+        data = flat_bytes(array)
+        self.exchange(data, [(r, 0, flat_bytes(out)) for r, out in enumerate(outs)], data.size)
+
+    def gather(self, outs, array, root):
+        data = flat_bytes(array)
+        self.exchange(data, [] if outs is None else [(r, 0, flat_bytes(out)) for r, out in enumerate(outs)], data.size)
+
+    def scatter(self, out, arrays, root):
+        data = flat_bytes(out)
+        send = data[:0] if arrays is None else np.concatenate([flat_bytes(a) for a in arrays])
+        self.exchange(send, [(root, self.rank * data.size, data)], self.size * data.size)
+
+    def all_to_all(self, outs, arrays):
+        n, sizes = self.size, np.array([a.nbytes for a in arrays], np.int64)
+        table = np.empty((n, n), np.int64)
+        self.exchange(flat_bytes(sizes), [(r, 0, flat_bytes(table[r])) for r in range(n)], sizes.nbytes)
+        expected = np.array([out.nbytes for out in outs])
+        if (table[:, self.rank] != expected).any():
+            r = int(np.flatnonzero(table[:, self.rank] != expected)[0])
+            self.record.stop(f"rank {self.ranks[self.rank]} expects {expected[r]} bytes of rank {self.ranks[r]}, which "
+                             f"sends {table[r, self.rank]}, in all_to_all #{self.seq}: give both the same split sizes")
+        starts = np.cumsum(table, axis=1) - table
+        send = np.concatenate([flat_bytes(a) for a in arrays])
+        self.exchange(send, [(r, int(starts[r, self.rank]), flat_bytes(out)) for r, out in enumerate(outs)],
+                      int(table.sum(1).max()))
+
+    # -- reducing ------------------------------------------------------------------------------------------
+    def all_reduce(self, array, op):
+        self.in_parts(array, op, range(self.size))
+
+    def reduce(self, array, root, op):
+        self.in_parts(array, op, (root,))
+
+    def in_parts(self, array, op, receivers):
+        """Reduce `array` chunk by chunk, each rank a part of each; the result is written in the `receivers`."""
+        n, rank, item = self.size, self.rank, array.itemsize
+        most = self.slot // item
+        straight = n == 2 and len(receivers) == n and op.op in PLAIN
+        for begin in range(0, max(array.size, 1), most):
+            chunk = array[begin:begin + most]
+            bounds = [chunk.size * r // n for r in range(n + 1)]
+            mine = slice(bounds[rank], bounds[rank + 1])
+            slots = self.turn()[:, :chunk.size * item].view(array.dtype)
+            if straight:                                   # one's own part need not be shown
+                other = slice(bounds[1 - rank], bounds[2 - rank])
+                slots[rank, other] = chunk[other]
+            else:
+                slots[rank] = chunk
+            self.step()
+            parts = [slots[r, mine] for r in range(n)]
+            if straight:
+                parts[rank] = chunk[mine]
+                reduce_arrays(op, parts, chunk[mine])
+                slots[rank, mine] = chunk[mine]
+            else:
+                found = np.empty_like(chunk[mine])
+                reduce_arrays(op, parts, found)
+                slots[rank, mine] = found
+            self.half_step()
+            if rank in receivers:
+                for r in range(n):
+                    if not (straight and r == rank):
+                        part = slice(bounds[r], bounds[r + 1])
+                        chunk[part] = slots[r, part]
+
+    def half_step(self):
+        """A barrier after which the same slots are read again: two, so that `turn` takes the others next."""
+        self.step()
+        self.steps += 1
+        self.arrived[self.rank] = self.steps
+
+    def reduce_scatter(self, out, arrays, op):
+        n, most = self.size, self.slot // self.size // out.itemsize
+        for begin in range(0, max(out.size, 1), most):
+            length = min(most, out.size - begin) if out.size else 0
+            slots = self.turn()[:, :n * length * out.itemsize].view(out.dtype).reshape(n, n, length)
+            for r, array in enumerate(arrays):
+                slots[self.rank, r] = array[begin:begin + length]
+            self.step()
+            reduce_arrays(op, [slots[r, self.rank] for r in range(n)], out[begin:begin + length])
+
+    # -- messages ------------------------------------------------------------------------------------------
+    def send(self, array, to, tag):
+        data = flat_bytes(array)
+        head = np.array([data.size, tag, data.size], np.int64).view(np.uint8)
+        written, taken, me = self.written, self.taken, self.rank
+        with self.sending[to]:
+            place = 0
+            while place < data.size or not place:
+                room = PACKET - (24 if not place else 0)
+                part = data[place:place + room]
+                self.until(lambda: written[me, to] - taken[me, to] < RING, lambda: [to])
+                packet = self.channels[me, to, written[me, to] % RING]
+                if not place:
+                    packet[:24] = head
+                packet[PACKET - room:PACKET - room + part.size] = part
+                self.sync()
+                written[me, to] += 1
+                place += room
+
+    def recv(self, array, source, tag):
+        data, me = flat_bytes(array), self.rank
+        others = [r for r in range(self.size) if r != me]
+        while True:
+            for r in [source] if source is not None else others:
+                if self.receiving[r].acquire(blocking=source is not None):
+                    try:
+                        if self.take(data, r, tag, source is not None):
+                            return r
+                    finally:
+                        self.receiving[r].release()
+            self.until(lambda: any(self.written[r, me] > self.taken[r, me] for r in others), lambda: others)
+
+    def take(self, data, source, tag, wait):
+        """Take the message with `tag` from `source`; without `wait`, whether it was there."""
+        waiting = self.pending[source]
+        for i, (found, message) in enumerate(waiting):
+            if found == tag:
+                self.fit(message.size, data, source)
+                data[...] = message
+                del waiting[i]
+                return True
+        while wait or self.written[source, self.rank] > self.taken[source, self.rank]:
+            head = self.packet(source)[:24].copy().view(np.int64)
+            if head[1] == tag:
+                self.fit(int(head[0]), data, source)
+            message = data if head[1] == tag else np.empty(int(head[0]), np.uint8)
+            self.unpack(source, message)
+            if head[1] == tag:
+                return True
+            waiting.append((int(head[1]), message))
+        return False
+
+    def packet(self, source):
+        """The next packet from `source`, when it is there."""
+        written, taken, me = self.written, self.taken, self.rank
+        self.until(lambda: written[source, me] > taken[source, me], lambda: [source])
+        self.sync()
+        return self.channels[source, me, taken[source, me] % RING]
+
+    def unpack(self, source, message):
+        place = 0
+        while place < message.size or not place:
+            room = PACKET - (24 if not place else 0)
+            part = message[place:place + room]
+            part[...] = self.packet(source)[PACKET - room:PACKET - room + part.size]
+            self.sync()
+            self.taken[source, self.rank] += 1
+            place += room
+
+    def fit(self, n, data, source):
+        if n != data.size:
+            self.record.stop(f"rank {self.ranks[self.rank]} expects a message of {data.size} bytes from rank "
+                             f"{self.ranks[source]}, which has sent {n} bytes: give recv a tensor of the same shape "
+                             f"and dtype")

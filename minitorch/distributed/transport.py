@@ -1,0 +1,99 @@
+"""What the collectives ask of a transport, all on flat NumPy arrays, all blocking.
+
+A transport belongs to one group. Ranks here are numbers within the group. `call` tells it of the next collective: its
+number and a digest, which transports compare between ranks where that costs nothing.
+"""
+
+import time
+
+import numpy as np
+
+from .errors import DistBackendError
+
+__all__ = ["Transport"]
+
+SPINS = 200
+
+
+class Transport:
+    """The interface. Arrays of one call have the same dtype and, where nothing else is said, the same size."""
+
+    def __init__(self, ranks, rank, record, group, timeout):
+        self.rank, self.size, self.ranks, self.record, self.group = rank, len(ranks), ranks, record, group
+        self.timeout, self.closed = timeout, False
+
+    def until(self, ready, missing, seq=None):
+        """Wait until ``ready()``; `missing()` says for which ranks, `seq` for which collective."""
+        for _ in range(SPINS):
+            if ready():
+                return
+            time.sleep(0)                                  # lets others run, on a busy machine too
+        began, pause, looked = time.monotonic(), 5e-5, 0.0
+        while not ready():
+            time.sleep(pause)
+            pause = min(pause * 1.2, 2e-3)
+            now = time.monotonic()
+            if now - looked > 0.05:
+                looked = now
+                if self.closed:
+                    raise DistBackendError("the process group was destroyed while a call was under way")
+                ranks = [self.ranks[r] for r in missing()]
+                gone = self.record.gone(ranks)             # what it wrote before, `ready` sees
+                if not ready():
+                    self.record.check(ranks, gone, seq, now - began, self.timeout)
+
+    def call(self, seq, digest):
+        """The next collective begins."""
+
+    def barrier(self):
+        """Return when all ranks have come here."""
+        raise NotImplementedError
+
+    def broadcast(self, array, root):
+        """Give all ranks what `root` has."""
+        raise NotImplementedError
+
+    def all_gather(self, outs, array):
+        """Write the array of each rank to ``outs[rank]``."""
+        raise NotImplementedError
+
+    def gather(self, outs, array, root):
+        """The same for `root` only; `outs` is None elsewhere."""
+        raise NotImplementedError
+
+    def scatter(self, out, arrays, root):
+        """Write to `out` the one of the root's `arrays` (None elsewhere) that belongs to this rank."""
+        raise NotImplementedError
+
+    def all_to_all(self, outs, arrays):
+        """Write ``arrays[this rank]`` of each rank to ``outs[that rank]``; sizes may differ."""
+        raise NotImplementedError
+
+    def all_reduce(self, array, op):
+        """Replace the arrays by their reduction."""
+        raise NotImplementedError
+
+    def reduce(self, array, root, op):
+        """The same for `root` only; the others keep theirs."""
+        raise NotImplementedError
+
+    def reduce_scatter(self, out, arrays, op):
+        """Write to `out` the reduction of the arrays that all ranks have for this rank."""
+        raise NotImplementedError
+
+    def send(self, array, to, tag):
+        """Send to one rank; returns when the array may be written to again."""
+        raise NotImplementedError
+
+    def recv(self, array, source, tag):
+        """Receive from `source`, or from any rank for None; returns whom from."""
+        raise NotImplementedError
+
+    def close(self):
+        """Let go of what is shared."""
+        self.closed = True
+
+
+def flat_bytes(array):
+    """The memory of a flat array as bytes."""
+    return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)

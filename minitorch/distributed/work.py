@@ -1,0 +1,175 @@
+"""`Work`: a call that is under way; and the threads that carry such calls out, in order."""
+
+import queue
+import threading
+
+__all__ = ["Future", "Work"]
+
+
+class Future:
+    """What a `Work` will give: ``wait()``, ``then(callback)``, as ``torch.futures.Future``."""
+
+    def __init__(self, *, devices=None):
+        self._done, self._callbacks, self._lock = threading.Event(), [], threading.Lock()
+        self._value = self._error = None
+
+    def done(self):
+        """Whether there is a value or an error."""
+        return self._done.is_set()
+
+    def wait(self):
+        """The value, when it is there; the error, if there was one."""
+        self._done.wait()
+        return self.value()
+
+    def value(self):
+        """The value, or the error raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def set_result(self, value):
+        """Give the value; runs the callbacks."""
+        self._finish(value, None)
+
+    def set_exception(self, error):
+        """Give an error in the place of a value; runs the callbacks."""
+        self._finish(None, error)
+
+    def _finish(self, value, error):
+        with self._lock:
+            self._value, self._error = value, error
+            self._done.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def add_done_callback(self, callback):
+        """Run ``callback(future)`` when it is done."""
+        with self._lock:
+            if not self._done.is_set():
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, callback):
+        """A Future of what ``callback(this one)`` returns when this one is done."""
+        following = Future()
+
+        def run(future):
+            try:
+                value = callback(future)
+            except BaseException as error:
+                following.set_exception(error)
+            else:
+                following.set_result(value)
+        self.add_done_callback(run)
+        return following
+
+
+class Work:
+    """A call that is under way. ``wait()`` returns True when it is done, or raises what went wrong.
+
+    The tensors of the call must be left alone until then.
+    """
+
+    def __init__(self, tensors=(), source=-1):
+        self._future, self._tensors, self._source = Future(), list(tensors), source
+
+    def wait(self, timeout=None):
+        """Wait until the call is done, up to `timeout` (a timedelta)."""
+        if timeout is not None and timeout.total_seconds() > 0:
+            if not self._future._done.wait(timeout.total_seconds()):
+                raise RuntimeError(f"Timed out after {timeout.total_seconds():g} s waiting for a call to finish")
+        self._future.wait()
+        return True
+
+    synchronize = wait
+
+    def is_completed(self):
+        """Whether the call is done, with or without an error."""
+        return self._future.done()
+
+    def is_success(self):
+        """Whether the call is done without an error."""
+        return self._future.done() and self._future._error is None
+
+    def exception(self):
+        """The error, or None."""
+        return self._future._error
+
+    def result(self):
+        """The list of the tensors that the call has written."""
+        self._future.wait()
+        return self._tensors
+
+    def get_future(self):
+        """A Future of the list of tensors."""
+        return self._future
+
+    get_future_result = get_future
+
+    def source_rank(self):
+        """The rank that a received message came from."""
+        self._future.wait()
+        return self._source
+
+    def run(self, function):
+        """Carry the call out."""
+        try:
+            found = function()
+            if found is not None:
+                self._source = found
+        except BaseException as error:
+            self._future.set_exception(error)
+        else:
+            self._future.set_result(self._tensors)
+
+
+class Lane:
+    """Calls that must keep their order. They run in the caller's thread while none is under way, else one by one in a
+    thread of the lane."""
+
+    def __init__(self, name):
+        self.name, self.calls, self.pending = name, queue.SimpleQueue(), 0
+        self.lock, self.thread = threading.Lock(), None
+
+    def now(self, function):
+        """Run `function` after all that is under way; returns what it returns."""
+        if not self.pending:
+            return function()
+        found = []
+        self.start(lambda: found.append(function()), Work()).wait()
+        return found[0]
+
+    def start(self, function, work):
+        """Have `function` run in the thread of the lane; returns `work`."""
+        with self.lock:
+            self.pending += 1
+            if self.thread is None:
+                self.thread = threading.Thread(target=self.loop, name=self.name, daemon=True)
+                self.thread.start()
+        self.calls.put((function, work))
+        return work
+
+    def loop(self):
+        while True:
+            function, work = self.calls.get()
+            if function is None:
+                return
+
+            def counted(function=function):
+                try:
+                    return function()
+                finally:
+                    with self.lock:
+                        self.pending -= 1
+            work.run(counted)
+
+    def close(self):
+        """End the thread, after what is under way."""
+        if self.thread is not None:
+            self.calls.put((None, None))
+            if self.thread is not threading.current_thread():
+                self.thread.join(1)
+            self.thread = None
