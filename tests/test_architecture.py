@@ -41,6 +41,7 @@ ARROWS = {
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host",                            # groups, collectives on raw arrays, stores, the record
+    "multiprocessing": "distributed",                      # starts ranks
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
@@ -80,6 +81,7 @@ SHADOWED = {                                               # modules hidden by a
     "minitorch.nn.utils.weight_norm": "as in PyTorch",
     "minitorch.nn.summary": "`nn.summary` is the function's public name",
     "minitorch.profiler.profile": "the class's public name; pickles and `autograd.profiler` know the module",
+    "minitorch.multiprocessing.spawn": "as in PyTorch",
     "minitorch.profiler.schedule": "the function's public name",
     "minitorch.testing.gradcheck": "the function's public name, as `torch.autograd.gradcheck`",
     "minitorch.backends.sim.report": "of the simulator, imported by name only",
