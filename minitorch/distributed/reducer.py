@@ -113,7 +113,8 @@ class Reducer:
                 "Expected to have finished reduction in the prior iteration before starting a new one. These "
                 f"parameters did not receive a gradient on rank {self.group.rank()}: {', '.join(sorted(missing))}. "
                 "Their outputs had no part in the loss. Leave them out of the module, or give "
-                "find_unused_parameters=True to DistributedDataParallel, and make sure that all outputs of `forward` take part in the loss.")
+                "find_unused_parameters=True to "
+                "DistributedDataParallel, and make sure that all outputs of `forward` take part in the loss.")
         self.expecting, self.next, self.find_unused = True, 0, find_unused
         self.used = np.zeros(len(self.params), np.uint8) if find_unused else None
         for bucket in self.buckets:
