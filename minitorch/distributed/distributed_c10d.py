@@ -1,5 +1,5 @@
-"""PyTorch's module of groups and collectives, by its name: what `minitorch.distributed` has, and what programs take from
-here by names with an underscore."""
+"""PyTorch's module of groups and collectives, by its name: what `minitorch.distributed` has, and what programs take
+from here by names with an underscore."""
 
 # ruff: noqa: F401, F403
 from .collectives import *
@@ -24,6 +24,6 @@ def _get_default_store():
     return current_world().store
 
 
-def _rank_not_in_group(group):
+def _rank_not_in_group(which):
     """Whether this rank is not in the group."""
-    return group is GroupMember.NON_GROUP_MEMBER or group is not None and group.rank() < 0
+    return which is GroupMember.NON_GROUP_MEMBER or which is not None and which.rank() < 0
