@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import minitorch as torch
 import minitorch.distributed as dist
+import minitorch.distributed.optim
 import minitorch.nn.functional as F
 from minitorch import nn
 from minitorch.distributed import threads
@@ -400,3 +401,81 @@ def test_a_sampler_knows_its_rank():
     def program(rank):
         return list(torch.utils.data.DistributedSampler(range(10), shuffle=False))
     assert run(program, 3) == [[0, 3, 6, 9], [1, 4, 7, 0], [2, 5, 8, 1]]
+
+
+# ---- optimisers and checkpoints of several ranks -------------------------------------------------------------
+@pytest.mark.parametrize("make", [lambda p, c=torch.optim.Adam: (c, dict(lr=0.01, weight_decay=0.1)),
+                                  lambda p, c=torch.optim.SGD: (c, dict(lr=0.1, momentum=0.9))])
+def test_zero_redundancy(make):
+    start = net()
+    optimizer_class, options = make(None)
+    expected = one_process(start, 6, lambda p: optimizer_class(p, **options))
+
+    def program(rank, size, saved=None, steps=range(3)):
+        model = DDP(copy.deepcopy(start))
+        groups = [{"params": list(model.parameters())[:2]}, {"params": list(model.parameters())[2:]}]
+        optimizer = dist.optim.ZeroRedundancyOptimizer(groups, optimizer_class, **options)
+        if saved:
+            model.module.load_state_dict(saved[0])
+            optimizer.load_state_dict(saved[1])
+        for step in steps:
+            x, y = batch(8, step)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x[rank::size]), y[rank::size]).backward()
+            optimizer.step()
+        optimizer.consolidate_state_dict(to=1)
+        if rank != 1:
+            with pytest.raises(RuntimeError, match="has not been consolidated on this rank"):
+                optimizer.state_dict()
+        whole = optimizer.state_dict() if rank == 1 else None
+        return len(optimizer.state), copy.deepcopy(model.module.state_dict()), whole
+    found = run(lambda rank: program(rank, 2), 2)
+    assert sum(n for n, _, _ in found) == 6 and all(n < 6 for n, _, _ in found)
+    saved = found[1][1:]
+    plain = optimizer_class(copy.deepcopy(start).parameters(), **options)
+    plain.add_param_group({"params": [nn.Parameter(torch.ones(1))]})
+    assert sorted(saved[1]["state"]) == list(range(6)) and len(saved[1]["param_groups"]) == 2
+    for _, state, _ in run(lambda rank: program(rank, 4, saved, range(3, 6)), 4):       # on another number of ranks
+        close(list(state.values()), list(expected.state_dict().values()), 1e-4)
+
+
+@pytest.mark.parametrize("writers, readers", [(2, 3), (3, 1), (1, 2)])
+def test_checkpoints_load_on_another_number_of_ranks(tmp_path, writers, readers):
+    from minitorch.distributed import checkpoint
+    model = net(nn.BatchNorm2d)
+    optimizer = torch.optim.Adam(model.parameters())
+    x, y = batch(8)
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    state = {"model": model, "optimizer": optimizer, "epoch": 3, "more": [torch.tensor(2.5), (1, "a")],
+             "half": torch.arange(5).bfloat16(), "empty": torch.empty(0, 2)}
+    path = tmp_path / "checkpoint"
+
+    def write(rank):
+        for _ in range(2):                                 # the second takes the place of the first
+            checkpoint.save(state, checkpoint_id=path)
+    run(write, writers)
+    assert {p.name for p in tmp_path.iterdir()} == {"checkpoint"} and len(list(path.iterdir())) == writers + 1
+
+    def read(rank):
+        other = net(nn.BatchNorm2d)
+        with torch.no_grad():
+            [p.zero_() for p in other.parameters()]
+        found = {"model": other, "optimizer": torch.optim.Adam(other.parameters()), "epoch": 0,
+                 "more": [torch.zeros(()), None], "half": torch.zeros(5).bfloat16(), "empty": torch.empty(0, 2)}
+        checkpoint.load(found, checkpoint_id=path)
+        with pytest.raises(checkpoint.CheckpointException, match="has no 'model.nothing'"):
+            checkpoint.load({"model": {"nothing": torch.ones(1)}}, checkpoint_id=path)
+        with pytest.raises(checkpoint.CheckpointException, match=r"'half' has shape \[3\], in the checkpoint \[5\]"):
+            checkpoint.load({"half": torch.ones(3)}, checkpoint_id=path)
+        return found
+    for found in run(read, readers):
+        close(list(found["model"].state_dict().values()), list(model.state_dict().values()), 0)
+        assert found["epoch"] == 3 and found["more"][0].item() == 2.5 and found["more"][1] == (1, "a")
+        assert found["half"].tolist() == [0, 1, 2, 3, 4]
+        a, b = found["optimizer"].state_dict(), optimizer.state_dict()
+        assert a["param_groups"] == b["param_groups"]
+        for i in b["state"]:
+            close(list(a["state"][i].values()), list(b["state"][i].values()), 0)
+    with pytest.raises(checkpoint.CheckpointException, match="there is no checkpoint in"):
+        checkpoint.load({}, checkpoint_id=tmp_path / "none")
