@@ -59,21 +59,3 @@ void convolve(i64 part, i64 parts, const Shape *s, const T *x, const T *w, const
     }
   }
 }
-/* The gradient of the weight, turned: `sums` (parts, groups, K, O / groups), zeros, of which each part fills its own.
-   `block` pixels are unfolded at a time; `scratch` of a part: image, (K, block), and the panels of the gradient. */
-void convolve_weight(i64 part, i64 parts, const Shape *s, const T *x, const T *g, T *sums, T *scratch, i64 each, i64 block) {
-  ROWS(s->N * s->groups);
-  i64 c = s->C / s->groups, o = s->O / s->groups, K = c * s->kh * s->kw, P = s->OH * s->OW;
-  T *image = scratch + part * each, *columns = image + c * (s->H + 2 * s->ph) * (s->W + 2 * s->pw);
-  T *panels = columns + K * block;
-  for (i64 r = first; r < last; r++) {
-    T *dw = sums + (part * s->groups + r % s->groups) * K * o;
-    frame(s, c, x + r * c * s->H * s->W, image);
-    for (i64 p = 0; p < P; p += block) {
-      i64 n = P - p < block ? P - p : block;
-      unfold(s, c, image, p, n, columns, block);
-      pack(n, o, g + r * o * P + p, P, 1, panels);
-      packed_product(K, o, n, columns, block, 1, panels, dw, o, 1);
-    }
-  }
-}
