@@ -454,6 +454,8 @@ def check(case):
     tolerance = DTYPES["bfloat16" if "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
                        else "float32" if any(s[0] == "cast" for s in case.steps) and (
                            case.backend == "numpy" or case.dtype != "bfloat16") else case.dtype]
+    if case.backend == "c":                                # sums in another order: of what cancels, noise is left
+        tolerance = tuple(5 * t for t in tolerance)
     for (what, a), (same, b) in zip(eager, compiled):
         if what.endswith("backward") and a != "none":
             return world                                   # refused, perhaps for what only the eager graph saves
