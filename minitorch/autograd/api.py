@@ -1,7 +1,7 @@
 """The calls that start a backward pass: `backward` and `grad`, and the checks that PyTorch makes."""
 
 from ..core import engine
-from ..core.grad_mode import grad_mode, recording
+from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.op import recorded
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
@@ -32,9 +32,10 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 engine.accumulate(x, g if create_graph else g.array, create_graph, False)
         return
     roots, seeds = prepare(tensors, seeds, "backward")
+    levels = open_levels and grad_mode.levels
     pull(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph,
-         create_graph or bool(grad_mode.levels))
-    if grad_mode.levels and not create_graph:              # gradients came as tensors, which may share memory
+         create_graph or bool(levels))
+    if levels and not create_graph:                        # gradients came as tensors, which may share memory
         for leaf in behind(roots):
             if not leaf.parents and leaf._grad is not None:
                 leaf._grad = recorded.clone(leaf._grad)
@@ -71,22 +72,25 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     places = [place_of(x, roots) for x in inputs]
     capture = dict.fromkeys(places)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    on_tensors = create_graph or bool(grad_mode.levels) or bool(grad_mode.batches) and len({x.backend.backend for x in (
-        *roots, *seeds, *places)}) > 1
-    with each_element():
+    on_tensors = create_graph or bool(open_levels and grad_mode.levels)
+    if open_batches and grad_mode.batches:
+        on_tensors = on_tensors or len({x.backend.backend for x in (*roots, *seeds, *places)}) > 1
+        with each_element():
+            pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
+    else:
         pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     return tuple([_captured(x, place, capture[place], on_tensors, create_graph, allow_unused, materialize_grads)
                   for x, place in zip(inputs, places)])
 
 
 class each_element:
-    """Within, gradients of what is the same for all elements of a batch are those of each element, if the batch runs.
+    """Within, gradients of what is the same for all elements of the batches that run are those of each element.
 
     Such a pass is computed on tensors, which may be batched, wherever what they meet is not.
     """
 
     def __enter__(self):
-        self.outer, grad_mode.each = grad_mode.each, bool(grad_mode.batches)
+        self.outer, grad_mode.each = grad_mode.each, True
 
     def __exit__(self, *exc):
         grad_mode.each = self.outer
@@ -128,7 +132,7 @@ def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
         if isinstance(x, GradientEdge):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return wrap(x.backend.xp.zeros_like(x.array), x.backend)
-    if create_graph or grad_mode.levels:
+    if create_graph or open_levels and grad_mode.levels:
         return g
     backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
     return wrap(backend.xp.array(g.array if on_tensors else g), backend)

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from ..core.arrays import is_inexact
 from ..core.dtypes import from_np
-from ..core.grad_mode import grad_mode
+from ..core.grad_mode import grad_mode, open_levels
 from ..core.tensor import Tensor
 from .grad_mode import _Mode
-from .tangents import dual, open_levels, opened, tangent_of, without_level
+from .tangents import dual, opened, tangent_of, without_level
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -22,7 +22,7 @@ import functools
 
 from ..core import graph
 from ..core.arrays import is_inexact, owner
-from ..core.grad_mode import grad_mode, recording
+from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import late
@@ -147,14 +147,14 @@ class Function:
     @classmethod
     def _called(cls, args):
         """The context and the result of a call, with tangents if arguments have some."""
-        found = late.function_with_tangents(cls, args) if grad_mode.levels else None
+        found = late.function_with_tangents(cls, args) if open_levels and grad_mode.levels else None
         return cls._recorded(args) if found is None else found
 
     @classmethod
     def _recorded(cls, args):
         """The context and the result of a call without tangents."""
         forward = cls.forward
-        if grad_mode.batches:
+        if open_batches and grad_mode.batches:
             args, forward, result = late.function_in_batch(cls, args)
             if forward is None:                            # its own rule has made the result
                 return FunctionCtx(), result

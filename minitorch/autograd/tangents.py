@@ -25,7 +25,7 @@ from types import FunctionType
 
 from ..core import graph
 from ..core.arrays import is_inexact
-from ..core.grad_mode import grad_mode, recording
+from ..core.grad_mode import grad_mode, open_levels, recording
 from ..core.graph import rewrap
 from ..core.op import finish, recorded
 from ..core.registry import OPS
@@ -78,7 +78,6 @@ class opened:
         open_levels.remove(self.level)
 
 
-open_levels: list = []                                     # of all threads: what calls look at first
 _changing = threading.Lock()
 
 

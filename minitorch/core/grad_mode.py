@@ -13,6 +13,8 @@ class GradMode(threading.local):
 
 
 grad_mode = GradMode()
+open_levels: list = []                                     # and batches, of all threads: empty, they spare calls a look
+open_batches: list = []
 
 
 class recording:

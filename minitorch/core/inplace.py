@@ -9,7 +9,7 @@ import numpy as np
 
 from . import dtypes, graph
 from .arrays import fits_into, owner, pointer
-from .grad_mode import grad_mode
+from .grad_mode import grad_mode, open_levels
 from .graph import Node, bump_version
 from .registry import OPS, late
 from .tensor import wrap
@@ -57,7 +57,7 @@ def is_plain(target, args):
     """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
     d = target.array.dtype
     if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or graph.inference
-            or grad_mode.levels or not target.array.flags.forc):
+            or open_levels or not target.array.flags.forc):
         return False
     for x in args:
         array = getattr(x, "array", None)
@@ -86,7 +86,7 @@ def overwrite(target, result, writer, repeated=False):
         result = result.to(target.dtype)
     target.backend.xp.copyto(target.array, result.array, casting="unsafe")
     bump_version(target, writer)
-    if grad_mode.levels:
+    if open_levels and grad_mode.levels:
         late.write_tangents(target, result)
     if result.needs_grad and grad_mode.enabled and target.array.dtype.kind not in "biu":
         adopt(target, result)

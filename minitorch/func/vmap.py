@@ -10,7 +10,7 @@ from ..backends.batched.backend import BatchedBackend
 from ..backends.batched.crossing import hide, show
 from ..backends.batched.loop import vmap_fallbacks
 from ..core.errors import out_of_range
-from ..core.grad_mode import grad_mode
+from ..core.grad_mode import grad_mode, open_batches
 from ..core.tensor import Tensor
 from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten
@@ -90,9 +90,11 @@ class Entered:
     def __enter__(self):
         self.outer = grad_mode.batches
         grad_mode.batches = (*self.outer, self.backend)
+        open_batches.append(self.backend)
 
     def __exit__(self, *exc):
         grad_mode.batches = self.outer
+        open_batches.remove(self.backend)
 
 
 def base_of(backend):

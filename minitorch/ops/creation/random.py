@@ -11,7 +11,7 @@ import operator
 from functools import cache
 
 from ...core import dtypes
-from ...core.grad_mode import grad_mode
+from ...core.grad_mode import grad_mode, open_batches, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import adopt, check_is_no_leaf
 from ...core.op import recorded
@@ -46,7 +46,7 @@ def choose(generator, backend, name):
 
 def draw(sampler, backend, array, generator, *args):
     """Fill an array of `backend` with a sampler's numbers; returns it."""
-    if grad_mode.batches and not backend.depth:
+    if open_batches and grad_mode.batches and not backend.depth:
         late.drawable(backend)
     backend.fill_random(array, sampler, generator, args)
     return array
@@ -55,14 +55,14 @@ def draw(sampler, backend, array, generator, *args):
 def fill(tensor, name, sampler, args, generator):
     """Overwrite `tensor` with random numbers, as an in-place op."""
     check_is_no_leaf(tensor, name)
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         late.writable(tensor)
     array = tensor.array
     require_no_overlap(array)
     unrelated = recorded.zero(tensor) if tensor.needs_grad and grad_mode.enabled else None
     draw(sampler, tensor.backend, array, choose(generator, tensor.backend, name), *args)
     bump_version(tensor, name)
-    if grad_mode.levels:
+    if open_levels and grad_mode.levels:
         late.write_tangents(tensor, None)
     if unrelated is not None:
         adopt(tensor, unrelated)
@@ -100,7 +100,7 @@ def create_like(name, sampler, arguments, input, generator, dtype, device, requi
 
 
 def filled(made, name, sampler, arguments, generator, requires_grad):
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         made = late.room(made)
     draw(sampler, made.backend, made.array, choose(generator, made.backend, name), *arguments(made.array))
     return made.requires_grad_() if requires_grad else made
@@ -247,7 +247,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     if out is not None and grad_mode.enabled and any(x.needs_grad for x in (*given, out)):
         raise RuntimeError("normal(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         mean, std = [late.roomy(x) if isinstance(x, Tensor) else x for x in (mean, std)]
         given = [x for x in (mean, std) if isinstance(x, Tensor)]
     backend, like = given[0].backend, given[0].array if out is None else out.array
@@ -494,7 +494,7 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 @composite
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones, each with the probability that `input` has there (or the number `p`), and zeros."""
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         input = late.roomy(input)
     if out is None:
         made = wrap(input.backend.xp.empty(input.array.shape, input.array.dtype), input.backend)
@@ -509,7 +509,7 @@ def poisson(input, generator=None):
     """Poisson numbers of the rates in `input`, in its dtype."""
     check_kind(input.array, FLOATS, "poisson()")
     gen = choose(generator, input.backend, "poisson")
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         return late.of_values(lambda rates: rejection.poisson(gen, rates), input)
     found = rejection.poisson(gen, input.backend.to_host(input.array))
     return unrelated_to([input], input.backend.from_host(found), input.backend)
@@ -525,7 +525,7 @@ def binomial(count, prob, generator=None):
         raise RuntimeError(f"Found dtype {prob.dtype.name} but expected {count.dtype.name}: binomial() takes a count "
                            f"and a prob of one dtype")
     backend = count.backend
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         gen = choose(generator, backend, "binomial")
         return late.of_values(lambda n, p: rejection.binomial(gen, n, p), count, prob)
     found = rejection.binomial(choose(generator, backend, "binomial"), backend.to_host(count.array),
@@ -546,7 +546,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     def drawn(weights):
         check_weights(weights, n, replacement)
         return sampling.multinomial(gen, weights, n, replacement)
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         return late.of_values(drawn, input, rows=True)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects an int64 tensor out, got: {out.dtype.name}")

@@ -8,7 +8,7 @@ import inspect
 import math
 
 from ...core.errors import worded
-from ...core.grad_mode import grad_mode
+from ...core.grad_mode import grad_mode, open_batches
 from ...core.inplace import inplace as inplace_twin
 from ...core.op import Other, deferred
 from ...core.op import recorded as R
@@ -158,7 +158,7 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False):
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound: got {lower} and {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
-    if grad_mode.batches:
+    if open_batches and grad_mode.batches:
         return _rrelu_of_batch(input, lower, upper)
     backend, x = input.backend, input.array
     require_floating("rrelu_with_noise", x)

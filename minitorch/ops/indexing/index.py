@@ -6,7 +6,7 @@ Integers, slices, None and Ellipsis give views. Lists and tensors, of integers o
 an element that was taken several times is summed.
 """
 
-from ...core.grad_mode import grad_mode
+from ...core.grad_mode import grad_mode, open_levels
 from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number
@@ -150,12 +150,12 @@ def __setitem__(self, item, value):
         if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
             value = without_leading(value)
         if advanced is None and is_same_memory(piece.array, value.array) and not (
-                self.needs_grad or value.needs_grad or grad_mode.levels):
+                self.needs_grad or value.needs_grad or open_levels and grad_mode.levels):
             return
         require_apart(piece.array, value)
     if advanced is None:
         require_no_overlap(piece.array)
-    if grad_mode.levels or grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
+    if open_levels and grad_mode.levels or grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:
             overwrite(piece, _index_put(piece, value, (Ellipsis,)), "__setitem__")

@@ -6,7 +6,7 @@ are Philox's, and not stored.
 
 import math
 
-from ...core.grad_mode import grad_mode
+from ...core.grad_mode import grad_mode, open_batches
 from ...core.inplace import overwrite
 from ...core.op import recorded as R
 from ...core.registry import late
@@ -29,7 +29,7 @@ def drop(input, p, training, inplace, whole_channels=False, alpha=False):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or not p or not input.array.size:
         return input
-    if grad_mode.batches and p < 1:
+    if open_batches and grad_mode.batches and p < 1:
         input = late.roomy(input)
     p = float(p)                                           # a NumPy float64 would make the mask float64
     shape, generator = input.array.shape, default_of(input.backend.device)

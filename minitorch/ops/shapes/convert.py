@@ -7,7 +7,7 @@ from ...core import dtypes
 from ...core.device import device as Device
 from ...core.device import get
 from ...core.dtypes import as_np
-from ...core.grad_mode import grad_mode
+from ...core.grad_mode import grad_mode, open_levels
 from ...core.inplace import inplace
 from ...core.storage import contiguous_format, preserve_format
 from ...core.tensor import Tensor, wrap
@@ -63,7 +63,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 def cast(x, found):
     """`x` in a NumPy dtype; a result that is no float has no gradient."""
-    if found.kind not in "fcV" or not (x.needs_grad or grad_mode.levels):
+    if found.kind not in "fcV" or not (x.needs_grad or open_levels and grad_mode.levels):
         return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
 
@@ -163,7 +163,7 @@ def copy_(self, other, non_blocking=False):
                             f"x.copy_(torch.as_tensor(...))")
         other = create.tensor(other)
     elif is_same_memory(self.array, other.array) and not (
-            self.needs_grad or other.needs_grad or grad_mode.levels):
+            self.needs_grad or other.needs_grad or open_levels and grad_mode.levels):
         return self
     return _copy(self, other if other.backend is self.backend else to(other, device=self.device,
                                                                      non_blocking=non_blocking))
