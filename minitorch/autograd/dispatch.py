@@ -15,7 +15,7 @@ from ..core.tensor import Size, Tensor
 from ..explain.callers import warn
 from ..explain.failures import explain
 from ..ops import operators
-from ..ops.guarded import is_pending
+from ..ops.guarded import is_pending, with_free_variables
 from . import api
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "dispatch",
@@ -251,7 +251,7 @@ def exchange(function, func=None):
     inner.returns_not_implemented = func is not function and func.__name__ in OPERATORS.values()
     function.__defaults__ = None
     function.__kwdefaults__ = {"_func": func, "_inner": inner, "_plain": PLAIN, "_dispatch": dispatch}
-    function.__code__ = guarded.__code__.replace(co_freevars=function.__code__.co_freevars)
+    function.__code__ = with_free_variables(guarded.__code__, function.__code__.co_freevars)
 
 
 # Python's operators are, in PyTorch, calls of the methods that they stand for; ``&``, ``//`` and ``==`` are their own.

@@ -9,9 +9,10 @@ import inspect
 import os
 import textwrap
 import time
+from opcode import opmap
 from types import CodeType, FunctionType
 
-__all__ = ["guarded", "is_pending"]
+__all__ = ["guarded", "is_pending", "with_free_variables"]
 
 IMPORTED = time.time()     # a file that changes later is no source of what was imported
 
@@ -36,7 +37,7 @@ def guarded(function):
     """`function` with its body in a try block; the code of the same object is written when it is first called."""
     if is_pending(function):                               # it has one already
         return function
-    call = FunctionType(first_call.__code__.replace(co_freevars=function.__code__.co_freevars), function.__globals__,
+    call = FunctionType(with_free_variables(first_call.__code__, function.__code__.co_freevars), function.__globals__,
                         function.__name__, None, function.__closure__)
 
     def load():
@@ -53,6 +54,20 @@ def guarded(function):
     call.__wrapped__, call.__doc__ = function, function.__doc__        # `inspect` finds signature and source there
     call.__qualname__, call.__module__ = function.__qualname__, function.__module__
     return call
+
+
+def with_free_variables(code, names):
+    """`code`, which has no free variables, as that of a function that has some.
+
+    From Python 3.11 on it must begin with the instruction that brings them: a debugger that asks for the variables of
+    its frame reads them from there, and from nowhere without it.
+    """
+    if not names:
+        return code
+    if "COPY_FREE_VARS" not in opmap:
+        return code.replace(co_freevars=names)
+    return code.replace(co_freevars=names, co_code=bytes((opmap["COPY_FREE_VARS"], len(names))) + code.co_code,
+                        co_linetable=b"\xf8" + code.co_linetable)     # one instruction of no line
 
 
 def is_pending(function):
