@@ -13,6 +13,7 @@ machine they are always the same, with any number of threads. C is compiled when
 
 import functools
 import threading
+import warnings
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -26,7 +27,7 @@ from .library import build
 from .parts import in_parts
 from .toolchain import Unavailable, reason
 
-__all__ = ["enable", "enabled", "is_enabled", "kernel", "limits"]
+__all__ = ["enable", "enable_or_warn", "enabled", "is_enabled", "kernel", "limits"]
 
 kernel = Kernels("native", over=numpy_kernel.found)        # the decorator of the kernels in `ops`
 
@@ -53,6 +54,14 @@ def enable(on=True):
         cpu.kernels = {**numpy_kernel.found, **kernel.found} if on else numpy_kernel.found
         cpu.stepping = ops.stepping.step_at_once if on else None
         layers.change(layers.stack)                        # all backends look up again
+
+
+def enable_or_warn():
+    """`enable`, as the environment asks for it: a UserWarning where that cannot be."""
+    try:
+        enable()
+    except Unavailable as why:
+        warnings.warn(f"MINITORCH_NATIVE=1 has no effect: {why}", stacklevel=3)
 
 
 def is_enabled():
