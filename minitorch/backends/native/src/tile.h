@@ -2,7 +2,8 @@
    are rounded once.
 
    A tile is R rows by one or two vectors of columns. The right matrix comes in panels: PANEL columns side by side for each
-   k, anything beyond the last column. The left one is copied, TILE rows side by side for each k. */
+   k, anything beyond the last column. The left one is copied, TILE rows side by side for each k,
+   or, in whole tiles, read as it lies. */
 #include "typed.h"
 
 #if defined(__AVX512F__)
@@ -23,7 +24,8 @@ typedef T V __attribute__((vector_size(VEC), aligned(sizeof(T)), may_alias));
 #define DEEP 256                            /* rows of the right matrix at a time */
 
 /* c (rows <= R, n) = or += a (R, K) b. n <= PANEL, n <= WIDE if not `both`. */
-INLINE void tile(const int R, const int both, i64 K, const T *a, const T *b, T *c, i64 ldc, i64 rows, i64 n, int add) {
+INLINE void tile(const int R, const int both, const int copied, i64 K, const T *a, i64 ar, const T *b, T *c, i64 ldc,
+                 i64 rows, i64 n, int add) {
   V x[TILE], y[TILE];
 #pragma GCC unroll 16
   for (int r = 0; r < R; r++) x[r] = y[r] = (V){0};
@@ -32,7 +34,7 @@ INLINE void tile(const int R, const int both, i64 K, const T *a, const T *b, T *
     if (both) v = *(const V *)(b + k * PANEL + WIDE);
 #pragma GCC unroll 16
     for (int r = 0; r < R; r++) {
-      T s = a[k * TILE + r];
+      T s = copied ? a[k * TILE + r] : a[r * ar + k];
       x[r] += s * u;
       if (both) y[r] += s * v;
     }
@@ -52,9 +54,16 @@ INLINE void tile(const int R, const int both, i64 K, const T *a, const T *b, T *
 #define TILES(R, BOTH)                                                                                                \
   static __attribute__((noinline)) void tile_##R##_##BOTH(i64 K, const T *a, const T *b, T *c, i64 ldc, i64 rows,     \
                                                           i64 n, int add) {                                           \
-    tile(R * THIRD, BOTH, K, a, b, c, ldc, rows, n, add);                                                             \
+    tile(R * THIRD, BOTH, 1, K, a, 0, b, c, ldc, rows, n, add);                                                            \
   }
 TILES(1, 0) TILES(2, 0) TILES(3, 0) TILES(1, 1) TILES(2, 1) TILES(3, 1)
+/* Whole tiles of a left matrix as it lies. */
+static __attribute__((noinline)) void tile_3_lying(i64 K, const T *a, i64 ar, const T *b, T *c, i64 ldc, i64 n, int add) {
+  tile(TILE, 1, 0, K, a, ar, b, c, ldc, TILE, n, add);
+}
+static __attribute__((noinline)) void tile_2_lying(i64 K, const T *a, i64 ar, const T *b, T *c, i64 ldc, i64 n, int add) {
+  tile(2 * THIRD, 1, 0, K, a, ar, b, c, ldc, 2 * THIRD, n, add);
+}
 typedef void (*tile_t)(i64, const T *, const T *, T *, i64, i64, i64, int);
 static const tile_t KINDS[2][3] = {{tile_1_0, tile_2_0, tile_3_0}, {tile_1_1, tile_2_1, tile_3_1}};
 INLINE tile_t kind(i64 rows, i64 n) { return KINDS[n > WIDE][(rows - 1) / THIRD]; }
@@ -65,7 +74,11 @@ static SEPARATE void copy_left(i64 M, i64 K, const T *a, i64 ar, i64 ak, T *to) 
     i64 rows = M - i < TILE ? M - i : TILE;
     const T *from = a + i * ar;
     if (rows < TILE) memset(to, 0, K * TILE * sizeof(T));
-    if (ak == 1) for (i64 r = 0; r < rows; r++) for (i64 k = 0; k < K; k++) to[k * TILE + r] = from[r * ar + k];
+    if (ak == 1 && rows == TILE)
+      for (i64 k = 0; k < K; k++) {
+#pragma GCC unroll 16
+        for (i64 r = 0; r < TILE; r++) to[k * TILE + r] = from[r * ar + k];
+      }
     else for (i64 k = 0; k < K; k++) for (i64 r = 0; r < rows; r++) to[k * TILE + r] = from[r * ar + k * ak];
   }
 }
@@ -94,12 +107,17 @@ static SEPARATE void packed_product(i64 M, i64 N, i64 K, const T *a, i64 ar, i64
   T copy[TILE * DEEP];
   for (i64 i = 0; i < M; i += TILE) {
     i64 rows = M - i < TILE ? M - i : TILE;
+    int lying = ak == 1 && rows >= 2 * THIRD && rows % THIRD == 0;
     for (i64 k = 0; k < K; k += DEEP) {
       i64 deep = K - k < DEEP ? K - k : DEEP;
-      copy_left(rows, deep, a + i * ar + k * ak, ar, ak, copy);
+      const T *from = a + i * ar + k * ak;
+      if (!lying || N % PANEL) copy_left(rows, deep, from, ar, ak, copy);
       for (i64 j = 0; j < N; j += PANEL) {
         i64 n = N - j < PANEL ? N - j : PANEL;
-        kind(rows, n)(deep, copy, panels + j * K + k * PANEL, c + i * ldc + j, ldc, rows, n, add || k);
+        const T *panel = panels + j * K + k * PANEL;
+        T *to = c + i * ldc + j;
+        if (lying && n == PANEL) (rows == TILE ? tile_3_lying : tile_2_lying)(deep, from, ar, panel, to, ldc, n, add || k);
+        else kind(rows, n)(deep, copy, panel, to, ldc, rows, n, add || k);
       }
     }
   }
