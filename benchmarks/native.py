@@ -1,4 +1,4 @@
-"""Eager calls with native kernels and without, against PyTorch: ``python -m benchmarks.native [PATTERN] [--seconds N]``.
+"""Eager calls with native kernels and without: ``python -m benchmarks.native [PATTERN] [--seconds N]``.
 
 Writes benchmarks/results/native.json: for each row the medians of the ratios of processor time, one thread each, and
 the machine. The three libraries take turns (see `measure.py`).

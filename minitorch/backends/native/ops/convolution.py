@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from ....ops.nn.conv import Geometry
 from ...cpu.convolution.choice import forced
 from ..eager import kernel, plain, shared
 from ..parts import ENOUGH, MOST
@@ -13,7 +14,6 @@ PANEL, TILE = 64, 12           # of src/tile.h, at most
 
 def image(d):
     """Images, a kernel and its geometry."""
-    from ....ops.nn.conv import Geometry
     n, groups = d.choice([1, 2, 2]), d.choice([1, 1, 2])
 
     def numbers(lo, hi):

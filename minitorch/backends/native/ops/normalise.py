@@ -1,7 +1,7 @@
 """layer_norm and rms_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
 
-The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells kernels
-apart: NumPy's compute both again where one is missing.
+The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells
+kernels apart: NumPy's compute both again where one is missing.
 """
 
 import numpy as np
@@ -60,8 +60,8 @@ def projected(grad, input, weight, kept, dims, eps, centred, parameters):
     few = sums = None
     if parameters:
         few, sums = np.zeros((parts, 2, d), input.dtype), np.zeros((parts, 2, d))
-    shared("rows", "layer_norm_backward", input, "pppp pppll di", grad, input, weight, kept, dx, few, sums, input.size // d, d,
-           eps, centred)
+    shared("rows", "layer_norm_backward", input, "pppp pppll di", grad, input, weight, kept, dx, few, sums,
+           input.size // d, d, eps, centred)
     return dx, sums if sums is None else sums.sum(0).astype(input.dtype)
 
 
