@@ -6,12 +6,12 @@
 
 from ..core.backend import Backend
 from ..core.device import MADE, get, made, register
-from . import cuda
+from . import cuda, native
 from .cpu.convolution.choice import convolution_method
 from .switches import cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["Backend", "accelerator", "convolution_method", "cuda", "cudnn", "get", "is_pinned", "made", "mkl", "mkldnn",
-           "mps", "openmp", "register"]
+           "mps", "native", "openmp", "register"]
 
 register("cpu", "minitorch.backends.cpu.backend:make_cpu", current=lambda: None)
 register("meta", "minitorch.backends.meta:make_meta", current=lambda: None)

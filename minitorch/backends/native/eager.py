@@ -12,7 +12,9 @@ machine they are always the same, with any number of threads. C is compiled when
 """
 
 import functools
+import sys
 import threading
+import warnings
 from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
@@ -26,7 +28,7 @@ from .library import build
 from .parts import in_parts
 from .toolchain import Unavailable, reason
 
-__all__ = ["enable", "enabled", "is_enabled", "kernel", "limits"]
+__all__ = ["enable", "enable_or_warn", "enabled", "is_enabled", "kernel", "limits"]
 
 kernel = Kernels("native", over=host.kernel.found)        # the decorator of the kernels in `ops`
 
@@ -48,11 +50,19 @@ def enable(on=True):
         why = reason()
         if why is not None:
             raise Unavailable(f"native kernels cannot be used: {why}")
-        ops = import_module(f"{__package__}.ops")          # which imports this module
+        import_module(f"{__package__}.ops")                # enters the kernels, which import this module
     with _changing:
         host.cpu.kernels = {**host.kernel.found, **kernel.found} if on else host.kernel.found
-        host.cpu.stepping = ops.stepping.step_at_once if on else None
+        host.cpu.stepping = sys.modules[f"{__package__}.ops.stepping"].step_at_once if on else None
         layers.change(layers.stack)                        # all backends look up again
+
+
+def enable_or_warn():
+    """`enable`, as the environment asks for it: a UserWarning where that cannot be."""
+    try:
+        enable()
+    except Unavailable as why:
+        warnings.warn(f"MINITORCH_NATIVE=1 has no effect: {why}", stacklevel=3)
 
 
 def is_enabled():
@@ -73,7 +83,10 @@ def enabled(on=True):
 
 # ---- what kernels need -------------------------------------------------------------------------------------
 def plain(first, *others):
-    """True if arrays are NumPy's, enough, of a dtype that C has, in the order of the indices; None is passed over."""
+    """True if arrays are NumPy's, large enough, of one dtype that C has, in the order of the indices.
+
+    None is passed over.
+    """
     if first.__class__ is not np.ndarray or first.size < max(limits.least, 1) or not first.flags.c_contiguous:
         return False
     dtype = first.dtype

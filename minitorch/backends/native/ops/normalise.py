@@ -1,7 +1,7 @@
 """layer_norm and rms_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
 
-The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells kernels
-apart: NumPy's compute both again where one is missing.
+The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells
+kernels apart: NumPy's compute both again where one is missing.
 """
 
 import numpy as np

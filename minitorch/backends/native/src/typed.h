@@ -50,21 +50,21 @@ INLINE double d_tanh(double x) {            /* by exp(2 |x|) - 1, which is exact
 }
 
 #if IS_DOUBLE
+#define BITS i64
 #define EXP d_exp
 #define TANH d_tanh
 #define ERF erf
 #define SQRT sqrt
 #define LOG log
 #define FABS fabs
-#define GEMM dgemm
 #else
+#define BITS int32_t
 #define EXP m_exp
 #define TANH m_tanh
 #define ERF m_erf
 #define SQRT sqrtf
 #define LOG logf
 #define FABS fabsf
-#define GEMM sgemm
 #endif
 #define SIGMOID(x) ((T)1 / ((T)1 + EXP(-(x))))
 
