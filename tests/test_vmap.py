@@ -1,7 +1,9 @@
 """`func.vmap`: every op on a batch beside a loop, gradients, nesting, randomness, writes in place, custom functions."""
 
+import doctest
 import random
 import warnings
+from pathlib import Path
 
 import batched_cases
 import numpy as np
@@ -488,3 +490,11 @@ def test_random_indices():
         assert torch.equal(a, b), index
     for _ in range(60):
         check(draw.index((4, 3, 2)))
+
+
+def test_the_page_on_vmap_tells_the_truth():
+    page = (Path(__file__).parents[1] / "docs" / "vmap.md").read_text(encoding="utf-8").replace("```\n", "\n")
+    found = doctest.DocTestParser().get_doctest(page, {}, "vmap.md", None, 0)
+    runner = doctest.DocTestRunner()
+    runner.run(found)
+    assert runner.summarize().failed == 0
