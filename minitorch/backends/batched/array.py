@@ -260,8 +260,8 @@ class Batched:
         return found(*inputs, **options, **({"out": out} if out else {}))
 
     def __array_function__(self, function, types, args, kwargs):
-        if function.__name__ == "copyto":
-            raise RuntimeError(IN_PLACE)
+        if function.__name__ in ("copyto", "may_share_memory"):            # a write from the batch to outside, or out=
+            raise self.backend.not_in_place()
         raise Unbatched(f"vmap: numpy.{function.__name__} of a batched tensor")
 
     def item(self, *args):
