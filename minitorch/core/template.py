@@ -259,8 +259,7 @@ def write_variadic(op, bare):
         f"if {' or '.join(['t is not None', 'out is not None', *watched])}"
         f"{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
-    wide = ["d = x[0].dtype", *WIDEN] if bare and op.promotion else []
-    wide += [part for line in look_aside(op) for part in line.split("\n")] if bare else []
+    wide = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op) if bare else []
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)
