@@ -72,6 +72,8 @@ class ProcessGroup:
             if after is not None:
                 after()
             record.end(entry, seq)
+        if world.trace is not None:
+            run = world.trace.noted(words, async_op, run)
         if async_op:
             return self.lane.start(run, Work(tensors))
         self.lane.now(run)
