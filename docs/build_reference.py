@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "reference"
 
 TITLES = {"": "minitorch", "nn.functional": "minitorch.nn.functional", "linalg": "minitorch.linalg",
-          "special": "minitorch.special", "fft": "minitorch.fft"}
+          "special": "minitorch.special", "fft": "minitorch.fft", "signal.windows": "minitorch.signal.windows"}
 
 
 def rules_by_op():

@@ -391,6 +391,7 @@ def stubs():
     made |= {f"{package}/__init__.pyi": imports_stub(package) for package in ("nn", "nn/utils", "optim")}
     for namespace in ("linalg", "fft", "special"):
         made[f"{namespace}.pyi"] = namespace_stub(namespace, ".")
+    made["signal/windows.pyi"] = namespace_stub("signal.windows", "..")
     return {name: text.rstrip() + "\n" for name, text in made.items()}
 
 

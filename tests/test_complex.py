@@ -113,10 +113,10 @@ def test_the_dtype_is_known_where_formulas_are_conjugated():
 
 
 @pytest.mark.parametrize("call", [
-    torch.relu, F.gelu, F.leaky_relu, lambda z: z.softmax(0), lambda z: z.sort(), lambda z: z.max(),
-    lambda z: z.clamp(0), lambda z: z.floor(), lambda z: z % 2, lambda z: z // 2, torch.erf, torch.lgamma, lambda z: torch.atan2(z, z),
-    lambda z: F.layer_norm(z, (3,)), lambda z: F.mse_loss(z, z), lambda z: F.max_pool1d(z[None], 2), torch.sign,
-    lambda z: z < z, lambda z: F.cross_entropy(z[None], torch.tensor([0]))])
+    torch.relu, F.gelu, F.leaky_relu, torch.erf, torch.lgamma, torch.sign, lambda z: z.softmax(0), lambda z: z.sort(),
+    lambda z: z.max(), lambda z: z.clamp(0), lambda z: z.floor(), lambda z: z % 2, lambda z: z // 2, lambda z: z < z,
+    lambda z: torch.atan2(z, z), lambda z: F.layer_norm(z, (3,)), lambda z: F.mse_loss(z, z),
+    lambda z: F.max_pool1d(z[None], 2), lambda z: F.cross_entropy(z[None], torch.tensor([0]))])
 def test_what_complex_numbers_do_not_have(call):
     with pytest.raises(NotImplementedError, match="not implemented for 'ComplexDouble'.*x.abs()"):
         call(tensor(3))
@@ -283,6 +283,14 @@ def test_what_has_no_parts():
         torch.complex(x.int(), x.int())
     with pytest.raises(RuntimeError, match="Expected object of scalar type float32 but got scalar type float64"):
         torch.polar(x, x.double())
+
+
+def test_as_python_numbers():
+    one = torch.tensor(2 + 0j)
+    assert float(one) == 2.0 and int(one) == 2 and complex(one) == 2
+    for convert in (float, int):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            convert(torch.tensor(2j))
 
 
 def test_angles_and_directions():

@@ -146,7 +146,7 @@ def method(function=None, *, name=None):
     """Make a function a method of Tensor: for methods that take what their function does not, as ``x.view(2, 3)``."""
     if function is None:
         return lambda f: method(f, name=name)
-    call = METHODS[name or function.__name__] = guarded(function)
+    call = METHODS[name or function.__name__] = function if is_pending(function) else guarded(function)
     return call
 
 

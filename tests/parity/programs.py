@@ -73,7 +73,7 @@ def are_apart(a, b):
     if a is None or b is None or a.shape != b.shape:
         return False
     x, y = values(a), values(b)
-    limit = TOLERANCE["float32"] * max(1.0, np.abs(y[np.isfinite(y)]).max(initial=0.0))
+    limit = TOLERANCE["float32"] * np.abs(y[np.isfinite(y)]).max(initial=0.0)
     return not np.isclose(x, y, 0, limit, equal_nan=True).all()
 
 
@@ -176,7 +176,8 @@ MEANT: list = [
     (r"(BatchNorm|weight_norm)[\s\S]*optim\.(Ada|NAdam|RAdam|Rprop|RMSprop)", "state_dict",
      r"values are (?![\s\S]*nan)",
      "a gradient in front of a norm is zero but for its rounding, which these optimizers divide by its own size"),
-    ("logcumsumexp", "backward|grad|atan2|logcum", "values are", "the gradient passes NaN on, and the first element is itself, be it -0"),
+    ("logcumsumexp", "backward|grad|atan2|logcum", "values are",
+     "the gradient passes NaN on, and the first element is itself, be it -0"),
     ("", "conv", r"shape is \(\d+, 0", "no channels give PyTorch a result of no channels"),
 ]
 

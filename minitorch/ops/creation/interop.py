@@ -7,12 +7,26 @@ from ..define import method
 
 @method
 def __float__(self):
-    return float(self.only_element())
+    try:
+        return float(self.only_element())
+    except TypeError:                                      # a complex number
+        return float(without_imaginary(self, "double"))
 
 
 @method
 def __int__(self):
-    return int(self.only_element())
+    try:
+        return int(self.only_element())
+    except TypeError:
+        return int(without_imaginary(self, "int64_t"))
+
+
+def without_imaginary(x, kind):
+    """The real part of a complex tensor of one element; RuntimeError if there is another part."""
+    value = x.only_element()
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow: got {value}")
+    return value.real
 
 
 @method

@@ -116,7 +116,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         n = n * 0
     centred = rows - mean
     weighted = centred if weights is None else centred * weights
-    return (weighted @ centred.mH / n).squeeze()
+    return (centred @ weighted.mH / n).squeeze()
 
 
 def observation_weights(n, fweights, aweights):
