@@ -59,6 +59,7 @@ globals().update({name: public.call for (namespace, name), public in FUNCTIONS.i
 # The functions of higher packages that tensors and calls hand over to: all that the core knows of these packages.
 late.places.update(
     Compiled="minitorch.compiler.compiled:Compiled",
+    DistributedDataParallel="minitorch.distributed.ddp:DistributedDataParallel",
     Replay="minitorch.viz.replays:Replay",
     accelerator="minitorch.backends:accelerator",
     accumulate_grad="minitorch.autograd.nodes:accumulate_grad",
@@ -71,6 +72,7 @@ late.places.update(
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
+    drawable="minitorch.backends.batched.draws:drawable",
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
@@ -80,6 +82,7 @@ late.places.update(
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
     gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
+    has_peers="minitorch.distributed.ddp:has_peers",
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
     module_html="minitorch.viz.modules:module_html",
@@ -96,11 +99,13 @@ late.places.update(
     require_apart="minitorch.ops.shapes.memory:require_apart",
     restored="minitorch.autograd.recording:restored",
     room="minitorch.backends.batched.draws:room",
+    room_beside="minitorch.backends.batched.crossing:room_beside",
     roomy="minitorch.backends.batched.draws:roomy",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
     shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
     summary_html="minitorch.viz.modules:summary_html",
+    sync_batch_norm="minitorch.distributed.ddp:sync_batch_norm",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
@@ -113,7 +118,7 @@ late.places.update(
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides", "signal", "distributed")
+         "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import math
 import operator
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
@@ -24,6 +25,7 @@ import numpy as np
 
 from .core.dtypes import get_default_dtype
 from .core.grad_mode import grad_mode
+from .core.tensor import wrap
 
 __all__ = [
     "format_array",
@@ -333,6 +335,8 @@ def tensor_repr(
         options: those of `set_printoptions` by default.
     """
     options = options or _options
+    if getattr(getattr(tensor, "backend", None), "depth", 0):
+        return _of_batch(tensor, default_dtype, options)
     family = [cls.__name__ for cls in type(tensor).__mro__]
     plain = family[0] in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else family[0] + "("
@@ -341,6 +345,15 @@ def tensor_repr(
     if "Parameter" not in family:
         return text
     return "Parameter containing:\n" + (text if plain else f"Parameter({text})")
+
+
+def _of_batch(tensor: Any, default_dtype: Any, options: PrintOptions) -> str:
+    """The text of a tensor within `vmap`: all elements of the batch, or one that is the same for all."""
+    value, backend = tensor.array.value, tensor.backend
+    one = value.shape[0] == 1 and backend.size != 1
+    inside = tensor_repr(wrap(value[0] if one else value, backend.inner), default_dtype=default_dtype, options=options)
+    return (f"BatchedTensor(lvl={backend.depth}, bdim={None if one else 0}, value=\n"
+            f"{textwrap.indent(inside, '    ')}\n)")
 
 
 def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[str]:

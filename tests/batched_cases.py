@@ -140,7 +140,8 @@ def compare(op, in_dims, found, wanted):
 
 
 # What PyTorch refuses too: the shape of a result depends on the values of a batch.
-REFUSED = ("bincount", "index_fill", "masked_scatter", "masked_select", "unique", "unique_indices")
+REFUSED = ("bincount", "index_fill", "masked_scatter", "masked_select", "masked_select_backward", "unique",
+           "unique_indices")
 
 
 def rows():

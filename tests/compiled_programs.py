@@ -454,6 +454,8 @@ def check(case):
     halves = case.dtype == "bfloat16" or "autocast" in case.modes or any(s[0] == "in_16_bits" for s in case.steps)
     cast = any(s[0] == "cast" for s in case.steps)
     tolerance = DTYPES["bfloat16" if halves else "float32" if cast else case.dtype]      # of the coarsest type
+    if case.backend == "c":                                # sums in another order: of what cancels, noise is left
+        tolerance = tuple(5 * t for t in tolerance)
     for (what, a), (same, b) in zip(eager, compiled):
         if what.endswith("backward") and a != "none":
             return world                                   # refused, perhaps for what only the eager graph saves

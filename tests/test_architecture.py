@@ -40,7 +40,8 @@ ARROWS = {
                                                            # TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
-    "distributed": "core host",                            # groups, collectives on raw arrays, stores, the record
+    "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
+    "multiprocessing": "distributed",                      # starts ranks
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
@@ -82,6 +83,7 @@ SHADOWED = {                                               # modules hidden by a
     "minitorch.nn.summary": "`nn.summary` is the function's public name",
     "minitorch.func.vmap": "the function's public name; `torch.vmap` is its second",
     "minitorch.profiler.profile": "the class's public name; pickles and `autograd.profiler` know the module",
+    "minitorch.multiprocessing.spawn": "as in PyTorch",
     "minitorch.profiler.schedule": "the function's public name",
     "minitorch.testing.gradcheck": "the function's public name, as `torch.autograd.gradcheck`",
     "minitorch.backends.sim.report": "of the simulator, imported by name only",

@@ -1,7 +1,9 @@
 """Forward mode: rules that follow from the definitions, dual levels, views and writes in place, what is built on it."""
 
+import doctest
 import random
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 import minitorch as torch
 from minitorch import func
-from minitorch.autograd import Function, api, functional, tangents
+from minitorch.autograd import Function, api, functional, gradcheck, gradgradcheck, tangents
 from minitorch.autograd import forward_ad as fw
 from minitorch.autograd.tangents import Call, derived_kind, dual, kind_of, opened, tangent_of
 from minitorch.backends.cpu.backend import cpu
@@ -484,3 +486,170 @@ def test_randomness_is_that_of_the_call():
     x = torch.ones(100)
     out, product = func.jvp(lambda x: torch.nn.functional.dropout(x, 0.5), (x,), (x,))
     assert torch.equal(out, product) and 0 < int((out == 0).sum()) < 100
+
+
+# ---- with the rest of the library --------------------------------------------------------------------------
+def network(weight):
+    return lambda x: torch.tanh(x @ weight).softmax(-1).sum(0)
+
+
+def second(function, x, v):
+    return func.jvp(func.grad(lambda y: function(y).sin().sum()), (x,), (v,))[1]
+
+
+def test_compiled_functions():
+    x, v, weight = torch.randn(4, 3), torch.randn(4, 3), torch.randn(3, 3)
+    plain = network(weight)
+    compiled = torch.compile(plain)
+    for _ in range(3):
+        compiled(x)
+    assert close(func.jvp(compiled, (x,), (v,))[1], func.jvp(plain, (x,), (v,))[1], 1e-5)
+    assert close(second(compiled, x, v), second(plain, x, v), 1e-5)
+    inside = torch.compile(lambda x, v: second(plain, x, v))
+    for _ in range(3):
+        assert close(inside(x, v), second(plain, x, v), 1e-5)
+    closed = [weight]
+    compiled = torch.compile(lambda x: x @ closed[0])
+    compiled(x)
+    with fw.dual_level():
+        closed[0] = fw.make_dual(weight, weight)
+        assert fw.unpack_dual(compiled(x)).tangent is not None
+
+
+def test_saved_tensors_hooks_and_checkpoints():
+    from minitorch.autograd.graph import saved_tensors_hooks
+    from minitorch.utils.checkpoint import checkpoint
+    x, v, packed = torch.randn(4, 3), torch.randn(4, 3), []
+    plain = network(torch.randn(3, 3))
+
+    def pack(t):
+        packed.append(t)
+        return t.clone()
+    want = second(plain, x, v)
+    with saved_tensors_hooks(pack, lambda t: t):
+        func.jvp(plain, (x,), (v,))
+        assert not packed                                  # nothing is asked to be saved
+        assert close(second(plain, x, v), want, 1e-5) and packed
+    assert close(second(lambda y: checkpoint(plain, y, use_reentrant=False), x, v), want, 1e-5)
+    with pytest.raises(NotImplementedError, match="must implement the jvp function"):       # as in PyTorch
+        second(lambda y: checkpoint(plain, y, use_reentrant=True), x, v)
+    with torch.autograd.detect_anomaly():
+        assert close(second(plain, x, v), want, 1e-5)
+
+
+def test_what_need_not_be_kept_may_be_written_to():
+    w = torch.ones(2, dtype=torch.float64, requires_grad=True) * 3
+    with fw.dual_level():
+        y = w * fw.make_dual(T(1.0, 2.0), T(1.0, 1.0))     # the gradient of w needs no w
+        with torch.no_grad():
+            w.mul_(2)
+        assert torch.autograd.grad(y.sum(), w)[0].tolist() == [1.0, 2.0]
+
+
+def test_subclasses():
+    asked = []
+
+    class Named(Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(getattr(func, "__name__", str(func)))
+            return super().__torch_function__(func, types, args, kwargs or {})
+    with fw.dual_level():
+        d = fw.make_dual(T(1.0, 2.0).as_subclass(Named), T(1.0, 1.0))
+        asked.clear()
+        out = torch.tanh(d) * 2
+        assert type(d) is type(out) is Named and asked == ["tanh", "mul"]
+        assert type(fw.unpack_dual(out).tangent) is Tensor
+
+
+def test_16_bit_floats_and_autocast():
+    x, v, w = torch.randn(4, 3), torch.randn(4, 3), torch.randn(3, 3)
+
+    def layer(x, w):
+        return torch.nn.functional.layer_norm(x @ w, (3,)).sin()
+    want = func.jvp(lambda x: layer(x, w), (x,), (v,))[1]
+    half = func.jvp(lambda x: layer(x, w.bfloat16()), (x.bfloat16(),), (v.bfloat16(),))[1]
+    assert half.dtype is torch.bfloat16 and torch.allclose(half.float(), want, atol=0.2)
+    with torch.autocast("cpu"):
+        out, product = func.jvp(lambda x: x @ w, (x,), (v,))
+    assert out.dtype is product.dtype is torch.bfloat16 and torch.allclose(product.float(), v @ w, atol=0.1)
+
+
+def test_gradcheck():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x ** 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 3 * ctx.saved_tensors[0] * t
+    x = T(0.5, -1.0, requires_grad=True)
+    both = [T(0.5, -1.0, requires_grad=True), T(2.0, 3.0, requires_grad=True)]
+    assert gradcheck(Wrong.apply, x) and not gradcheck(Wrong.apply, x, check_forward_ad=True, raise_exception=False)
+    with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0"):
+        gradcheck(Wrong.apply, x, check_forward_ad=True, check_backward_ad=False)
+    assert gradcheck(lambda a, b: (a * b.sin(), a.sum()), both, check_forward_ad=True, check_batched_grad=True,
+                     check_batched_forward_grad=True)
+    assert gradgradcheck(lambda a, b: a * b.sin(), both, check_fwd_over_rev=True)
+    assert gradgradcheck(lambda a, b: a * b.sin(), both, check_fwd_over_rev=True, check_rev_over_rev=False)
+    for options, text in ((dict(check_batched_forward_grad=True), "requires check_forward_ad"),
+                          (dict(check_backward_ad=False), "at least one of check_forward_ad or check_backward_ad"),
+                          (dict(check_backward_ad=False, check_forward_ad=True, check_batched_grad=True),
+                           "requires check_backward_ad")):
+        with pytest.raises(AssertionError, match=text):
+            gradcheck(torch.sin, x, **options)
+
+
+def test_the_page_about_it():
+    page = Path(__file__).parents[1] / "docs" / "forward_mode.md"
+    text = page.read_text(encoding="utf-8").replace("```", "")
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, page.name, str(page), 0)
+    assert not doctest.DocTestRunner(verbose=False).run(test).failed and len(test.examples) == 17
+
+
+# ---- complex numbers ---------------------------------------------------------------------------------------
+def written(z):
+    """A program of writes to parts of complex tensors and to real tensors seen as complex ones."""
+    z = z.clone()
+    z.real.mul_(z.imag)
+    z.imag[1:] = z.real[:2] * 2
+    y = torch.view_as_real(z)
+    y[0] = y[1] ** 2
+    r = torch.zeros(3, 2, dtype=torch.float64)
+    c = torch.view_as_complex(r)
+    c.copy_(z * z.conj() * 1j + z)
+    r[0].sin_()
+    return torch.cat([z, c])
+
+
+@pytest.mark.parametrize("function", [
+    written, lambda z: z * z.conj(), lambda z: (z.abs() * 1j).exp(), lambda z: torch.fft.ifft(torch.fft.fft(z) ** 2),
+    lambda z: torch.polar(z.abs(), z.angle() * 2), lambda z: z.sqrt().log() + z ** (1 + 2j), lambda z: z.sgn(),
+    lambda z: torch.linalg.svdvals(torch.outer(z, z) + torch.eye(3)), lambda z: torch.linalg.eigvals(torch.diag(z)),
+    lambda z: z.prod() * z.cumsum(0)])
+def test_complex_numbers(function):
+    rng = np.random.default_rng(0)
+    z, v = [torch.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3)) for _ in range(2)]
+    difference = (function(z + 1e-6 * v) - function(z - 1e-6 * v)) / 2e-6
+    product = func.jvp(function, (z,), (v,))[1]
+    assert product.dtype is difference.dtype and torch.allclose(product, difference, 1e-6, 1e-6)
+
+
+def test_second_derivatives_of_complex_numbers():
+    rng = np.random.default_rng(0)
+    z, v = [torch.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3)) for _ in range(2)]
+
+    def loss(z):
+        return ((z * z.conj()).real.sin() * z.abs()).sum()
+    product = func.jvp(func.grad(loss), (z,), (v,))[1]
+    difference = (func.grad(loss)(z + 1e-6 * v) - func.grad(loss)(z - 1e-6 * v)) / 2e-6
+    assert torch.allclose(product, difference, 1e-6, 1e-6)
+    assert close(func.grad(lambda y: func.jvp(loss, (y,), (v,))[1])(z), product)
+    assert gradcheck(lambda z: (z * z.abs(), z.real), z.clone().requires_grad_(), check_forward_ad=True)

@@ -15,7 +15,7 @@ the definitions is in `tangents.py`.
 
 from typing import Any, NamedTuple
 
-from ..core.arrays import is_floating
+from ..core.arrays import is_inexact
 from ..core.dtypes import from_np
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
@@ -96,7 +96,7 @@ def make_dual(tensor, tangent, *, level=None):
     for x, what in ((tensor, "primal"), (tangent, "tangent")):
         if not isinstance(x, Tensor):
             raise TypeError(f"make_dual(): expected the {what} to be a Tensor, but got {type(x).__name__}")
-        if not is_floating(x.array.dtype) and x.array.dtype.kind != "c":
+        if not is_inexact(x.array.dtype):
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {from_np(x.array.dtype)}")
     if tangent_of(tensor, at) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "

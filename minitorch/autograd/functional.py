@@ -87,8 +87,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """The Jacobian of `func`: a tensor of shape (output..., input...), nested in tuples as outputs and inputs are.
 
     One backward pass is run for each output element, or, with `vectorize`, one over a batch of all elements. With the
-    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`. NotImplementedError
-    for forward mode with `create_graph` or without `vectorize`.
+    `strategy` "forward-mode" all columns are computed by one pass forwards, which needs `vectorize`;
+    NotImplementedError without it, and with `create_graph`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function '

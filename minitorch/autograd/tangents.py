@@ -24,16 +24,16 @@ import threading
 from types import FunctionType
 
 from ..core import graph
-from ..core.arrays import is_floating
+from ..core.arrays import is_inexact
 from ..core.grad_mode import grad_mode, recording
 from ..core.graph import rewrap
-from ..core.inplace import geometry
 from ..core.op import finish, recorded
 from ..core.registry import OPS
 from ..core.template import watched
 from ..core.tensor import Tensor, wrap
 from ..utils._pytree import register_pytree_node
 from . import api, dispatch, saved
+from .complex import conjugate, in_parts
 
 __all__ = ["Level", "activate", "detached", "dual", "innermost", "kind_of", "opened", "tangent_of", "with_tangents",
            "within", "without_level", "write_tangents", "zeros_like"]
@@ -87,7 +87,7 @@ def activate():
     with _changing:
         if watched:
             return
-        watched.append("open_levels")
+        watched.append("open_levels and grad_mode.levels")
         functions = [f for op in OPS.values() for f in (op.call, op.bare)] + list(vars(Tensor).values())
         for function in functions:
             namespace = function.__globals__ if isinstance(function, FunctionType) else {}
@@ -207,7 +207,7 @@ def with_tangents(op, inputs, attrs):
         else:
             result, tangents = call.derived()
         for out, tangent in zip(outputs_of(result), tangents):
-            if tangent is not None and is_floating(out.array.dtype):
+            if tangent is not None and is_inexact(out.array.dtype):
                 give(out, level, tangent)
     note(op, flat, result)
     return result
@@ -279,7 +279,9 @@ class Call:
     # -- by the derivative formulas --------------------------------------------------------------------------
     def symmetric(self):
         """The formulas, given tangents in place of the result's gradient."""
-        result, values_at, _ = self.recorded()
+        result, values_at, graded = self.recorded()
+        if self.op.complex == "conjugate" and any([is_complex(x) for x in (result, *self.inputs)]):
+            return result, self.transposed(result, values_at, graded)      # a gradient is no derivative times `g`
         fields, total = values_at(self.places, self.inputs), None
         for i, t in enumerate(self.tangents):
             if t is not None:
@@ -288,14 +290,19 @@ class Call:
         return result, (total,)
 
     def transpose(self):
-        """The derivative of the backward pass by the gradients that it is given.
+        """The derivative of the backward pass by the gradients that it is given."""
+        result, *rest = self.recorded()
+        return result, self.transposed(result, *rest)
+
+    def transposed(self, result, values_at, graded):
+        """The tangents of the result by a pass back and one back again.
 
         Inputs and result are leaves to that pass: it would go through the whole graph below them otherwise, once for
         each op. Where the tangent is to be differentiated they are put back into their places afterwards.
         """
-        result, values_at, graded = self.recorded()
         outer = grad_mode.enabled and any([x.needs_grad for x in (*self.tangents, *self.inputs)
                                            if isinstance(x, Tensor)])
+        conj = conjugate if self.op.complex == "holomorphic" else lambda g, xp: g       # see `complex.py`
         several = self.op.outputs != 1
         outputs = outputs_of(result)
         sources = [needing_grad(x) if self.is_live(spec) and isinstance(x, Tensor) else x
@@ -309,7 +316,7 @@ class Call:
             with recording(True):
                 pulled = self.pulled(tuple(seeds) if several else seeds[0], fields,
                                      [t is not None for t in self.tangents])
-                pairs = [(p, fitted(t, p)) for p, t in zip(pulled, self.tangents)
+                pairs = [(like(p, t), conj(fitted(t, p), None)) for p, t in zip(pulled, self.tangents)
                          if t is not None and p is not None and p.needs_grad]
             found = api.grad([p for p, _ in pairs], live, [t for _, t in pairs], create_graph=outer,
                              allow_unused=True) if pairs else [None] * len(live)
@@ -320,7 +327,7 @@ class Call:
             put_back(found, places | {id(s): None for s in live},
                      [t.node for _, t in pairs])
         left = iter(found)
-        return result, [None if s is None else zeros_like(s) if (t := next(left)) is None else t for s in seeds]
+        return [None if s is None else zeros_like(s) if (t := next(left)) is None else conj(t, None) for s in seeds]
 
     def pulled(self, g, fields, needs):
         """The gradients of the inputs that `needs` says, None for others."""
@@ -394,6 +401,15 @@ def put_back(tensors, places, ends):
         seen.add(id(node))
         todo += [p for p in node.parents if p is not None and p.parents and id(p) not in places]
         node.parents = tuple([places.get(id(p), p) for p in node.parents])
+
+
+def is_complex(x):
+    return isinstance(x, Tensor) and x.array.dtype.kind == "c"
+
+
+def like(gradient, x):
+    """The gradient of `x`: the real part of a complex one if `x` is real."""
+    return recorded.to(gradient, dtype=x.array.dtype) if is_complex(gradient) and not is_complex(x) else gradient
 
 
 def nothing(x, spec):
@@ -498,7 +514,7 @@ def function_with_tangents(cls, args):
         ctx, result = cls._called(args)
         given = [tangent_of(x, level) for x in args]
         if ctx._materialize:
-            given = [zeros_like(x) if t is None and isinstance(x, Tensor) and is_floating(x.array.dtype) else t
+            given = [zeros_like(x) if t is None and isinstance(x, Tensor) and is_inexact(x.array.dtype) else t
                      for t, x in zip(given, args)]
         found = outputs_of(cls.jvp(ctx, *given))
         several = isinstance(result, tuple)
@@ -515,12 +531,12 @@ def function_with_tangents(cls, args):
             check_size(out, tangent)
             if any([out is x for x in args]) and not any([out is x for x in ctx._dirty]):
                 out = outputs[i] = recorded.alias(out)     # an input returned as it is
-            if is_floating(out.array.dtype):
+            if is_inexact(out.array.dtype):
                 out.tangents = {**(out.tangents or {}), level: tangent}
     ctx._for_forward = None
-    for saved in ctx._saved:
-        if getattr(saved, "output", None) is not None:
-            saved.tangents = outputs[saved.output].tangents
+    for kept in ctx._saved:
+        if getattr(kept, "output", None) is not None:
+            kept.tangents = outputs[kept.output].tangents
     return ctx, tuple(outputs) if several else outputs[0]
 
 
@@ -535,7 +551,7 @@ def check_size(tensor, tangent):
 # ---- writes in place ---------------------------------------------------------------------------------------
 def write_tangents(target, result):
     """After a write of `result` into `target`: its tangents, those of its base and of the other views of it."""
-    if not is_floating(target.array.dtype) or grad_mode.inference:
+    if not is_inexact(target.array.dtype) or grad_mode.inference:
         return
     base = target if target._base is None else target._base
     for level in grad_mode.levels:
@@ -544,20 +560,26 @@ def write_tangents(target, result):
             continue
         with within(outside_of(level)):
             new = zeros_like(target) if new is None else fitted(new, target)
-            layout = geometry(base.array)
+            views = [view for ref in base._views or () if (view := ref()) is not None]
+            layout = in_parts(base.array)
             if base is not target:
-                new = recorded.as_strided_scatter(zeros_like(base) if old is None else old, new,
+                new = recorded.as_strided_scatter(parts(zeros_like(base) if old is None else old), parts(new),
                                                   **named(target), layout=layout)
+                new = recorded.view_as_complex(new) if is_complex(base) else new
             give(base, level, new)
-            for ref in base._views or ():
-                view = ref()
-                if view is not None:
-                    give(view, level, recorded.as_strided_take(new, **named(view), layout=layout))
+            for view in views:
+                piece = recorded.as_strided_take(parts(new), **named(view), layout=layout)
+                give(view, level, recorded.view_as_complex(piece) if is_complex(view) else piece)
+
+
+def parts(x):
+    """A complex tensor as one of real numbers; a real one as it is."""
+    return recorded.view_as_real(recorded.copy_contiguous(x)) if is_complex(x) else x
 
 
 def named(view):
-    """The attributes of `as_strided` and its like that describe a view."""
-    return dict(zip(("size", "stride", "storage_offset"), geometry(view.array)))
+    """The attributes of `as_strided` and its like that describe a view, counted in real numbers."""
+    return dict(zip(("size", "stride", "storage_offset"), in_parts(view.array)))
 
 
 finish(with_tangents=with_tangents, open_levels=open_levels)

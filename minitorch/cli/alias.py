@@ -70,7 +70,7 @@ def run(argv):
     if argv[0] == "-m":
         sys.argv = argv[1:]
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        runpy.run_module(twin(argv[1]) or argv[1], run_name="__main__", alter_sys=True)
     else:
         if not os.path.exists(argv[0]):
             print(f"minitorch: there is no file {argv[0]}", file=sys.stderr)

@@ -5,6 +5,7 @@ import inspect
 
 from ..autograd import dispatch, saved
 from ..core import layers
+from ..core.grad_mode import grad_mode
 from . import trace
 from .graphed import Graph, why_not
 from .guards import circumstances, signature, watched_modules
@@ -32,7 +33,7 @@ class Compiled:
 
     def __call__(self, *args, **kwargs):
         tensors, others, key = signature(args, kwargs)
-        if saved.stack.pairs or dispatch.would_ask(tensors):
+        if saved.stack.pairs or grad_mode.levels or dispatch.would_ask(tensors):
             return self.function(*args, **kwargs)          # a program saves nothing, and makes plain tensors
         key = key, circumstances()
         plans = self.plans.get(key)

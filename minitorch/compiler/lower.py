@@ -20,15 +20,13 @@ from .items import Call, NoLowering, Product, into, is_basic, is_number, values_
 from .lookups import Lookups
 from .loops import Kernel, Ref
 from .program import Instruction, Value
-from .sums import Sums
+from .sums import ALIASES, Sums
 from .trace import Recorder
 from .traced import Traced, Tracer, arrays_in
 
 __all__ = ["Lowering"]
 
 UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert", "conjugate": "positive"}
-ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum",
-           "all": "logical_and", "any": "logical_or"}
 COPIES = ("array", "copy", "ascontiguousarray", "asarray")
 CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
 
@@ -59,10 +57,14 @@ class Lowering(Sums, Lookups):
         self.written = {v.root for i in program.instructions for v in i.writes}
         self.kept = {v.root for v in program.held()}
         self.called: dict = {}
+        self.summed: dict = {}                             # a sum -> what was summed, over which dimensions
         self.constants: list = []                          # values that became constants in what is being lowered
         for i in program.instructions:
             for item in self.lowered_or_called(i):
                 self.emit(item)
+        items, self.items = self.items, []                 # once more: by now kernels have more in common
+        for item in items:
+            self.emit(item)
 
     # -- one instruction -----------------------------------------------------------------------------------
     def lowered_or_called(self, i):
@@ -86,11 +88,6 @@ class Lowering(Sums, Lookups):
         self.makers.update((r, i) for r in i.results)
         if self.is_view(i) or self.folded(i):
             return []
-        if getattr(i, "origin", None) is not None:         # the last call of an op that was traced call by call
-            try:
-                return self.expanded(i, *i.origin)
-            except NoLowering:
-                pass
         if i.name.startswith("F.") and i.name[2:].removeprefix("full_") in OPS:
             handler = getattr(self, "op_" + i.name[2:].removeprefix("full_"), None)
             if handler is None:

@@ -23,6 +23,7 @@ from .emit import Source, identifier
 from .items import Call, NoLowering, Product
 from .loops import Kernel
 from .lower import Lowering
+from .reuse import LARGE, reused
 from .steps import Step, kernels_of
 
 __all__ = ["Native"]
@@ -248,7 +249,7 @@ class Native(Source):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
-        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid"}
+        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base", "wrong"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
         lowering = self.lowering = Lowering(program, backend, outside)
@@ -350,8 +351,8 @@ class Native(Source):
         if number == 0 and self.unit.outside:
             first = isinstance(self.unit.segments[0], list)
             arguments = ", ".join(self.names[v] for v in (*self.inputs, *self.captured))
-            lines += ["    if wrong < 0:    # memory that is not aligned", f"        return plain({arguments})" if first else
-                      "        raise RuntimeError('a compiled function was given memory that is not aligned')"]
+            lines += ["    if wrong < 0:    # memory that is not aligned", f"        return plain({arguments})" if first
+                      else "        raise RuntimeError('a compiled function was given memory that is not aligned')"]
         return [*lines, f"    complain(arena[{self.unit.size}:], wrong)"]
 
     def call(self, i):
@@ -364,8 +365,8 @@ class Native(Source):
             self.defined.add(v)
             if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
                 name = self.name_of(v)
-                lines.append(f"if {name}.strides != {v.example.strides!r}: {name} = relaid({name}, "
-                             f"{v.example.strides!r})")
+                how = f"{v.example.strides!r}, np.{spelt(v.dtype)}"
+                lines.append(f"if ({name}.strides, {name}.dtype) != ({how}): {name} = relaid({name}, {how})")
         return lines
 
     def defining(self, v):
@@ -384,6 +385,11 @@ class Native(Source):
                 return []
             dense = v.example.flags.c_contiguous
             made = f"np.empty({v.shape!r}, np.{spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+            if dense and v.nbytes >= LARGE:
+                pool = self.numbered("pool")
+                self.setup.append(f"{pool} = []")
+                made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
+                self.scope["reused"] = reused
             return [f"{self.name_of(v)} = {made}"]
         maker = self.lowering.makers.get(v)
         lines = []
@@ -414,8 +420,8 @@ def complain(memory, code):
     raise IndexError(f"Target {index} is out of bounds: class indices go from 0 to {n - 1}")
 
 
-def relaid(array, strides):
-    """A copy with other strides: laid out as it was in the trace."""
-    made = np.ndarray(array.shape, array.dtype, np.empty(array.nbytes, np.uint8), 0, strides)
+def relaid(array, strides, dtype):
+    """A copy laid out, and of the type, as it was in the trace."""
+    made = np.ndarray(array.shape, dtype, np.empty(array.size * np.dtype(dtype).itemsize, np.uint8), 0, strides)
     made[...] = array
     return made

@@ -10,8 +10,10 @@ from .items import NoLowering, Product, as_blas
 from .loops import Effect, Kernel, Ref
 from .program import Value
 
-__all__ = ["Sums"]
+__all__ = ["ALIASES", "Sums"]
 
+ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum",
+           "all": "logical_and", "any": "logical_or"}
 REDUCE = {"add": "sum", "maximum": "max", "minimum": "min", "logical_and": "min", "logical_or": "max"}
 
 
@@ -44,6 +46,13 @@ class Sums:
             raise NoLowering("dtype")
         if 0 in x.shape:
             raise NoLowering("nothing in it")
+        if kind == "sum" and work.kind == "f":
+            if x in self.summed:                           # a sum in two steps, as NumPy is asked for: in one
+                inner, before = self.summed[x]
+                rest = [d for d in range(len(inner.shape)) if d not in before]
+                x, axes = inner, before | {rest[a] for a in axes}
+            if not {x.root, result.root} & self.written and not keepdims:
+                self.summed[result] = x, axes
         return self.reduced(ufunc, kind, x, axes, result, work)
 
     def reduced(self, name, kind, x, axes, result, work):

@@ -156,8 +156,7 @@ def make_node(name, parents, tensor, base, piece):
     """A node that no call has made: an `as_strided` or its opposite, from where the array `piece` of `base` lies."""
     if piece.dtype.kind != base.array.dtype.kind:          # parts of complex numbers
         return late.node_of_parts(name, parents, tensor, base, piece)
-    size, stride, offset = geometry(piece)
-    values = dict(size=size, stride=stride, storage_offset=offset, layout=geometry(base.array))
+    values = dict(zip(("size", "stride", "storage_offset"), geometry(piece)), layout=geometry(base.array))
     node = Node()
     node.op, node.parents, node.shape = OPS[name], parents, tensor.array.shape
     node.saved = tuple(values[field] for field in OPS[name].saved_fields)

@@ -106,8 +106,7 @@ class Op:
     - `flat`: inputs whose gradients have zero derivatives: recorded, they are tied to the inputs and require gradients
     - `together`: the gradients of all inputs, where all are asked for and the single formulas would repeat work
     - `joint`: the derivative formula of all inputs at once, where they share work
-    - `tangent`: how the forward derivative follows from the formulas, a word of `minitorch/autograd/tangents.py`, where
-      it is not what they say by themselves
+    - `tangent`: how the forward derivative follows from the formulas (`autograd/tangents.py`), if not as they say
     - `node_name`: PyTorch's name of the graph node (default: from `name`), or a function of the node that returns it
 
     Tools:

@@ -92,14 +92,13 @@ def unpack(op, bare):
         lines += ["if dtype is not None:", "    dtype = as_np(dtype)"]
         if op.casts:                                       # PyTorch casts before it computes
             lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
-    lines += look_aside(op) if bare else []
-    return [part for line in lines for part in line.split("\n")]
+    return [part for line in lines + (look_aside(op) if bare else []) for part in line.split("\n")]
 
 
 def look_aside(op):
     """Lines that ask whether inputs have tangents, which another function then derives, result and all."""
-    return [f"if {x}:\n    found = with_tangents(op, ({arguments(op)}), {attributes(op)})\n    if found is not None:\n"
-            "        return found" for x in watched]
+    call = f"with_tangents(op, ({arguments(op)}), {attributes(op)})"
+    return [f"if {x} and (found := {call}) is not None:\n    return found" for x in watched]
 
 
 def unpack_one(op, i, x, bare):
@@ -260,8 +259,7 @@ def write_variadic(op, bare):
         f"if {' or '.join(['t is not None', 'out is not None', *watched])}"
         f"{' or (d is not f32 and d is not f64)' if op.promotion else ''}:",
         f"    return general(op, tensors, {attributes(op)}, out)"]
-    wide = ["d = x[0].dtype", *WIDEN] if bare and op.promotion else []
-    wide += [part for line in look_aside(op) for part in line.split("\n")] if bare else []
+    wide = (["d = x[0].dtype", *WIDEN] if op.promotion else []) + look_aside(op) if bare else []
     fields = {name: "x", name + "_shape": "tuple([v.shape for v in x])", name + "_dtype": "tuple([v.dtype for v in x])",
               "out": "y"}
     saved = "".join(f"{fields.get(field, field)}, " for field in op.saved_fields)

@@ -6,6 +6,7 @@ so that nothing is left behind however a job ends. Each rank holds a lock on one
 it when the process ends, of whatever, and so the others learn that it has.
 """
 
+import contextlib
 import faulthandler
 import fcntl
 import mmap
@@ -49,11 +50,11 @@ def mapped(path, nbytes):
 class ProcessNode:
     """One rank's side of the memory that the processes of a node share."""
 
-    def __init__(self, folder, rank, size, own, supervised):
-        self.folder, self.rank, self.size, self.own, self.supervised = folder, rank, size, own, supervised
+    def __init__(self, folder, rank, size, supervised):
+        self.folder, self.rank, self.size, self.supervised = folder, rank, size, supervised
         self.rows = mapped(os.path.join(folder, "record"), ROW.itemsize * size).view(ROW)
         self.file = os.open(os.path.join(folder, "locks"), os.O_RDWR | os.O_CREAT, 0o600)
-        self.stacks = open(self.stack_path(rank), "w")     # noqa: SIM115  as long as the process lives
+        self.stacks = os.open(os.path.join(folder, "stacks"), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         fcntl.lockf(self.file, fcntl.LOCK_EX, 1, rank)
         faulthandler.register(ASK, self.stacks, all_threads=False)
 
@@ -65,25 +66,30 @@ class ProcessNode:
         own = rank == 0 and not supervised
         if rank == 0:
             store.set("folder", given if supervised else make_folder())
-        node = cls(store.get("folder").decode(), rank, size, own, supervised)
+        node = cls(store.get("folder").decode(), rank, size, supervised)
         store.set(f"joined {rank}", "1")
         store.wait([f"joined {r}" for r in range(size)], timeout)
+        if own:
+            for name in ("record", "locks", "stacks"):     # all have opened them
+                os.unlink(os.path.join(node.folder, name))
         return node
-
-    def stack_path(self, rank):
-        return os.path.join(self.folder, f"stack {rank}")
 
     def record(self, rank):
         return Record(self.rows, rank, self.where, self.alive, self.supervised)
 
     def memory(self, name, nbytes):
         """`nbytes` zeros, the same for all ranks that ask by this name."""
-        os.makedirs(self.folder, exist_ok=True)
-        return mapped(os.path.join(self.folder, name), nbytes)
+        while True:
+            os.makedirs(self.folder, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):   # another rank removes the folder, empty as it was
+                return mapped(os.path.join(self.folder, name), nbytes)
 
     def forget(self, name):
         """The memory of this name is not asked for any more."""
         os.unlink(os.path.join(self.folder, name))
+        if not self.supervised:
+            with contextlib.suppress(OSError):             # another group's may be there
+                os.rmdir(self.folder)
 
     def alive(self, rank):
         if rank == self.rank or self.rows["state"][rank] == ABSENT:
@@ -97,26 +103,21 @@ class ProcessNode:
 
     def where(self, rank):
         """The line at which a rank is, as (file, line): a signal asks it, and Python's fault handler answers."""
-        path = self.stack_path(rank)
         try:
-            before = os.path.getsize(path)
+            before = os.fstat(self.stacks).st_size
             os.kill(int(self.rows["pid"][rank]), ASK)
             for _ in range(50):
                 time.sleep(0.01)
-                if os.path.getsize(path) > before:
+                if os.fstat(self.stacks).st_size > before:
                     break
-            with open(path, errors="replace") as file:
-                file.seek(before)
-                return line_of(file.read())
+            return line_of(os.pread(self.stacks, 1 << 16, before).decode(errors="replace"))
         except OSError:
             return None
 
     def close(self, rank):
         faulthandler.unregister(ASK)
-        self.stacks.close()
+        os.close(self.stacks)
         os.close(self.file)                                # and with it the lock
-        if self.own or not self.supervised and not (self.rows["state"] == RUNNING).any():
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def line_of(stack):
@@ -141,6 +142,10 @@ class Supervisor:
         if code and row["state"] in (ABSENT, RUNNING):
             row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
             row["state"] = KILLED
+
+    def first_failed(self):
+        """The rank that failed first, or None."""
+        return Rows(self.rows).first_failed()
 
     def fault(self):
         """The message of the first fault that a rank has noted, or None."""

@@ -168,7 +168,10 @@ class Record(Rows):
             self.stop(self.of_failure(rank))
 
     def stop(self, message):
-        """Note `message` for all ranks and raise it."""
+        """Note `message` for all ranks and raise it; if another rank was first, what that one says."""
+        first = self.first_failed()
+        if first is not None and self.rows["whole"][first]:
+            message = text_of(self.rows["fault"][first])
         self.fault = message
         self.fail(message, whole=True)
         raise DistBackendError(message)

@@ -21,7 +21,7 @@ from .transport import Transport, flat_bytes
 
 __all__ = ["SharedTransport"]
 
-SLOT = 1 << 20
+SLOT = 1 << 21
 RING, PACKET = 4, 1 << 16                                  # a channel from rank to rank: packets under way, their size
 LINE = 16                                                  # int64 in a row of counters: rows share no line of a cache
 

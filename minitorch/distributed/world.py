@@ -235,13 +235,19 @@ def process_node(rank, size, store, timeout):
     return ProcessNode.join(rank, size, PrefixStore("node", store), timeout)
 
 
+def note_failure(error):
+    """Tell the other ranks of an exception that ends this one."""
+    world = context.find()
+    if world is not None:
+        world.record.fail(failure_text(world.rank, error))
+
+
 def watch_exit(world):
     """Note an uncaught exception, and the end, in the record."""
     before = sys.excepthook
 
     def hook(kind, error, trace):
-        if context.find() is world:
-            world.record.fail(failure_text(world.rank, error.with_traceback(trace)))
+        note_failure(error.with_traceback(trace))
         before(kind, error, trace)
     sys.excepthook = hook
 

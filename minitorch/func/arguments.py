@@ -1,7 +1,7 @@
 """What the functions of ``torch.func`` have in common: arguments, results and auxiliary results that are pytrees."""
 
+from ..autograd import tangents
 from ..autograd.recording import behind
-from ..autograd.tangents import detached as _detached
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -38,7 +38,7 @@ def leaves_of(tree, text):
 
 def detached(tree):
     """A pytree with its tensors without their graphs, but with their tangents."""
-    return tree_map(lambda t: _detached(t) if isinstance(t, Tensor) else t, tree)
+    return tree_map(lambda t: tangents.detached(t) if isinstance(t, Tensor) else t, tree)
 
 
 def is_nested(trees):

@@ -50,13 +50,30 @@ def check_names(module, given):
 
 
 def stack_module_state(models):
-    """Parameters and buffers of several models of one architecture, stacked, as two dicts."""
+    """Parameters and buffers of several models of one class, stacked along a new first dimension, as two dicts by name:
+    for `vmap` of `functional_call`.
+
+    The stacked parameters are leaves, which require grad if those of the models do. RuntimeError for models of several
+    classes, in training and in evaluation mode, or of which only some require grad.
+    """
+    models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
-    params = {k: stack([dict(m.named_parameters())[k].detach() for m in models]).requires_grad_()
-              for k, _ in models[0].named_parameters()}
-    buffers = {k: stack([dict(m.named_buffers())[k] for m in models]) for k, _ in models[0].named_buffers()}
-    return params, buffers
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any([type(m) is not type(models[0]) for m in models]):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    all_params, all_buffers = [dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]
+    params = {k: stacked_leaf([p[k] for p in all_params], k) for k in all_params[0]}
+    return params, {k: stacked_leaf([b[k] for b in all_buffers], k) for k in all_buffers[0]}
+
+
+def stacked_leaf(tensors, name):
+    """Tensors stacked, as a leaf that requires grad as they do."""
+    needs = {t.requires_grad for t in tensors}
+    if len(needs) > 1:
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+    return stack([t.detach() for t in tensors]).requires_grad_(needs.pop())
 
 
 def replace_all_batch_norm_modules_(root):

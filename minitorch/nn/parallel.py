@@ -1,9 +1,10 @@
 """`DataParallel` and `data_parallel`, as programs for several GPUs use them; here one device does all the work.
 
 A batch is not divided: there is one device, and PyTorch does the same where it finds one or none. Training by several
-processes is not a matter of this file.
+processes is ``DistributedDataParallel``, which lies in `minitorch/distributed` and is imported when it is asked for.
 """
 
+from ..core.registry import late
 from .modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]
@@ -30,6 +31,12 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
     _one_device(device_ids)
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))
+
+
+def __getattr__(name):
+    if name == "DistributedDataParallel":
+        return late.DistributedDataParallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _one_device(device_ids):

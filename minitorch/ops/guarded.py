@@ -34,6 +34,8 @@ def first_call(*args, _load, **kwargs):
 
 def guarded(function):
     """`function` with its body in a try block; the code of the same object is written when it is first called."""
+    if is_pending(function):                               # it has one already
+        return function
     call = FunctionType(first_call.__code__.replace(co_freevars=function.__code__.co_freevars), function.__globals__,
                         function.__name__, None, function.__closure__)
 

@@ -1,6 +1,6 @@
 """What `gradcheck` checks besides backward passes: forward mode against differences, and batches against loops.
 
-Formula: ``(f(x + eps v) - f(x - eps v)) / (2 eps)`` for each unit vector `v` of each input, and ``i v`` if it is complex.
+Formula: ``(f(x + eps v) - f(x - eps v)) / (2 eps)`` for each unit vector `v` of each input, ``i v`` of complex ones.
 """
 
 import numpy as np

@@ -4,6 +4,7 @@ import math
 import operator
 
 from ...core.arrays import owner
+from ...core.errors import worded
 
 __all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values",
            "wrapped"]
@@ -17,12 +18,15 @@ class Unbatched(RuntimeError):
 
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
                 "support that yet: minitorch.where chooses between values that are computed both.")
-ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-        "Tensor, please try to rewrite what you're doing with other operations.")
+ITEM = ("vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent "
+        "control flow, as `if`. We don't support vmap over that, please try to rewrite what you're doing with other "
+        "operations: minitorch.where chooses between values that are computed both.")
 IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
             "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` "
             "not being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic, "
             "or make `self` of a tensor that is vmapped over, as in x.new_zeros(...).")
+READ_ONLY = ("vmap: a tensor that is vmapped over and requires grad cannot be written to in place, its gradient would "
+             "be lost outside: write to a clone()")
 
 
 def batched(backend, value, new=object.__new__):
@@ -58,11 +62,16 @@ def lifted(backend, x):
 
 def aligned(backend, arrays):
     """The values of arrays with as many dimensions each, so that they broadcast; numbers as they are."""
-    n = 0
+    n, none = 0, True
     for x in arrays:
+        if x.__class__ is Batched and x.backend is backend:
+            none = False
         k = getattr(x, "ndim", 0)
         if k > n:
             n = k
+    if none:                                               # of the backend below, such as a scratch array
+        arrays = [lifted(backend, x) if hasattr(x, "ndim") else x for x in arrays] if n or any([
+            hasattr(x, "ndim") for x in arrays]) else [lifted(backend, x) for x in arrays]
     return [spread(backend, x, n) for x in arrays]
 
 
@@ -96,6 +105,8 @@ def hold(target, others=(), more=(), arrays=()):
     """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
     all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
     F = target.backend
+    if not getattr(physical(target).flags, "writeable", True):
+        raise worded(RuntimeError(READ_ONLY))
     if target.value.shape[0] != F.size and (
             any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
             or any([x.shape[0] != 1 for x in arrays])):
@@ -181,7 +192,6 @@ class Batched:
 
     __slots__ = ("value", "backend", "shape", "dtype", "ndim", "__weakref__")
     __array_priority__ = 2000
-    __array_ufunc__ = None                                 # NumPy's arrays leave operators to these
     __hash__ = object.__hash__
 
     # -- what it looks like ----------------------------------------------------------------------------------
@@ -234,6 +244,15 @@ class Batched:
 
     def __array__(self, dtype=None, copy=None):
         raise Unbatched("vmap: Cannot access data pointer of Tensor that doesn't have storage")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **options):
+        """NumPy's arrays leave their operators to these."""
+        if any([x.__class__ is not Batched for x in out]):
+            raise self.backend.not_in_place()
+        F = max([x.backend for x in inputs if x.__class__ is Batched], key=lambda backend: backend.depth)
+        found = getattr(F.xp, ufunc.__name__)
+        found = found if method == "__call__" else getattr(found, method)
+        return found(*inputs, **options, **({"out": out} if out else {}))
 
     def __array_function__(self, function, types, args, kwargs):
         if function.__name__ == "copyto":

@@ -59,6 +59,8 @@ def along(op, full):
     def call(F, input, **attrs):
         x, dim, keepdim = input.value, attrs.get("dim", default), attrs.get("keepdim", False)
         inner, n = getattr(F.inner, name), input.ndim
+        if dim.__class__ is bool:                          # ``x.var(True)``: `unbiased`
+            return op.forward(F, input, **attrs)
         if dim is None or dim.__class__ in (tuple, list) and not dim:
             found = inner(x.reshape((x.shape[0], input.size)), **{**attrs, "dim": 1})
             return shaped(F, found, (1,) * n if keepdim else ()) if n != 1 else wrapped(F, found)

@@ -12,7 +12,7 @@ from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
 from .array import Batched, batched, lifted, over
 
-__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "show"]
+__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "room_beside", "show"]
 
 
 class Crossing(Node):
@@ -101,6 +101,13 @@ def total(F, x):
 def chain(F):
     """The batched backends from the outermost to `F`."""
     return [*chain(F.inner), F] if F.depth else []
+
+
+def room_beside(x, other):
+    """A copy of `x` that can be overwritten by parts of `other`, a batched tensor."""
+    x, other = of_one_batch((x, other))
+    every = wrap(x.backend.xp.ones((), bool), x.backend)
+    return OPS["where"].call(every, x, x)
 
 
 def entered(x):

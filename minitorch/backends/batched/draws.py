@@ -10,7 +10,7 @@ from .array import Batched, batched, over, physical
 from .backend import RANDOM, SAME, UNBATCHED
 from .crossing import chain, entered, join
 
-__all__ = ["of_values", "room", "roomy", "writable"]
+__all__ = ["drawable", "of_values", "room", "roomy", "writable"]
 
 
 def levels(device):
@@ -42,6 +42,12 @@ def placed(array, found, backend):
 def roomy(tensor):
     """`tensor`, in whose shape random numbers are drawn: in the batch, if they differ."""
     return entered(tensor) if any([F.randomness == "different" for F in levels(tensor.device)]) else tensor
+
+
+def drawable(backend):
+    """See to it that an array outside of all batches can be filled: RuntimeError if the numbers should differ."""
+    if any([F.randomness == "different" for F in levels(backend.device)]):
+        raise worded(RuntimeError(UNBATCHED))
 
 
 def writable(tensor):

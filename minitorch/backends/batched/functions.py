@@ -420,12 +420,13 @@ def bincount(F, x, weights=None, minlength=0):
 @function()
 def searchsorted(F, table, x, side="left", sorter=None):
     if [t for t in (table, sorter) if t.__class__ is Batched and t.value.shape[0] != 1]:
-        raise Unbatched("vmap: there is no batching rule for searchsorted in different tables")
+        rows = zip(*[[None] * F.size if t is None else over(F, t) for t in (table, x, sorter)])
+        return batched(F, F.inner.xp.stack([F.inner.xp.searchsorted(t, v, side, s) for t, v, s in rows]))
     table, sorter = [t.value[0] if t.__class__ is Batched else t for t in (table, sorter)]
     return batched(F, F.inner.xp.searchsorted(table, lifted(F, x).value, side, sorter))
 
 
-@function()
+@function("nonzero", "argwhere", "flatnonzero")
 def nonzero(F, *args, **options):
     raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
                     "aten::nonzero.")

@@ -14,13 +14,13 @@ machine they are always the same, with any number of threads. C is compiled when
 import functools
 import threading
 from contextlib import contextmanager
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 
 from ...core import layers
-from ..cpu.backend import cpu
-from ..cpu.backend import kernel as numpy_kernel
+from ..cpu import backend as host
 from ..kernels import Kernels
 from .library import build
 from .parts import in_parts
@@ -28,7 +28,7 @@ from .toolchain import Unavailable, reason
 
 __all__ = ["enable", "enabled", "is_enabled", "kernel", "limits"]
 
-kernel = Kernels("native", over=numpy_kernel.found)        # the decorator of the kernels in `ops`
+kernel = Kernels("native", over=host.kernel.found)        # the decorator of the kernels in `ops`
 
 # From how many elements on native kernels take a call. Measured: below, NumPy's few calls take less than the checks.
 limits = SimpleNamespace(least=4096)
@@ -48,16 +48,16 @@ def enable(on=True):
         why = reason()
         if why is not None:
             raise Unavailable(f"native kernels cannot be used: {why}")
-        from . import ops  # noqa: F401
+        ops = import_module(f"{__package__}.ops")          # which imports this module
     with _changing:
-        cpu.kernels = {**numpy_kernel.found, **kernel.found} if on else numpy_kernel.found
-        cpu.stepping = ops.stepping.step_at_once if on else None
+        host.cpu.kernels = {**host.kernel.found, **kernel.found} if on else host.kernel.found
+        host.cpu.stepping = ops.stepping.step_at_once if on else None
         layers.change(layers.stack)                        # all backends look up again
 
 
 def is_enabled():
     """Whether native kernels take part in calls on the CPU."""
-    return cpu.kernels is not numpy_kernel.found
+    return host.cpu.kernels is not host.kernel.found
 
 
 @contextmanager
@@ -73,8 +73,7 @@ def enabled(on=True):
 
 # ---- what kernels need -------------------------------------------------------------------------------------
 def plain(first, *others):
-    """True if arrays are NumPy's, enough, of one dtype that C has, and in the order of the indices; None is passed over.
-    """
+    """True if arrays are NumPy's, enough, of a dtype that C has, in the order of the indices; None is passed over."""
     if first.__class__ is not np.ndarray or first.size < max(limits.least, 1) or not first.flags.c_contiguous:
         return False
     dtype = first.dtype

@@ -3,6 +3,7 @@
 import numbers
 
 from ...core.dtypes import long
+from ...core.registry import late
 from ...ops.creation import create
 from ...ops.creation.create import zeros
 from ...ops.nn.norm import count_batch
@@ -14,7 +15,8 @@ from .module import Module
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
            "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-           "LazyInstanceNorm3d", "GroupNorm", "LayerNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d"]
+           "LazyInstanceNorm3d", "GroupNorm", "LayerNorm", "RMSNorm", "LocalResponseNorm", "CrossMapLRN2d",
+           "SyncBatchNorm"]
 
 
 class _Affine(Module):
@@ -135,6 +137,49 @@ class BatchNorm2d(_Dims2d, _BatchNorm):
 
 class BatchNorm3d(_Dims3d, _BatchNorm):
     """Batch norm of (N, C, D, H, W), per channel: see ``BatchNorm2d``."""
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm of (N, C, ...) with mean and variance over the batches of all ranks of `process_group` (None: all).
+
+    In eval, and where there is one rank, as ``BatchNorm2d``. It works on every device (PyTorch's on GPUs only).
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, process_group=None, device=None, dtype=None, *,
+                 bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input):
+        if not (self.training and late.process_group_place() and late.has_peers(self.process_group)):
+            return super().forward(input)
+        self._check_input_dim(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.track_running_stats:
+            count_batch(self.num_batches_tracked)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        kept = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        return late.sync_batch_norm(input, *kept, self.weight, self.bias, factor, self.eps, self.process_group)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module, process_group=None):
+        """`module` with a SyncBatchNorm in the place of each batch norm, with its parameters and statistics."""
+        made = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                       process_group, bias=getattr(module, "bias", None) is not None)
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name, None))
+            made.training = module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
 
 
 class _InstanceNorm(_NormBase):

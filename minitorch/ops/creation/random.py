@@ -46,6 +46,8 @@ def choose(generator, backend, name):
 
 def draw(sampler, backend, array, generator, *args):
     """Fill an array of `backend` with a sampler's numbers; returns it."""
+    if grad_mode.batches and not backend.depth:
+        late.drawable(backend)
     backend.fill_random(array, sampler, generator, args)
     return array
 

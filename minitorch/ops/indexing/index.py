@@ -132,6 +132,8 @@ def __setitem__(self, item, value):
     """
     if item is False:                                      # a mask that is True nowhere
         return
+    if of_one_batch(self, item) is not self:
+        raise of_one_batch(self, item).backend.not_in_place()
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)
@@ -140,8 +142,10 @@ def __setitem__(self, item, value):
     elif advanced is not None and value.array.dtype != self.array.dtype and not is_fill(advanced, value):
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {self.dtype.name} for the "
                            f"destination and {value.dtype.name} for the source: write value.to(x.dtype)")
-    if is_tensor and value.backend is not self.backend and value.array.ndim:
-        value = value.to(self.device)
+    if is_tensor and value.backend is not self.backend:
+        if value.backend.depth > self.backend.depth:
+            raise value.backend.not_in_place()
+        value = value.to(self.device) if value.array.ndim else value
     if is_tensor:
         if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
             value = without_leading(value)

@@ -272,7 +272,8 @@ def take_along_dim(input, indices, dim=None):
         raise IndexError(f"take_along_dim(): Dimension specified as {dim} but tensor has no dimensions")
     a, b, xp = list(input.shape), list(indices.shape), input.backend.xp
     if indices.array.size and indices.array.min() < 0:
-        indices = wrap(xp.where(indices.array < 0, indices.array + a[d], indices.array), indices.backend)
+        wrapped = indices.backend.xp.where(indices.array < 0, indices.array + a[d], indices.array)
+        indices = wrap(wrapped, indices.backend)
     common = list(xp.broadcast_shapes((*a[:d], *a[d + 1:]), (*b[:d], *b[d + 1:])))
     return _gather(input.expand(*common[:d], a[d], *common[d:]),
                         indices.expand(*common[:d], b[d], *common[d:]), d)

@@ -531,7 +531,7 @@ def eig(A):
 def eigvals(A):
     """The eigenvalues (..., n) of square matrices (..., n, n): a complex tensor, in no order."""
     check("linalg.eigvals", A.array, square=True)
-    if A.needs_grad and grad_mode.enabled:                 # the derivative needs the vectors
+    if grad_mode.levels or A.needs_grad and grad_mode.enabled:   # the derivative needs the vectors
         return _eig(A)[0]
     return wrap(A.backend.xp.linalg.eigvals(A.array).astype(complex_kind(A.array)), A.backend)
 

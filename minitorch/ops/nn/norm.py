@@ -207,6 +207,11 @@ def batch_norm_inference(F, input, weight=None, bias=None, mean: Other = None, r
 def update_running(running, value, momentum, name):
     """``running = (1 - momentum) * running + momentum * value``, in place."""
     if running is not None:
+        if getattr(value, "backend", running.backend) is not running.backend:
+            raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which "
+                               "will be updated in place, were not batched.\nIf you are using modules and do not need "
+                               "eval mode, please set `track_running_stats` to be False, or replace_all_batch_norm_"
+                               "modules_(model), or use a GroupNorm.")
         momentum = float(momentum)                         # a NumPy float64 would make the products float64
         running.array *= 1 - momentum
         running.array += (momentum * value).astype(running.array.dtype)

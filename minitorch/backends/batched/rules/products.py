@@ -1,5 +1,7 @@
 """Rules of matrix products: where one factor is the same for all elements of the batch, one large product."""
 
+from math import prod
+
 from ..array import aligned, batched, lifted
 from ..backend import rule
 
@@ -14,7 +16,7 @@ def product(F, a, b):
     if is_shared(b) and b.ndim == 2 and not is_shared(a):  # (h, ..., n, k) by one matrix
         v, m = a.value, b.value[0]
         if v.ndim > 2:
-            found = inner.gemm(v.reshape((-1, v.shape[-1])), m)
+            found = inner.gemm(v.reshape((prod(v.shape[:-1]), v.shape[-1])), m)
             return batched(F, found.reshape((*v.shape[:-1], m.shape[-1])))
         return batched(F, inner.gemm(v, m))
     x, y = aligned(F, (a, b))
@@ -93,7 +95,7 @@ def linear(F, input, weight, bias=None):
     elif x.ndim == 1:
         out = matrix_vector(F, w, x)
     else:
-        rows = x if x.ndim == 2 else x.reshape((-1, x.shape[-1]))
+        rows = x if x.ndim == 2 else x.reshape((prod(x.shape[:-1]), x.shape[-1]))
         out = product(F, rows, batched(F, w.value.swapaxes(1, 2)))
         out = out if x.ndim == 2 else out.reshape((*x.shape[:-1], w.shape[0]))
     return out if b is None else out + b

@@ -1,4 +1,4 @@
-"""gelu and silu in one pass over memory. Nothing is kept of gelu but its input: the gate is computed again."""
+"""gelu, silu and relu in one pass over memory. Nothing is kept of gelu but its input: the gate is computed again."""
 
 import numpy as np
 
@@ -54,3 +54,16 @@ def silu(F, input):
         sample=lambda d: ([d.array((90, 100)), d.array((90, 100))], {}))
 def silu_backward(F, grad, input):
     return of_two("silu_backward", grad, input)
+
+
+@kernel("relu", when=lambda F, input: plain(input), sample=lambda d: ([d.array((90, 100))], {}))
+def relu(F, input):
+    return of_one("relu", input)
+
+
+@kernel("threshold_backward", sample=lambda d: ([d.array((90, 100)), d.array((90, 100))], dict(level=0)),
+        when=lambda F, input, gate, level: plain(input, gate) and input.shape == gate.shape)
+def threshold_backward(F, input, gate, *, level):
+    out = np.empty(input.shape, input.dtype)
+    shared("pointwise", "threshold_backward", input, "pppld", input, gate, out, input.size, level)
+    return out

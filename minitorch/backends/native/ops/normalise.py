@@ -1,12 +1,12 @@
-"""layer_norm and rms_norm: a row at a time, forward and backward.
+"""layer_norm and rms_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
 
-They keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells kernels
+The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells kernels
 apart: NumPy's compute both again where one is missing.
 """
 
 import numpy as np
 
-from ....ops.nn.standardise import count_over
+from ....ops.nn.standardise import batch_dims, count_over
 from ..eager import kernel, plain, shared
 from ..parts import ENOUGH, MOST
 
@@ -60,13 +60,55 @@ def projected(grad, input, weight, kept, dims, eps, centred, parameters):
     few = sums = None
     if parameters:
         few, sums = np.zeros((parts, 2, d), input.dtype), np.zeros((parts, 2, d))
-    shared("rows", "layer_norm_backward", input, "pppp pppll di", grad, input, weight, kept, dx, few, sums, input.size // d, d,
-           eps, centred)
+    shared("rows", "layer_norm_backward", input, "pppp pppll di", grad, input, weight, kept, dx, few, sums,
+           input.size // d, d, eps, centred)
     return dx, sums if sums is None else sums.sum(0).astype(input.dtype)
 
 
-@kernel("affine_norm_backward", when=of_row_gradients, sample=many_gradients)
+def of_channels(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    return plain(input, weight, bias) and input.ndim > 2 and dims == batch_dims(input.ndim)
+
+
+def of_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+    """Of rows, or of channels, of which `batch_norm` has kept the means."""
+    if y is None:
+        return of_row_gradients(F, grad, input, weight, y, r, dims=dims)
+    return (y.ndim == 1 and r is not None and r.shape == y.shape and grad.shape == input.shape
+            and plain(input, grad, weight, y, r) and of_channels(F, input, dims=dims))
+
+
+def gradients(d):
+    if d.bool():
+        return many_gradients(d)
+    x = d.array((9, 3, 200))
+    mean, r = x.mean((0, 2)), 1 / np.sqrt(x.var((0, 2)) + 1e-3)
+    return [d.array(x.shape), x, d.choice([None, d.array((3,))]), mean, r], dict(dims=(0, 2), eps=1e-3, centred=True)
+
+
+@kernel("batch_norm", when=of_channels, sample=lambda d: (
+    [d.array((9, 3, 200)), d.choice([None, d.array((3,))]), d.choice([None, d.array((3,))])],
+    dict(dims=(0, 2), eps=1e-3)))
+def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
+    n, c = input.shape[:2]
+    out = np.empty(input.shape, input.dtype)
+    mean, var, r = (np.empty(c, input.dtype) for _ in range(3))
+    shared("channels", "batch_norm", input, "ppppppp llld", input, weight, bias, out, mean, var, r, n, c,
+           input.size // (n * c), eps)
+    return (out, mean, var), mean, r
+
+
+def batch_norm_backward(grad, input, weight, mean, r):
+    n, c = input.shape[:2]
+    dx, dw, db = (np.empty(shape, input.dtype) for shape in (input.shape, c, c))
+    shared("channels", "batch_norm_backward", input, "pppppppp lll", grad, input, weight, mean, r, dx, dw, db, n, c,
+           input.size // (n * c))
+    return dx, dw, db
+
+
+@kernel("affine_norm_backward", when=of_gradients, sample=gradients)
 def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+    if y is not None:
+        return batch_norm_backward(grad, input, weight, y, r)
     dx, sums = projected(grad, input, weight, r, dims, eps, centred, True)
     shape = [input.shape[d] for d in dims]
     return dx, sums[0].reshape(shape), sums[1].reshape(shape)

@@ -85,7 +85,8 @@ def biases(mode, b_ih, b_hh, n):
 
 def takes_kept(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None, gates=None,
                h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
-    return (gates is None or gates.ndim == 3) and supported(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad, grad_cell)
+    return (gates is None or gates.ndim == 3) and supported(input, hidden, w_ih, w_hh, b_ih, b_hh, cell, grad,
+                                                            grad_cell)
 
 
 @kernel("rnn_layer_backward", when=takes_kept, sample=layer_backward)

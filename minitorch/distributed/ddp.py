@@ -1,0 +1,327 @@
+"""`DistributedDataParallel`: a model on each rank, whose gradients are averaged over the ranks.
+
+Every rank holds the whole model and computes on its own part of the batch. The parameters begin equal (rank 0's are
+sent to all) and stay equal, since each step uses the same gradients: the means over all ranks, which `reducer` computes
+during the backward pass. Li et al., "PyTorch Distributed", VLDB 2020.
+"""
+
+import contextlib
+
+import numpy as np
+
+from ..autograd.function import Function
+from ..core.device import host
+from ..core.grad_mode import grad_mode
+from ..core.tensor import Tensor, wrap
+from ..nn.modules.module import Module
+from ..nn.parameter import UninitializedBuffer, UninitializedParameter
+from ..ops.shapes.join import cat
+from ..utils._pytree import tree_flatten, tree_unflatten
+from .buffers import Target, source
+from .collectives import all_reduce
+from .groups import current_world, resolved
+from .nn.functional import all_reduce as summed
+from .objects import all_gather_object
+from .reducer import Reducer
+from .reducing import ReduceOp
+
+__all__ = ["DistributedDataParallel"]
+
+
+class Sink(Function):
+    """Passes the outputs of a model on, and notes at the beginning of the backward pass what that will reach."""
+
+    @staticmethod
+    def forward(ctx, begin, *outputs):
+        ctx.begin, ctx.places = begin, [t.node or t for t in outputs]
+        ctx.set_materialize_grads(False)
+        return outputs
+
+    @staticmethod
+    def backward(ctx, *gs):
+        ctx.begin([place for place, g in zip(ctx.places, gs) if g is not None])
+        return (None, *gs)
+
+
+def leaves_below(places):
+    """The ids of the leaves that a backward pass from some graph nodes reaches."""
+    found, seen, waiting = set(), set(), list(places)
+    while waiting:
+        node = waiting.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.parents:
+            waiting.extend(node.parents)
+        else:
+            found.add(id(node))
+    return found
+
+
+def broadcast_all(group, tensors, root, name):
+    """Give all ranks the tensors of rank `root` of the group, as one call."""
+    tensors = [t for t in tensors if t.numel()]
+    if not tensors:
+        return
+    here = group.rank() == root
+    targets = [Target(t, name) for t in tensors] if not here else []
+    arrays = [t.array for t in targets] if not here else [source(t) for t in tensors]
+    flats = {}                                             # the arrays of a dtype go as one
+    for i, array in enumerate(arrays):
+        flats.setdefault(array.dtype, []).append(i)
+
+    def body(transport):
+        for places in flats.values():
+            flat = np.concatenate([arrays[i] for i in places])
+            transport.broadcast(flat, root)
+            if not here:
+                for i, part in zip(places, np.split(flat, np.cumsum([arrays[i].size for i in places])[:-1])):
+                    arrays[i][...] = part
+        for target in targets:
+            target.flush()
+    group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body)
+
+
+class DistributedDataParallel(Module):
+    """`module` with gradients that are averaged over all ranks; call it as `module`, then ``loss.backward()``.
+
+    module: its parameters are named ``module.<name>``. All ranks make it with the same shapes.
+    device_ids, output_device, dim: taken as PyTorch takes them; a model computes where its parameters are.
+    broadcast_buffers: give all ranks the buffers of rank 0 before each forward pass in training (True).
+    init_sync: give all ranks the parameters and buffers of rank 0 now (True).
+    process_group: the ranks (all). bucket_cap_mb: the size of a bucket (25).
+    find_unused_parameters: parameters that do not take part in the loss count as zeros; without it, the next forward
+        pass raises an error that names them.
+    gradient_as_bucket_view: gradients are views of the buckets, which saves a copy.
+    static_graph: the same parameters take part in each step: which, is found out in the first.
+
+    RuntimeError if no parameter requires grad, or if the ranks' models differ (the error names rank and parameter).
+    """
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=None, init_sync=True,
+                 process_group=None, bucket_cap_mb=None, find_unused_parameters=False, check_reduction=False,
+                 gradient_as_bucket_view=False, static_graph=False, delay_all_reduce_named_params=None,
+                 param_to_hook_all_reduce=None, mixed_precision=None, device_mesh=None,
+                 skip_all_reduce_unused_params=False, bucket_cap_mb_list=None, batched_grad_copy=False,
+                 forward_sync_buffers=None):
+        super().__init__()
+        for name, given in dict(delay_all_reduce_named_params=delay_all_reduce_named_params,
+                                mixed_precision=mixed_precision,
+                                param_to_hook_all_reduce=param_to_hook_all_reduce).items():
+            if given is not None:
+                raise NotImplementedError(f"DistributedDataParallel: {name} is not supported: leave it out")
+        if process_group is not None and device_mesh is not None:
+            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+        self.process_group = resolved(device_mesh.get_group() if device_mesh is not None else process_group)
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [(name, p) for name, p in module.named_parameters() if p.requires_grad and name not in ignored]
+        if not named:
+            raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameters that "
+                               "require a gradient.")
+        self.device_ids = None if device_ids is None else [d for d in device_ids if d is not None] or None
+        if self.device_ids is not None and len(self.device_ids) > 1:
+            raise ValueError("device_ids can only be None or contain a single element.")
+        state = [t for name, t in (*module.named_parameters(), *module.named_buffers()) if name not in ignored]
+        if any(isinstance(t, (UninitializedParameter, UninitializedBuffer)) for t in state):
+            raise RuntimeError("Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
+                               "Run a dummy forward pass to correctly initialize the modules")
+        self.module, self.dim, self.output_device = module, dim, output_device
+        self.broadcast_buffers = True if broadcast_buffers is None else bool(broadcast_buffers)
+        self.find_unused_parameters, self.static_graph = bool(find_unused_parameters), bool(static_graph)
+        self.gradient_as_bucket_view = bool(gradient_as_bucket_view)
+        self.require_backward_grad_sync, self.require_forward_param_sync = True, True
+        self._buffers_to_send = [b for name, b in module.named_buffers() if name not in ignored]
+        self._static_used = self._joining = None
+        if init_sync:
+            self._check_models(named)
+            broadcast_all(self.process_group, state, 0, "broadcast_model")
+        cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
+        if cap <= 0:
+            raise ValueError(f"bucket_cap_mb must be positive, got {bucket_cap_mb}")
+        self.reducer = Reducer([p for _, p in named], [name for name, _ in named], self.process_group, cap,
+                               self.gradient_as_bucket_view)
+
+    def _check_models(self, named):
+        """An error on all ranks if their models differ."""
+        mine = [(name, tuple(p.shape), p.dtype.name) for name, p in named]
+        every = [None] * self.process_group.size()
+        all_gather_object(every, mine, self.process_group)
+        for rank, other in enumerate(every):
+            if other != every[0]:
+                what = next(((a, b) for a, b in zip(every[0], other) if a != b), None)
+                words = (f"{what[1]} where rank 0 has {what[0]}" if what else
+                         f"{len(other)} parameters where rank 0 has {len(every[0])}")
+                raise RuntimeError(f"DDP expects same model across all ranks, but rank {rank} has {words}")
+
+    # -- passes ----------------------------------------------------------------------------------------------
+    def forward(self, *inputs, **kwargs):
+        averaged = grad_mode.enabled and self.require_backward_grad_sync
+        if self._joining is not None:
+            self._joining.tell(averaged)
+        if averaged:
+            self.reducer.prepare(self.find_unused_parameters or self.static_graph)
+        if self.will_sync_module_buffers():
+            self._sync_buffers()
+        output = self.module(*inputs, **kwargs)
+        self.require_forward_param_sync = averaged
+        if not averaged:
+            return output
+        if self.static_graph and self._static_used is not None:
+            self.reducer.unused(self._static_used)
+            return output
+        return self._watched(output) if self.find_unused_parameters or self.static_graph else output
+
+    def _watched(self, output):
+        """`output` with a node that notes what the backward pass reaches."""
+        leaves, spec = tree_flatten(output)
+        places = [i for i, t in enumerate(leaves) if isinstance(t, Tensor) and t.needs_grad]
+        if not places:
+            return output
+        for i, t in zip(places, Sink.apply(self._begin, *[leaves[i] for i in places])):
+            leaves[i] = t
+        return tree_unflatten(leaves, spec)
+
+    def _begin(self, places):
+        """The backward pass has come to the outputs of the model."""
+        reached = leaves_below(places)
+        if self.static_graph:
+            self._static_used = reached
+        self.reducer.unused(reached)
+
+    def will_sync_module_buffers(self):
+        """Whether the next forward pass gives all ranks the buffers of one."""
+        return bool(self.require_forward_param_sync and self.broadcast_buffers and self._buffers_to_send
+                    and self.training)
+
+    def _sync_buffers(self):
+        root = 0 if self._joining is None else self._joining.root
+        broadcast_all(self.process_group, self._buffers_to_send, root, "broadcast_buffers")
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Gradients of passes in the block are added up on each rank, and averaged by the first pass after it.
+
+        The forward pass must be in the block, too.
+        """
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    # -- hooks -----------------------------------------------------------------------------------------------
+    def register_comm_hook(self, state, hook):
+        """Let ``hook(state, bucket)`` average the buckets: it returns a Future of the mean of ``bucket.buffer()``.
+
+        There are some in ``distributed.algorithms.ddp_comm_hooks``. One hook at most, before the first backward pass.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook, self.reducer.state = hook, state
+
+    def _set_params_and_buffers_to_ignore_for_model(module, params_and_buffers_to_ignore):
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+    # -- ranks with fewer batches ----------------------------------------------------------------------------
+    def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
+        """A context for training loops of different length: who is done takes part with zeros until all are.
+
+        divide_by_initial_world_size: means are over all ranks (True), or over those that are not done.
+        throw_on_early_termination: RuntimeError on all ranks when the first is done.
+        """
+        return Joining(self, divide_by_initial_world_size, throw_on_early_termination) if enable else \
+            contextlib.nullcontext()
+
+    def __getstate__(self):
+        raise TypeError("a DistributedDataParallel model cannot be pickled: save module.state_dict(), or its .module")
+
+
+class Joining:
+    """One `join` block. In each step the ranks tell each other who is at work, and whether it will synchronise."""
+
+    def __init__(self, model, by_all, throw):
+        self.model, self.by_all, self.throw, self.root, self.steps = model, by_all, throw, 0, 0
+        self.group = model.process_group
+
+    def tell(self, averaged, at_work=True):
+        """Take part in a step; returns whether anybody is at work, and whether gradients will be averaged."""
+        n = self.group.size()
+        mask = np.zeros(n + 1, np.int32)
+        mask[self.group.rank()], mask[n] = at_work, averaged
+        all_reduce(wrap(mask, host()), ReduceOp.MAX, self.group)
+        active = np.flatnonzero(mask[:n])
+        if self.throw and active.size < n:
+            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+        if active.size:
+            self.root = int(active[-1])
+        reducer = self.model.reducer
+        reducer.op = ReduceOp.AVG if self.by_all else ReduceOp.SUM
+        reducer.factor = None if self.by_all or not active.size else 1 / active.size
+        if self.throw and not at_work:
+            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
+        return bool(active.size), bool(mask[n])
+
+    def __enter__(self):
+        self.model._joining = self
+        return self
+
+    def __exit__(self, kind, error, trace):
+        model = self.model
+        try:
+            if kind is None:
+                self.wait_for_all()
+        finally:
+            model._joining = None
+            model.reducer.op, model.reducer.factor = ReduceOp.AVG, None
+
+    def wait_for_all(self):
+        """Take part in the steps of the others, then take the parameters of the last one at work."""
+        model = self.model
+        while True:
+            somebody, averaged = self.tell(False, at_work=False)
+            if not somebody:
+                break
+            if model.will_sync_module_buffers():
+                model._sync_buffers()
+            model.require_forward_param_sync = averaged
+            if averaged:
+                model.reducer.find_unused = model.find_unused_parameters or model.static_graph
+                model.reducer.shadow()
+        state = [*model.module.parameters(), *model._buffers_to_send]
+        broadcast_all(self.group, state, self.root, "broadcast_model")
+
+
+def sync_batch_norm(input, running_mean, running_var, weight, bias, momentum, eps, group):
+    """Batch norm with mean and variance over the batches of all ranks: see ``nn.SyncBatchNorm``."""
+    group = resolved(group)
+    dims = [d for d in range(input.dim()) if d != 1]
+    wide = input.float() if input.dtype.itemsize == 2 else input
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    own = wide.sum(dims)
+    count = wrap(host().xp.full(1, input.numel() // max(input.shape[1], 1), own.array.dtype), host()).to(own.device)
+    total = summed(cat([own, count]), group=group)
+    n = total[-1].detach()
+    mean = total[:-1] / n
+    centred = wide - mean.view(shape)
+    variance = summed((centred * centred).sum(dims), group=group) / n
+    if running_mean is not None:
+        update(running_mean, mean, momentum)
+        update(running_var, variance * (n / (n - 1).clamp(min=1)), momentum)
+    out = centred * (variance + eps).rsqrt().view(shape)
+    if weight is not None:
+        out = out * weight.view(shape)
+    if bias is not None:
+        out = out + bias.view(shape)
+    return out.to(input.dtype)
+
+
+def update(running, found, momentum):
+    """Move a running statistic towards what was found."""
+    running.data.mul_(1 - momentum).add_(found.detach().to(running.dtype) * momentum)
+
+
+def has_peers(group):
+    """Whether there are other ranks to share statistics with."""
+    return current_world().size > 1 and resolved(group) is not None and resolved(group).size() > 1

@@ -1,0 +1,90 @@
+"""What the parent of ranks does while they run: it tells the others how one ended, and leaves no process behind."""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import time
+
+from .processes import FOLDER, Supervisor
+
+__all__ = ["Watch", "free_port"]
+
+GRACE = 3.0                                                # seconds in which the others may say what they know, and end
+
+
+def free_port():
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def end_with_parent(number=signal.SIGKILL):
+    """Called in a child: it is killed when its parent ends, of whatever. On Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, int(number))            # PR_SET_PDEATHSIG
+
+
+def is_aliased():
+    """Whether ``import torch`` means minitorch in this process."""
+    return any(type(finder).__module__ == "minitorch.cli.alias" for finder in sys.meta_path)
+
+
+class Watch:
+    """Several ranks while they run. `code(rank)` is the exit code of a rank, None while it runs; `kill(rank, signal)`.
+
+    While the block is open, children that are started find the folder of the job in their environment.
+    """
+
+    def __init__(self, size, code, kill):
+        self.size, self.code, self.kill, self.noted = size, code, kill, set()
+        self.supervisor = Supervisor(size)
+        self.environment = {FOLDER: self.supervisor.folder}
+        self.first = None                                  # the rank that failed first
+
+    def look(self):
+        """Note who has ended; whether all have."""
+        for rank in range(self.size):
+            if rank not in self.noted and self.code(rank) is not None:
+                self.noted.add(rank)
+                self.supervisor.ended(rank, self.code(rank))
+                if self.code(rank) and self.first is None:
+                    self.first = rank
+        return len(self.noted) == self.size
+
+    def stop(self, patience=5.0):
+        """End all that still run: let them say what they know, ask, then kill."""
+        for number, seconds in ((None, GRACE), (signal.SIGTERM, patience), (signal.SIGKILL, 10.0)):
+            if number is not None:
+                for rank in range(self.size):
+                    if self.code(rank) is None:
+                        self.kill(rank, number)
+            end = time.monotonic() + seconds
+            while not self.look() and time.monotonic() < end:
+                time.sleep(0.02)
+            if len(self.noted) == self.size:
+                return
+
+    def cause(self):
+        """The rank that failed first, by its own word or by its exit code; None if none did."""
+        found = self.supervisor.first_failed()
+        return found if found is not None else self.first
+
+    def message(self):
+        """What went wrong, in one line."""
+        return self.supervisor.fault()
+
+    def close(self):
+        self.supervisor.close()
+
+
+def exit_text(code):
+    """An exit code in words."""
+    return f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+
+
+def cores():
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
