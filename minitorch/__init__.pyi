@@ -54,6 +54,7 @@ from . import cuda as cuda
 from . import datasets as datasets
 from .random.generator import default_generator as default_generator
 from .core.device import device as device
+from . import distributed as distributed
 from .core.dtypes import double as double
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
@@ -90,6 +91,7 @@ from .serialization import load as load
 from .core.dtypes import long as long
 from . import memory as memory
 from .core.storage import memory_format as memory_format
+from . import multiprocessing as multiprocessing
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from . import onnx as onnx
@@ -117,6 +119,7 @@ from .printing import set_printoptions as set_printoptions
 from .settings import set_warn_always as set_warn_always
 from . import settings as settings
 from .core.dtypes import short as short
+from . import signal as signal
 from . import special as special
 from . import storage as storage
 from .core.storage import strided as strided
@@ -193,8 +196,11 @@ def tensor(data: Any, *, dtype: _dtype | builtins.type[Any] | None = None, devic
     """
 def as_tensor(data: Any, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None) -> Tensor:
     """`data` as a tensor, sharing memory where it can: tensors and NumPy arrays of the right dtype are not copied."""
-def asarray(obj: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
-    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to)."""
+def asarray(obj: Any, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
+    """`obj` as a tensor; `copy` True always copies, False never (ValueError if it would have to).
+
+    A tensor stays in its graph, as a copy of it does, unless `requires_grad` is False, or True and nothing is copied.
+    """
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
 def frombuffer(buffer: Any, *, dtype: _dtype | builtins.type[Any], count: _Int = -1, offset: _Int = 0, requires_grad: _bool = False) -> Tensor:
@@ -303,8 +309,6 @@ def moveaxis(input: Tensor, source: _Int | Sequence[_Int], destination: _Int | S
     """The same as `movedim`."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or number as it is."""
-def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped (of real tensors): a view."""
 def select(input: Tensor, dim: _Int, index: _Int) -> Tensor:
     """The slice of `input` at `index` of dimension `dim`, which disappears: a view."""
 def narrow(input: Tensor, dim: _Int, start: _Int | Tensor, length: _Int) -> Tensor:
@@ -552,7 +556,7 @@ def bartlett_window(window_length: Any, periodic: Any = True, *, dtype: _dtype |
 def kaiser_window(window_length: Any, periodic: Any = True, beta: _Number = 12.0, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """The Kaiser window, ``i0(beta * sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``max(input, 0)``; the gradient at 0 is 0."""
+    """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
 def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Tensor | None = None) -> Tensor:
     """`input` where it is greater than `threshold`, elsewhere `value`."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -690,6 +694,61 @@ def allclose(input: Tensor, other: _Operand, rtol: _Number | Tensor = 1e-05, ato
     """True if all elements are close (see `isclose`), as a bool."""
 def equal(input: Tensor, other: Tensor) -> _bool:
     """True if two tensors have the same shape and equal elements, as a bool."""
+def real(input: Tensor) -> Tensor:
+    """The real parts of a complex tensor, as a view; a real tensor itself. Also ``x.real``, which can be assigned to.
+
+    The gradient of the view is that of the complex tensor, with imaginary part 0.
+
+    >>> import minitorch
+    >>> minitorch.tensor([1 + 2j, 3 - 1j]).real
+    tensor([1., 3.])
+    """
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts of a complex tensor, as a view: also ``x.imag``. RuntimeError for a real tensor.
+
+    The gradient ``g`` of the view is that of the complex tensor as ``i g``.
+    """
+def complex(real: Any, imag: Any, *, out: Tensor | None = None) -> Tensor:
+    """``real + i imag``, with broadcasting: complex64 from float32, complex128 from float64.
+
+    RuntimeError for other dtypes, or two different ones.
+
+    >>> import minitorch
+    >>> minitorch.complex(minitorch.tensor([1.0, 3.0]), minitorch.tensor([2.0, -1.0]))
+    tensor([1.+2.j, 3.-1.j])
+    """
+def polar(abs: Any, angle: Any, *, out: Tensor | None = None) -> Tensor:
+    """The complex numbers of size `abs` and angle `angle` (radians): ``abs * (cos(angle) + i sin(angle))``.
+
+    float32 or float64 tensors that broadcast against each other; RuntimeError for other dtypes, or two different ones.
+    The gradient of `abs` is right where that is positive, as in PyTorch.
+    """
+def view_as_real(input: Tensor) -> Tensor:
+    """The parts of complex numbers along a new last dimension of size 2: a view.
+
+    complex64 as float32, complex128 as float64. RuntimeError for real tensors.
+    """
+def view_as_complex(input: Tensor) -> Tensor:
+    """Complex numbers from their parts along a last dimension of size 2, which disappears: a view.
+
+    float32 as complex64, float64 as complex128. RuntimeError for other dtypes, for a last dimension of another size or
+    stride, and for other strides that are not divisible by 2.
+    """
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugates ``x - iy``, a copy (in PyTorch a view, see `is_conj`); a real tensor itself."""
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex conjugates, a copy; a real tensor itself."""
+def resolve_conj(input: Tensor) -> Tensor:
+    """`input` itself: conjugates are computed at once."""
+def resolve_neg(input: Tensor) -> Tensor:
+    """`input` itself: negations are computed at once."""
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions swapped and the elements conjugated; of a real tensor a view."""
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angles of complex numbers, between -pi and pi; of real numbers 0, or pi where they are negative.
+
+    float32 of complex64, float64 of complex128; integers and bools give the default float. NaN stays.
+    """
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -925,8 +984,8 @@ def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _b
     """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
 def count_nonzero(input: Tensor, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
     """How many elements are not zero, over `dim`; NaN is not zero."""
-def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
+def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
 @overload
 def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
     """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
@@ -1072,7 +1131,7 @@ def cdist(x1: Tensor, x2: Tensor, p: _Number = 2.0, compute_mode: _str = 'use_mm
 def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
     """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mT)^-1``, or ``(U.mT @ U)^-1`` if `upper`."""
+    """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
 def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
 
@@ -1083,9 +1142,33 @@ def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) 
 def qr(input: Tensor, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr:
     """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.svd:
-    """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mT``. See `linalg.svd`."""
+    """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """The same as `linalg.householder_product`."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
+    """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Sequence[Tensor] | None = None) -> Any:
+    """L and U in one, the pivots, and with `get_infos` also the infos. See `linalg.lu_factor_ex`."""
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices. The same as `linalg.inv`."""
+def pinverse(input: Tensor, rcond: _Number | Tensor = 1e-15) -> Tensor:
+    """The pseudo-inverses of matrices. See `linalg.pinv`."""
+def matrix_power(input: Tensor, n: _Int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
+def cross(input: Tensor, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
+def vander(x: Tensor, N: _Int | None = None, increasing: _bool = False) -> Tensor:
+    """The powers of the elements of a vector, as columns: N - 1 down to 0, or 0 to N - 1 if `increasing`."""
+def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
+    """The same as `linalg.slogdet`."""
+def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices. The same as `linalg.det`."""
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of the determinants; -inf for a singular matrix, NaN where a real determinant is negative."""
 def einsum(*args: Any) -> Tensor:
     """The sum of products that an equation describes: ``einsum("bij,bjk->bik", x, y)`` is a batched matrix product.
 
@@ -1112,30 +1195,6 @@ def pca_lowrank(A: Tensor, q: _Number | Tensor | None = None, center: Any = True
     The columns of V are the directions, ``S**2 / (m - 1)`` the variances along them; `center` subtracts the means of
     the columns first. ValueError for a `q` outside 0 ... min(m, n) or a negative `niter`.
     """
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
-    """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
-def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """L and U in one, the pivots, and with `get_infos` also the infos. See `linalg.lu_factor_ex`."""
-def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverses of square matrices. The same as `linalg.inv`."""
-def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
-    """The same as `linalg.slogdet`."""
-def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinants of square matrices. The same as `linalg.det`."""
-def logdet(input: Tensor) -> Tensor:
-    """The logarithms of the determinants; -inf for a singular matrix, NaN where the determinant is negative."""
-def pinverse(input: Tensor, rcond: _Number | Tensor = 1e-15) -> Tensor:
-    """The pseudo-inverses of matrices. See `linalg.pinv`."""
-def matrix_power(input: Tensor, n: _Int, *, out: Tensor | None = None) -> Tensor:
-    """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
-def matrix_exp(input: Tensor) -> Tensor:
-    """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
-def cross(input: Tensor, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
-def vander(x: Tensor, N: _Int | None = None, increasing: _bool = False) -> Tensor:
-    """The powers of the elements of a vector, as columns: N - 1 down to 0, or 0 to N - 1 if `increasing`."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Int | Sequence[_Int] = 1, padding: _Int | Sequence[_Int] | _str = 0, dilation: _Int | Sequence[_Int] = 1, groups: _Int = 1) -> Tensor:
     """Convolution: each output is the sum of a window of `input` times `weight`, plus `bias`.
 
@@ -1268,16 +1327,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _Int | Sequence[_Int]) -> Te
 
     Window i of `out` in a dimension of size n covers ``floor(i n / out)`` to ``ceil((i+1) n / out)``.
     """
-@overload
-def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: Literal[False] = False) -> Tensor:
-    """The maxima of windows that divide (N, C, L) into `output_size` parts; None keeps a dimension's size.
-
-    The windows are those of `adaptive_avg_pool`. With `return_indices` also where the maxima stand.
-    """
-@overload
-def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int], *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-@overload
-def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int], return_indices: _bool = False) -> Any: ...
+def adaptive_max_pool1d(input: Tensor, output_size: _Int | Sequence[_Int]) -> Tensor:
+    """The maxima of adaptive windows of (N, C, L), and where they stand (`nn.functional`: without)."""
 def pixel_shuffle(input: Tensor, upscale_factor: _Int) -> Tensor:
     """(*, C r^2, H, W) as (*, C, H r, W r), r the `upscale_factor`: the sub-pixel convolution of Shi et al. (2016)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _Int) -> Tensor:
@@ -1368,6 +1419,31 @@ def cov(input: Tensor, *, correction: _Int = 1, fweights: Tensor | None = None, 
     """
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of the rows of `input`, (N, D) to (N, N): their covariances over their standard deviations."""
+def stft(input: Tensor, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: Any = True, pad_mode: Any = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
+    """Fourier transforms of overlapping frames: (length) or (batch, length) to (..., frequencies, frames), complex.
+
+    Args:
+        n_fft: how many points each frame has.
+        hop_length: how far apart frames begin; default ``n_fft // 4``.
+        win_length: the size of the window, padded with zeros on both sides to `n_fft`; default `n_fft`.
+        window: what each frame is multiplied by, (win_length); default ones.
+        center: pad both ends by ``n_fft // 2``, so that frame t is centred on ``t * hop_length``.
+        pad_mode: how to pad, as in `nn.functional.pad`.
+        normalized: divide by the root of `n_fft`.
+        onesided: only the first ``n_fft // 2 + 1`` frequencies, the default for a real input and window.
+        return_complex: must be given for a real input; False: the parts along a last dimension of size 2.
+        align_to_window: only for ``center=False``: frames of the window's length, not of `n_fft`.
+
+    Frame t at frequency w is ``sum_k window[k] input[t hop + k] exp(-2 pi i w k / n_fft)``. Gradients flow to the
+    input and the window. RuntimeError for sizes that do not fit.
+    """
+def istft(input: Tensor, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _Int | None = None, return_complex: Any = False) -> Tensor:
+    """The signal whose `stft` is nearest to `input`: complex (..., frequencies, frames) to (length) or (batch, length).
+
+    The arguments are those of `stft`; `length` cuts the result or pads it with zeros. Frames are transformed back,
+    multiplied by the window and added, and the sum is divided by that of the squares of the windows: RuntimeError where
+    this is 0. The result is real, or complex with `return_complex`, for a transform that has all frequencies.
+    """
 def mul_(input: _Operand, other: _Operand) -> Tensor:
     """In-place twin of `mul`: writes the result into this tensor and returns it."""
 def multiply_(input: _Operand, other: _Operand) -> Tensor:

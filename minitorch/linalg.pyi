@@ -50,7 +50,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
     The first may be a vector, taken as a row, the last one, taken as a column.
     """
 def vecdot(x: Tensor, y: Tensor, *, dim: _Int = -1, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
-    """The sum of products over `dim`, with broadcasting."""
+    """The sum of products over `dim`, with broadcasting; of complex ones `x` is conjugated."""
 def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
     """The X of ``A X = B`` (or ``X A = B`` if not `left`) for a triangular `A`: (..., n, n) and (..., n, k).
 
@@ -58,7 +58,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, 
     diagonal gives inf or NaN.
     """
 def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
-    """The lower triangular L with ``L @ L.mT == A``, or if `upper` its transpose, for symmetric positive definite A.
+    """The lower triangular L with ``L @ L.mH == A``, or if `upper` L.mH, for Hermitian positive definite A.
 
     (..., n, n); only one triangle of A is read. LinAlgError if A is not positive definite.
     """
@@ -74,11 +74,11 @@ def qr(A: Tensor, mode: _str = 'reduced', *, out: Sequence[Tensor] | None = None
     (..., m, n); in `mode` "r" an empty Q, and no gradient.
     """
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: _str | None = None, out: Sequence[Tensor] | None = None) -> return_types.linalg_svd:
-    """U, S and Vh with ``A = U @ diag(S) @ Vh``, as a named tuple: S descending, U and Vh orthogonal.
+    """U, S and Vh with ``A = U @ diag(S) @ Vh``, as a named tuple: S descending, U and Vh orthogonal or unitary.
 
     (..., m, n) gives (..., m, m), (..., k), (..., n, n), k the smaller of m and n; without `full_matrices` (..., m, k)
     and (..., k, n). Gradients through U and Vh need distinct singular values, and mean something only if the result
-    does not depend on the signs of singular vectors. `driver` is accepted and has no effect.
+    does not depend on the signs (of complex ones the phases) of singular vectors. `driver` has no effect.
     """
 def svdvals(A: Tensor, *, driver: _str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values of matrices (..., m, n), descending: (..., k), k the smaller of m and n."""
@@ -90,11 +90,15 @@ def eigh(A: Tensor, UPLO: _str = 'L', *, out: Sequence[Tensor] | None = None) ->
 def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues, ascending, of symmetric matrices (..., n, n); one triangle is read. See `eigh`."""
 def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eig:
-    """Eigenvalues and eigenvectors, as columns, of square matrices: complex tensors, in no order, without gradients."""
+    """Eigenvalues (..., n) and eigenvectors, as columns (..., n, n), of square matrices: complex tensors, in no order.
+
+    The eigenvectors have length 1. Gradients through them need distinct eigenvalues, and mean something only if the
+    result does not depend on their phases.
+    """
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of square matrices: a complex tensor, in no order, without gradients."""
+    """The eigenvalues (..., n) of square matrices (..., n, n): a complex tensor, in no order."""
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first n columns of ``H_1 H_2 ... H_k`` with ``H_i = I - tau_i v_i v_i.T``: the Q that `geqrf` describes.
+    """The first n columns of ``H_1 H_2 ... H_k`` with ``H_i = I - tau_i v_i v_i.H``: the Q that `geqrf` describes.
 
     (..., m, n) with m >= n >= k and (..., k). ``v_i`` is column i of `A` below the diagonal, with 1 on it and 0 above.
     """
@@ -108,7 +112,7 @@ def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False,
 def lu_factor(A: Tensor, *, pivot: _bool = True, out: Sequence[Tensor] | None = None) -> return_types.linalg_lu_factor:
     """L and U in one matrix (..., m, n), and the pivots (..., k), from 1. LinAlgError if U has a zero diagonal."""
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False, out: Tensor | None = None) -> Tensor:
-    """The X of ``A X = B`` (``X A = B`` if not `left`; A.T for A if `adjoint`) from `lu_factor`'s LU and pivots."""
+    """The X of ``A X = B`` (``X A = B`` if not `left`; A.mH for A if `adjoint`) from `lu_factor`'s LU and pivots."""
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices (..., n, n). LinAlgError if one is singular.
 
@@ -133,15 +137,6 @@ def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = 
 
     The solution for a singular matrix is NaN, or LinAlgError with `check_errors`.
     """
-def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinants of square matrices (..., n, n). The gradient exists for singular matrices too.
-
-    >>> import minitorch as torch
-    >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
-    tensor(-2.)
-    """
-def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
-    """The signs of the determinants and the logarithms of their sizes, as a named tuple; 0 and -inf if singular."""
 def pinv(A: Tensor, rcond: _Number | Tensor | None = None, hermitian: _bool = False, *, atol: _Number | Tensor | None = None, rtol: _Number | Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The pseudo-inverses (Moore-Penrose) of matrices (..., m, n): (..., n, m).
 
@@ -190,3 +185,12 @@ def diagonal(A: Tensor, *, offset: _Int = 0, dim1: _Int = -2, dim2: _Int = -1) -
     """The diagonals of matrices: a view. `torch.diagonal` with other defaults."""
 def vander(x: Tensor, N: _Int | None = None) -> Tensor:
     """The powers 0 to N - 1 (by default N is the last size) of the elements, along a new last dimension."""
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinants of square matrices (..., n, n). The gradient exists for singular matrices too.
+
+    >>> import minitorch as torch
+    >>> torch.linalg.det(torch.tensor([[1., 2.], [3., 4.]]))
+    tensor(-2.)
+    """
+def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
+    """The signs of the determinants and the logarithms of their sizes, as a named tuple; 0 and -inf if singular."""

@@ -56,6 +56,7 @@ class Tensor:
     def __hash__(self) -> _int: ...
     node: Any
     hooks: Any
+    tangents: Any
     _grad: Any
     _base: Any
     _views: Any
@@ -145,7 +146,7 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value: _bool) -> None: ...
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
-        """Say whether gradients are wanted; the tensor must be a leaf of floating-point type."""
+        """Say whether gradients are wanted; the tensor must be a leaf of floating-point or complex type."""
     @property
     def grad(self) -> Tensor | None:
         """What backward passes have added up for this leaf; None before the first."""
@@ -194,13 +195,23 @@ class Tensor:
         """All dimensions in reverse order: a view. Deprecated but for matrices: a batch is transposed by `mT`."""
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix (of real numbers): a view."""
+        """The conjugate transpose of a matrix; of real numbers a view."""
     @property
     def mT(self) -> Tensor:
         """The last two dimensions swapped: a view."""
     @property
     def mH(self) -> Tensor:
-        """The last two dimensions swapped: a view."""
+        """The last two dimensions swapped and the elements conjugated; of real numbers a view."""
+    @property
+    def real(self) -> Tensor:
+        """The real parts, as a view; of a real tensor itself."""
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of a complex tensor, as a view."""
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
     def transpose(self, dim0: _Int, dim1: _Int) -> Tensor:
         """A view with two dimensions swapped."""
     def swapdims(self, dim0: _Int, dim1: _Int) -> Tensor:
@@ -244,8 +255,6 @@ class Tensor:
         """The same as `movedim`."""
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector or number as it is."""
-    def adjoint(self) -> Tensor:
-        """The last two dimensions swapped (of real tensors): a view."""
     def select(self, dim: _Int, index: _Int) -> Tensor:
         """The slice of `input` at `index` of dimension `dim`, which disappears: a view."""
     def narrow(self, dim: _Int, start: _Int | Tensor, length: _Int) -> Tensor:
@@ -567,7 +576,7 @@ class Tensor:
     def i0_(self) -> Tensor:
         """In-place twin of `i0`: writes the result into this tensor and returns it."""
     def relu(self, *, out: Tensor | None = None) -> Tensor:
-        """``max(input, 0)``; the gradient at 0 is 0."""
+        """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
     def relu_(self) -> Tensor:
         """In-place twin of `relu`: writes the result into this tensor and returns it."""
     def prelu(self, weight: Tensor) -> Tensor:
@@ -724,6 +733,21 @@ class Tensor:
         """True if all elements are close (see `isclose`), as a bool."""
     def equal(self, other: Tensor) -> _bool:
         """True if two tensors have the same shape and equal elements, as a bool."""
+    def conj(self) -> Tensor:
+        """The complex conjugates ``x - iy``, a copy (in PyTorch a view, see `is_conj`); a real tensor itself."""
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
+        """The complex conjugates, a copy; a real tensor itself."""
+    def resolve_conj(self) -> Tensor:
+        """`input` itself: conjugates are computed at once."""
+    def resolve_neg(self) -> Tensor:
+        """`input` itself: negations are computed at once."""
+    def adjoint(self) -> Tensor:
+        """The last two dimensions swapped and the elements conjugated; of a real tensor a view."""
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angles of complex numbers, between -pi and pi; of real numbers 0, or pi where they are negative.
+
+        float32 of complex64, float64 of complex128; integers and bools give the default float. NaN stays.
+        """
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value; its gradient at 0 is 0."""
     def abs_(self) -> Tensor:
@@ -996,8 +1020,8 @@ class Tensor:
         """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
     def count_nonzero(self, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """How many elements are not zero, over `dim`; NaN is not zero."""
-    def prod(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The product over `dim`, one dimension or all. Integers and bools are multiplied in int64."""
+    def prod(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
     @overload
     def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
         """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
@@ -1144,7 +1168,7 @@ class Tensor:
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
         """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
     def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mT)^-1``, or ``(U.mT @ U)^-1`` if `upper`."""
+        """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
     def cholesky_solve(self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
 
@@ -1155,7 +1179,7 @@ class Tensor:
     def qr(self, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr:
         """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
     def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.svd:
-        """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mT``. See `linalg.svd`."""
+        """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
     def orgqr(self, input2: Tensor) -> Tensor:
         """The same as `linalg.householder_product`."""
     def lu_unpack(self, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
@@ -1164,12 +1188,6 @@ class Tensor:
         """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverses of square matrices. The same as `linalg.inv`."""
-    def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
-        """The same as `linalg.slogdet`."""
-    def det(self, *, out: Tensor | None = None) -> Tensor:
-        """The determinants of square matrices. The same as `linalg.det`."""
-    def logdet(self) -> Tensor:
-        """The logarithms of the determinants; -inf for a singular matrix, NaN where the determinant is negative."""
     def pinverse(self, rcond: _Number | Tensor = 1e-15) -> Tensor:
         """The pseudo-inverses of matrices. See `linalg.pinv`."""
     def matrix_power(self, n: _Int, *, out: Tensor | None = None) -> Tensor:
@@ -1178,6 +1196,12 @@ class Tensor:
         """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
     def cross(self, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
         """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
+    def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
+        """The same as `linalg.slogdet`."""
+    def det(self, *, out: Tensor | None = None) -> Tensor:
+        """The determinants of square matrices. The same as `linalg.det`."""
+    def logdet(self) -> Tensor:
+        """The logarithms of the determinants; -inf for a singular matrix, NaN where a real determinant is negative."""
     def softmax(self, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
         """The softmax over `dim`: ``exp(x) / sum(exp(x))``; with `dtype`, `input` is cast to it first.
 
@@ -1258,6 +1282,31 @@ class Tensor:
         """
     def corrcoef(self) -> Tensor:
         """The correlations of the rows of `input`, (N, D) to (N, N): their covariances over their standard deviations."""
+    def stft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: Any = True, pad_mode: Any = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None, align_to_window: Any = None) -> Tensor:
+        """Fourier transforms of overlapping frames: (length) or (batch, length) to (..., frequencies, frames), complex.
+
+        Args:
+            n_fft: how many points each frame has.
+            hop_length: how far apart frames begin; default ``n_fft // 4``.
+            win_length: the size of the window, padded with zeros on both sides to `n_fft`; default `n_fft`.
+            window: what each frame is multiplied by, (win_length); default ones.
+            center: pad both ends by ``n_fft // 2``, so that frame t is centred on ``t * hop_length``.
+            pad_mode: how to pad, as in `nn.functional.pad`.
+            normalized: divide by the root of `n_fft`.
+            onesided: only the first ``n_fft // 2 + 1`` frequencies, the default for a real input and window.
+            return_complex: must be given for a real input; False: the parts along a last dimension of size 2.
+            align_to_window: only for ``center=False``: frames of the window's length, not of `n_fft`.
+
+        Frame t at frequency w is ``sum_k window[k] input[t hop + k] exp(-2 pi i w k / n_fft)``. Gradients flow to the
+        input and the window. RuntimeError for sizes that do not fit.
+        """
+    def istft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _Int | None = None, return_complex: Any = False) -> Tensor:
+        """The signal whose `stft` is nearest to `input`: complex (..., frequencies, frames) to (length) or (batch, length).
+
+        The arguments are those of `stft`; `length` cuts the result or pads it with zeros. Frames are transformed back,
+        multiplied by the window and added, and the sum is divided by that of the squares of the windows: RuntimeError where
+        this is 0. The result is real, or complex with `return_complex`, for a transform that has all frequencies.
+        """
     @overload
     def stride(self, dim: None = None) -> tuple[_int, ...]:
         """How many elements apart neighbours are in memory, along each dimension or along `dim`.
@@ -1442,13 +1491,15 @@ class Tensor:
     def log_normal_(self, mean: _Number = 1.0, std: _Number = 2.0, *, generator: _Generator | None = None) -> Tensor:
         """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
     def float_power_(self, exponent: _Operand) -> Tensor:
-        """In-place twin of `float_power`, for float64 tensors."""
+        """In-place twin of `float_power`, for float64 and complex128 tensors."""
     def polygamma(self, n: _Int) -> Tensor:
         """The `n`-th derivative of `digamma` at this tensor."""
     def polygamma_(self, n: _Int) -> Tensor:
         """In-place twin of `polygamma`: writes the result into this tensor and returns it."""
     def where(self, condition: Tensor, other: _Operand) -> Tensor:
         """This tensor where `condition` (bools) holds, `other` elsewhere."""
+    def conj_physical_(self) -> Tensor:
+        """In-place twin of `conj_physical`: writes the conjugates into this tensor and returns it."""
     def repeat(self, *args: _Int | Sequence[_Int], repeats: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor side by side with itself, `repeats` times along each dimension."""
     def flip(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:

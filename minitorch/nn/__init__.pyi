@@ -112,6 +112,7 @@ from .modules.norm import LayerNorm as LayerNorm
 from .modules.norm import RMSNorm as RMSNorm
 from .modules.norm import LocalResponseNorm as LocalResponseNorm
 from .modules.norm import CrossMapLRN2d as CrossMapLRN2d
+from .modules.norm import SyncBatchNorm as SyncBatchNorm
 from .modules.padding import ConstantPad1d as ConstantPad1d
 from .modules.padding import ConstantPad2d as ConstantPad2d
 from .modules.padding import ConstantPad3d as ConstantPad3d

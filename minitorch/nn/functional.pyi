@@ -54,7 +54,7 @@ def gelu(input: Tensor, approximate: _str = 'none', *, out: Tensor | None = None
 def relu_(input: Tensor) -> Tensor:
     """In-place twin of `relu`: writes the result into this tensor and returns it."""
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """``max(input, 0)``; the gradient at 0 is 0.
+    """``max(input, 0)``; the gradient at 0 is 0, at NaN 1.
 
     With `inplace` the result is written into `input`.
     """
@@ -141,6 +141,17 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Source: K. He et al., "Delving Deep into Rectifiers", 2015.
     """
+def pad(input: Tensor, pad: Sequence[_Int], mode: _str = 'constant', value: _Number | None = None) -> Tensor:
+    """`input` padded around its last dimensions: ``pad`` is (left, right, top, bottom, ...), the last dimension first.
+
+    `mode`: "constant" puts `value` there (0 by default); "reflect" mirrors without repeating the edge, "replicate"
+    repeats the edge, "circular" goes on at the other end; these three pad the last 1, 2 or 3 dimensions of an input
+    with one or two more. Negative numbers crop.
+
+    >>> import minitorch
+    >>> pad(minitorch.tensor([[1., 2., 3.]]), (2, 1), "reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
+    """
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).
 
@@ -168,17 +179,6 @@ def dropout2d(input: Tensor, p: _Number = 0.5, training: _bool = True, inplace: 
     """
 def dropout3d(input: Tensor, p: _Number = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """In training, whole channels of (N, C, D, H, W) or (C, D, H, W) are 0 with probability `p`, the others scaled."""
-def pad(input: Tensor, pad: Sequence[_Int], mode: _str = 'constant', value: _Number | None = None) -> Tensor:
-    """`input` padded around its last dimensions: ``pad`` is (left, right, top, bottom, ...), the last dimension first.
-
-    `mode`: "constant" puts `value` there (0 by default); "reflect" mirrors without repeating the edge, "replicate"
-    repeats the edge, "circular" goes on at the other end; these three pad the last 1, 2 or 3 dimensions of an input
-    with one or two more. Negative numbers crop.
-
-    >>> import minitorch
-    >>> pad(minitorch.tensor([[1., 2., 3.]]), (2, 1), "reflect")
-    tensor([[3., 2., 1., 2., 3., 2.]])
-    """
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _Number = 0.0, is_causal: _bool = False, scale: _Number | None = None, enable_gqa: _bool = False) -> Tensor:
     """``softmax(query @ key.T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, Ev) give (..., L, Ev).
 

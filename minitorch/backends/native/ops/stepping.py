@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ....core.arrays import overlaps
+from ....ops.shapes.memory import overlaps
 from ..eager import address, limits, plain, shared
 
 RULES = {"sgd": (0, 1), "adam": (2, 3)}                    # how many states a rule of that name may have
