@@ -1,7 +1,10 @@
 """`func.vmap`: every op on a batch beside a loop, gradients, nesting, randomness, writes in place, custom functions."""
 
+import copy
+import doctest
 import random
 import warnings
+from pathlib import Path
 
 import batched_cases
 import numpy as np
@@ -456,6 +459,40 @@ def test_mixed_precision_hooks_and_parameters():
     assert torch.equal(vmap(lambda i: layer.weight[i])(torch.tensor([1, 0, 1])), layer.weight[[1, 0, 1]])
 
 
+def test_within_other_machinery():
+    x, w = torch.randn(3, 5), torch.randn(5, requires_grad=True)
+    with torch.inference_mode():
+        assert torch.equal(vmap(lambda x: x * 2)(x), x * 2)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t), torch.autograd.detect_anomaly():
+        vmap(lambda x: (x * w).sum())(x).sum().backward()
+    assert torch.equal(w.grad, x.sum(0))
+    w.grad = None
+    vmap(lambda x: ((x * w).sum().backward(), x)[1])(x)    # adds up what the elements give, as a loop does
+    assert torch.allclose(w.grad, x.sum(0))
+    assert torch.equal(vmap(lambda x: copy.deepcopy(x).add_(1))(x), x + 1)
+    assert torch.equal(vmap(lambda x: torch.mul(x, 2, out=x.new_empty(5)))(x), x * 2)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        vmap(lambda x: torch.mul(x, 2, out=torch.empty(5)))(x)
+    spectrum = vmap(grad(lambda x: torch.fft.rfft(x).abs().sum()))(x)
+    assert torch.allclose(spectrum[0], grad(lambda x: torch.fft.rfft(x).abs().sum())(x[0]))
+    half = vmap(grad(lambda w, x: (x * w).softmax(0).max()), (None, 0))(w.detach().bfloat16(), x.bfloat16())
+    assert half.dtype is torch.bfloat16 and half.shape == (3, 5)
+
+
+@pytest.mark.parametrize("device", ["sim"])
+def test_on_a_device(device):
+    x, w = torch.randn(3, 5), torch.randn(5)
+
+    def f(w, x):
+        return ((x * w).tanh().softmax(0) * x).sum()
+    there = vmap(grad(f), (None, 0))(w.to(device), x.to(device))
+    assert there.device.type == device
+    assert torch.allclose(there.cpu(), vmap(grad(f), (None, 0))(w, x), atol=1e-6)
+    y = x.to(device)
+    vmap(lambda row: row.add_(1))(y)
+    assert torch.equal(y.cpu(), x + 1) and y._version == 1
+
+
 def test_in_a_compiled_function():
     x, w = torch.randn(4, 3), torch.randn(3)
     each = vmap(grad(lambda w, x: (x * w).tanh().sum()), (None, 0))
@@ -488,3 +525,11 @@ def test_random_indices():
         assert torch.equal(a, b), index
     for _ in range(60):
         check(draw.index((4, 3, 2)))
+
+
+def test_the_page_on_vmap_tells_the_truth():
+    page = (Path(__file__).parents[1] / "docs" / "vmap.md").read_text(encoding="utf-8").replace("```\n", "\n")
+    found = doctest.DocTestParser().get_doctest(page, {}, "vmap.md", None, 0)
+    runner = doctest.DocTestRunner()
+    runner.run(found)
+    assert runner.summarize().failed == 0

@@ -319,6 +319,8 @@ def deepcopy_tensor(tensor, memo):
         raise RuntimeError(NOT_A_LEAF)
     if isinstance(tensor, parameter_class()):
         new = type(tensor)(tensor.detach().clone(), tensor.needs_grad)
+    elif tensor.backend.depth:                             # of a batch: its memory is not that of one element
+        new = tensor.detach().clone().requires_grad_(tensor.needs_grad)
     else:
         storage, offset, stride = located(tensor)
         storage = copy.deepcopy(storage, memo)

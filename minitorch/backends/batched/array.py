@@ -3,6 +3,9 @@
 import math
 import operator
 
+import numpy as np
+
+from ...core import graph
 from ...core.arrays import owner
 from ...core.errors import worded
 
@@ -104,9 +107,11 @@ def values(backend, arrays):
 def hold(target, others=(), more=(), arrays=()):
     """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
     all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
-    F = target.backend
-    if not getattr(physical(target).flags, "writeable", True):
+    F, memory = target.backend, physical(target)
+    if not getattr(memory.flags, "writeable", True):
         raise worded(RuntimeError(READ_ONLY))
+    if not isinstance(memory, np.ndarray):                 # which `owner` does not find behind a batched array
+        graph.bump_versions([owner(memory)], "a write within vmap", graph.calling_line())
     if target.value.shape[0] != F.size and (
             any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
             or any([x.shape[0] != 1 for x in arrays])):
@@ -263,8 +268,8 @@ class Batched:
         return found(*inputs, **options, **({"out": out} if out else {}))
 
     def __array_function__(self, function, types, args, kwargs):
-        if function.__name__ == "copyto":
-            raise RuntimeError(IN_PLACE)
+        if function.__name__ in ("copyto", "may_share_memory"):            # a write from the batch to outside, or out=
+            raise self.backend.not_in_place()
         raise Unbatched(f"vmap: numpy.{function.__name__} of a batched tensor")
 
     def item(self, *args):

@@ -86,7 +86,8 @@ def __getitem__(self, item):
         except IndexError:
             if parts.count(Ellipsis) < 2:
                 raise
-    self = of_one_batch(self, item)
+    if grad_mode.batches:
+        self = of_one_batch(self, item)
     basic, advanced = parse(self, item)
     if basic is not None:
         self = _slice(self, basic)
@@ -132,7 +133,7 @@ def __setitem__(self, item, value):
     """
     if item is False:                                      # a mask that is True nowhere
         return
-    if of_one_batch(self, item) is not self:
+    if grad_mode.batches and of_one_batch(self, item) is not self:
         raise of_one_batch(self, item).backend.not_in_place()
     basic, advanced = parse(self, item)
     piece = self if basic is None else _slice(self, basic)
