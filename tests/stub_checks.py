@@ -11,6 +11,7 @@ import minitorch
 
 ROOT = Path(minitorch.__file__).parent
 FILES = {"": "__init__.pyi", "Tensor": "core/tensor.pyi", "nn.functional": "nn/functional.pyi", "linalg": "linalg.pyi",
+         "signal.windows": "signal/windows.pyi",
          "fft": "fft.pyi", "special": "special.pyi"}
 
 

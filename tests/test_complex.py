@@ -221,6 +221,23 @@ def test_compiled_functions():
             torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("function", [
+    lambda z: z * z * 2j, lambda z: z.abs() + z.real * z.imag, lambda z: z.conj() * z.exp(), lambda z: torch.fft.fft(z),
+    lambda z: torch.cat([z, z * z]), lambda z: torch.stack([z.real * 1j, z]), lambda z: torch.einsum("i,i->i", z, z),
+    lambda z: torch.view_as_complex(torch.view_as_real(z) * 2)])
+def test_forwards_and_in_batches(function):
+    """A tangent is the change of the result: the real and imaginary parts of tangents are those of differences."""
+    z, t = tensor(3).detach(), tensor(3, seed=1).detach()
+    value, tangent = torch.func.jvp(function, (z,), (t,))
+    torch.testing.assert_close(value, function(z))
+    wanted = (function(z + 1e-6 * t) - function(z - 1e-6 * t)) / 2e-6
+    torch.testing.assert_close(tangent, wanted, rtol=1e-6, atol=1e-6)
+    both = torch.func.vmap(function)(torch.stack([z, t]))
+    torch.testing.assert_close(both, torch.stack([function(z), function(t)]))
+    gradient = torch.func.grad(lambda z: function(z).abs().square().sum())
+    torch.testing.assert_close(torch.func.vmap(gradient)(torch.stack([z, t])), torch.stack([gradient(z), gradient(t)]))
+
+
 # ---- parts -------------------------------------------------------------------------------------------------
 def test_parts_are_views():
     z = torch.tensor([1 + 2j, 3 - 1j])
