@@ -385,6 +385,36 @@ def test_wrong_arguments():
         assert threads.run(program, 1) == [([1.0] * 3, "threaded", "<RedOpType.SUM: 0>")]
 
 
+def test_inside_of_a_compiled_function():
+    """A collective ends the recording: the function goes on as an ordinary one, with the right values."""
+    def program(rank):
+        @torch.compile
+        def step(x):
+            y = x * 2
+            dist.all_reduce(y, Op.AVG)
+            return y + 1
+        return [step(torch.full((3,), float(n))).tolist() for n in range(4)]
+    assert threads.run(program, 1) == [[[2.0 * n + 1] * 3 for n in range(4)]]
+
+
+def test_views_and_subclasses_are_written_in_place():
+    class Mine(torch.Tensor):
+        pass
+
+    def program(rank):
+        base = torch.zeros(4, 3)
+        column, rows = base[:, 1], base.t()
+        column += rank + 1.0
+        dist.all_reduce(column)
+        dist.all_reduce(rows)
+        mine, parameter = torch.ones(2).as_subclass(Mine), torch.nn.Parameter(torch.ones(2))
+        dist.all_reduce(mine)
+        with torch.no_grad():
+            dist.broadcast(parameter.add_(rank), 1)
+        return base.tolist(), mine.tolist(), parameter.tolist(), parameter.is_leaf
+    assert threads.run(program, 2) == [([[0.0, 6.0, 0.0]] * 4, [2.0, 2.0], [2.0, 2.0], True)] * 2
+
+
 def test_a_read_inside_of_a_graph_is_noticed():
     """The write of a collective counts: a value saved for the backward pass may not change."""
     def program(rank):
@@ -466,18 +496,18 @@ def test_a_rank_that_sleeps_is_named_with_its_line():
     def program(rank):
         dist.barrier()
         if rank == 3:
-            time.sleep(0.7)                                # here it is
+            time.sleep(1.8)                                # here it is
         dist.all_reduce(torch.zeros(3))
-    told = messages_of(program, seconds=0.3)
+    told = messages_of(program, seconds=1.0)
     for text in told:
-        assert "rank 3 has not called #2 for 0." in text and "(time.sleep(0.7)                                #" in text
+        assert "rank 3 has not called #2 for 1" in text and "(time.sleep(1.8)                                #" in text
         assert "ranks 0, 1 and 2 wait in all_reduce #2 float32 [3] sum (test_distributed.py:" in text
 
 
 def test_two_ranks_that_wait_for_each_other_are_named():
     def program(rank):
         dist.recv(torch.zeros(3), 1 - rank)
-    for text in messages_of(program, 2, seconds=0.3):
+    for text in messages_of(program, 2, seconds=1.0):
         assert "rank 0 waits in recv float32 [3] from 1" in text and "rank 1 waits in recv float32 [3] from 0" in text
 
 

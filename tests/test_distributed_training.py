@@ -16,7 +16,7 @@ import minitorch.distributed as dist
 import minitorch.distributed.optim
 import minitorch.nn.functional as F
 from minitorch import nn
-from minitorch.distributed import threads
+from minitorch.distributed import planning, threads
 from minitorch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from minitorch.distributed.nn import functional as through
 from minitorch.distributed.reducer import buckets_of
@@ -479,3 +479,46 @@ def test_checkpoints_load_on_another_number_of_ranks(tmp_path, writers, readers)
             close(list(a["state"][i].values()), list(b["state"][i].values()), 0)
     with pytest.raises(checkpoint.CheckpointException, match="there is no checkpoint in"):
         checkpoint.load({}, checkpoint_id=tmp_path / "none")
+
+
+# ---- the model of more ranks -----------------------------------------------------------------------------------
+def test_costs_of_calls():
+    link = dist.Link(1e-3, 1e6)
+    assert planning.ring(4, 4e6, link) == pytest.approx(2 * 3 * (1e-3 + 1))
+    assert planning.cost("all_reduce", 4, 1024, link) == pytest.approx(20 * (1e-3 + 4e-6))      # the tree
+    assert planning.cost("all_reduce", 4e6, 1, link) == 0 and planning.cost("barrier", 0, 5, link) == 6e-3
+    assert planning.cost("isend", 1e6, 8, link) == pytest.approx(1.001)
+    assert planning.hierarchical(8, 8e6, link, 8, dist.Link(0, 1e9)) == pytest.approx(14 * 1e-3)
+    assert planning.bytes_of("all_reduce bfloat16 [3, 5] sum") == 30 and planning.bytes_of("reduce float64 [] sum") == 8
+    assert planning.bytes_of("barrier") == 0
+
+
+def test_calls_are_hidden_behind_computation():
+    calls = [planning.Call(1.0, "all_reduce", 1_000_000, True), planning.Call(0.5, "all_reduce", 1_000_000, False)]
+    found = planning.Plan(calls, 0.25, dist.Link(0, 1e6), 1, 0.0)
+    assert found.seconds(1) == found.compute == 1.75
+    assert found.communication(2) == 2.0 and found.seconds(2) == 1.0 + 1.0 + 1.0 + 0.25       # half of one is hidden
+    slow = planning.Plan(calls, 0.25, dist.Link(0, 1e6), 1, 0.1)
+    assert slow.seconds(4) < slow.seconds(64) and slow.seconds(1) == pytest.approx(1.75, rel=0.05)
+    assert found.table((1, 2)).splitlines()[3] == "| 2 | 3250.00 ms | 2000.00 ms | 25% | 54% |"
+
+
+def test_a_plan_of_a_training_step():
+    start, (x, y) = net(), batch(8)
+
+    def program(rank):
+        model = DDP(copy.deepcopy(start), bucket_cap_mb=1e-3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+        def step():
+            optimizer.zero_grad()
+            F.cross_entropy(model(x[rank::2]), y[rank::2]).backward()
+            optimizer.step()
+        with pytest.raises(ValueError, match="there is no link 'wire'"):
+            dist.plan(step, link="wire")
+        assert dist.plan(step, ranks=8) > 0
+        return dist.plan(step)
+    for found in run(program, 2):
+        assert sum(c.size for c in found.calls if c.name == "all_reduce") == sum(p.nbytes for p in start.parameters())
+        assert found.calls[0].asynchronous and not found.calls[-1].asynchronous
+        assert found.seconds(4096) > found.seconds(2) > found.compute and "| 4,096 |" in str(found)

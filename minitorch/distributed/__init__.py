@@ -23,6 +23,7 @@ from .errors import *
 from .groups import GroupMember, ProcessGroup, group
 from .objects import *
 from .p2p import *
+from .planning import LINKS, Link, Plan, plan
 from .reducing import ReduceOp, _make_nccl_premul_sum
 from .store import *
 from .work import Work

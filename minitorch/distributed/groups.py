@@ -20,6 +20,7 @@ class ProcessGroup:
         self.timeout, self.backend, self.group_name, self.group_desc = timeout, backend, name, desc
         self.seq, self.places = 0, {rank: i for i, rank in enumerate(self.ranks)}
         self._rank = self.places.get(world.rank, -1)
+        self.regions = 0                                   # how often `shared` was called
         self.lane = Lane(f"collectives {name}")
         self.lanes: dict = {}                              # of messages: a lane for each direction and peer
 
@@ -72,6 +73,8 @@ class ProcessGroup:
             if after is not None:
                 after()
             record.end(entry, seq)
+        if world.trace is not None:
+            run = world.trace.noted(words, async_op, run)
         if async_op:
             return self.lane.start(run, Work(tensors))
         self.lane.now(run)
@@ -99,6 +102,21 @@ class ProcessGroup:
             world.record.end(entry, seq)
             return found
         return lane.start(run, Work(tensors)) if async_op else lane.now(run)
+
+    def shared(self, size, dtype):
+        """An array of `size` elements for each rank, all in memory that all ranks see; None where there is none.
+
+        All ranks call it. ``arrays[rank]`` is for that rank to write, apart from collectives.
+        """
+        if not self.transport.shares or len(self.ranks) == 1:
+            return None
+        self.regions += 1
+        name, stride = f"shared-{self.number}-{self.regions}", -(-size * dtype.itemsize // 64) * 64
+        memory = self.world.node.memory(name, max(stride, 64) * len(self.ranks)).reshape(len(self.ranks), -1)
+        self.call("shared_memory", f"of {size} {dtype.name}", lambda transport: transport.barrier())
+        if self._rank == 0:
+            self.world.node.forget(name)
+        return [row[:size * dtype.itemsize].view(dtype) for row in memory]
 
     def close(self):
         """Let go of threads and memory."""

@@ -1,9 +1,10 @@
 """The gradients of a model in buckets, each averaged over the ranks as soon as the backward pass has filled it.
 
 Parameters are put into buckets in reverse order, since the last layers' gradients come first: a small bucket to begin
-with, then larger ones. A hook runs when a parameter has its gradient; it copies it into its bucket. Full buckets are
-sent in order, the same on all ranks, by the group's thread, while the backward pass goes on. The hook of the last
-parameter waits for all, and writes the means into the gradients.
+with, then larger ones. Where the ranks share memory the buckets lie in it, and are averaged there. A hook runs when a
+parameter has its gradient; it copies it into its bucket. Full buckets are sent in order, the same on all ranks, by the
+group's thread, while the backward pass goes on. The hook of the last parameter waits for all, and writes the means into
+the gradients.
 """
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..core.device import host
 from ..core.graph import bump_version
 from ..core.tensor import wrap
+from .buffers import words
 from .collectives import all_reduce
 from .errors import DistBackendError
 from .reducing import ReduceOp
@@ -64,6 +66,7 @@ class Bucket:
             place += p.numel()
         self.size, self.dtype, self.backend = place, params[0].array.dtype, params[0].backend
         self.flat, self.missing, self.work = None, set(), None
+        self.arrays = None                                 # those of all ranks, in memory that they share
 
     def clear(self):
         """Wait for all gradients."""
@@ -96,6 +99,10 @@ class Reducer:
         self.params, self.group, self.views = params, group, views
         self.names = {id(p): name for p, name in zip(params, names)}
         self.buckets = buckets_of(params, min(FIRST, most), most)
+        for bucket in self.buckets:
+            if bucket.backend.on_host:
+                bucket.arrays = group.shared(bucket.size, bucket.dtype)
+                bucket.flat = None if bucket.arrays is None else bucket.arrays[group.rank()]
         self.bucket_of = {id(p): (bucket, p, cut) for bucket in self.buckets
                           for p, cut in zip(bucket.params, bucket.slices)}
         self.places = {id(p): i for i, p in enumerate(params)}
@@ -171,7 +178,12 @@ class Reducer:
                 raise TypeError(f"a communication hook returns a Future of a tensor, got {type(bucket.work).__name__}")
             return
         flat = wrap(bucket.flat, bucket.backend) if bucket.backend.on_host else bucket.tensor()
-        work = all_reduce(flat, self.op, self.group, async_op=not last)
+        if bucket.arrays is not None:
+            op, arrays = self.op, bucket.arrays
+            work = self.group.call("all_reduce", words(flat, op.name.lower()),
+                                   lambda transport: transport.all_reduce_shared(arrays, op), not last, [flat])
+        else:
+            work = all_reduce(flat, self.op, self.group, async_op=not last)
         bucket.work = (flat, work)
 
     def finish(self):

@@ -5,8 +5,8 @@ slot, come to the barrier, read from the others'. A step uses the slots that the
 barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. What is longer
 than a slot goes in several steps, through the caches.
 
-All-reduce: each rank owns a part of each chunk, reduces the parts of all ranks there (in the order of ranks, so that
-all transports give the same bits), and the others copy it: every rank reads and writes 2 (n - 1) / n of the array.
+All-reduce: of two ranks, each reduces all. Of more, each owns a part of each chunk, reduces the parts of all ranks
+there, and the others copy it. It goes in the order of ranks, so that all transports give the same bits.
 
 At the first barrier of a call the ranks also compare a digest of it (name, dtype, shape, operation, root): a rank that
 calls something else is named at once.
@@ -16,13 +16,14 @@ import threading
 
 import numpy as np
 
-from .reducing import PLAIN, reduce_arrays
+from .reducing import reduce_arrays
 from .transport import Transport, flat_bytes
 
 __all__ = ["SharedTransport"]
 
 SLOT = 1 << 21
 RING, PACKET = 4, 1 << 16                                  # a channel from rank to rank: packets under way, their size
+CACHED = 1 << 16                                           # elements that stay in a core's cache
 LINE = 16                                                  # int64 in a row of counters: rows share no line of a cache
 
 
@@ -33,6 +34,8 @@ def window_bytes(size, slot):
 
 class SharedTransport(Transport):
     """See the module. memory: an array of `window_bytes` zeros that all ranks of the group see; record: the job's."""
+
+    shares = True
 
     def __init__(self, memory, ranks, rank, record, group, timeout, slot=SLOT):
         super().__init__(ranks, rank, record, group, timeout)
@@ -131,7 +134,20 @@ class SharedTransport(Transport):
 
     # -- reducing ------------------------------------------------------------------------------------------
     def all_reduce(self, array, op):
-        self.in_parts(array, op, range(self.size))
+        if self.size == 2:
+            self.of_two(array, op)
+        else:
+            self.in_parts(array, op, range(self.size))
+
+    def of_two(self, array, op):
+        """All-reduce of two ranks: each shows all and reduces all, which takes one barrier a chunk."""
+        most = self.slot // array.itemsize
+        for begin in range(0, max(array.size, 1), most):
+            chunk = array[begin:begin + most]
+            slots = self.turn()[:, :chunk.nbytes].view(array.dtype)
+            slots[self.rank] = chunk
+            self.step()
+            reduce_arrays(op, [chunk, slots[1]] if self.rank == 0 else [slots[0], chunk], chunk)
 
     def reduce(self, array, root, op):
         self.in_parts(array, op, (root,))
@@ -140,39 +156,41 @@ class SharedTransport(Transport):
         """Reduce `array` chunk by chunk, each rank a part of each; the result is written in the `receivers`."""
         n, rank, item = self.size, self.rank, array.itemsize
         most = self.slot // item
-        straight = n == 2 and len(receivers) == n and op.op in PLAIN
         for begin in range(0, max(array.size, 1), most):
             chunk = array[begin:begin + most]
             bounds = [chunk.size * r // n for r in range(n + 1)]
             mine = slice(bounds[rank], bounds[rank + 1])
             slots = self.turn()[:, :chunk.size * item].view(array.dtype)
-            if straight:                                   # one's own part need not be shown
-                other = slice(bounds[1 - rank], bounds[2 - rank])
-                slots[rank, other] = chunk[other]
-            else:
-                slots[rank] = chunk
+            slots[rank] = chunk
             self.step()
-            parts = [slots[r, mine] for r in range(n)]
-            if straight:
-                parts[rank] = chunk[mine]
-                reduce_arrays(op, parts, chunk[mine])
-                slots[rank, mine] = chunk[mine]
-            else:
-                found = np.empty_like(chunk[mine])
-                reduce_arrays(op, parts, found)
-                slots[rank, mine] = found
+            found = np.empty_like(chunk[mine])
+            reduce_arrays(op, [slots[r, mine] for r in range(n)], found)
+            slots[rank, mine] = found
             self.half_step()
             if rank in receivers:
                 for r in range(n):
-                    if not (straight and r == rank):
-                        part = slice(bounds[r], bounds[r + 1])
-                        chunk[part] = slots[r, part]
+                    part = slice(bounds[r], bounds[r + 1])
+                    chunk[part] = slots[r, part]
 
     def half_step(self):
         """A barrier after which the same slots are read again: two, so that `turn` takes the others next."""
         self.step()
         self.steps += 1
         self.arrived[self.rank] = self.steps
+
+    def all_reduce_shared(self, arrays, op):
+        """All-reduce of arrays that lie in memory that all ranks share: ``arrays[rank]`` is that rank's."""
+        own, n, rank = arrays[self.rank], self.size, self.rank
+        self.step()
+        for begin in range(own.size * rank // n, own.size * (rank + 1) // n, CACHED):
+            part = slice(begin, min(begin + CACHED, own.size * (rank + 1) // n))
+            parts = [array[part] for array in arrays]
+            found = own[part] if n == 2 else np.empty_like(own[part])
+            reduce_arrays(op, parts, found)
+            for one in parts:
+                if one is not found:
+                    one[...] = found
+        self.step()
 
     def reduce_scatter(self, out, arrays, op):
         n, most = self.size, self.slot // self.size // out.itemsize

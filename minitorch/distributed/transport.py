@@ -18,6 +18,8 @@ SPINS = 200
 class Transport:
     """The interface. Arrays of one call have the same dtype and, where nothing else is said, the same size."""
 
+    shares = False                                         # whether `all_reduce_shared` is there
+
     def __init__(self, ranks, rank, record, group, timeout):
         self.rank, self.size, self.ranks, self.record, self.group = rank, len(ranks), ranks, record, group
         self.timeout, self.closed = timeout, False
@@ -71,6 +73,10 @@ class Transport:
 
     def all_reduce(self, array, op):
         """Replace the arrays by their reduction."""
+        raise NotImplementedError
+
+    def all_reduce_shared(self, arrays, op):
+        """`all_reduce` of ``arrays[rank]``, where `ProcessGroup.shared` has given memory that all ranks see."""
         raise NotImplementedError
 
     def reduce(self, array, root, op):

@@ -56,6 +56,7 @@ class World:
         self.rank, self.size, self.store, self.node, self.record = rank, size, store, node, record
         self.backend, self.local_rank = backend, local_rank
         self.groups, self.made, self.messages, self.default = [], 0, 0, None
+        self.trace = None                                  # of `plan`
         self.of_ranks: dict = {}                           # ranks -> how many groups of them there were
         self.in_thread = context.local.launch is not None or isinstance(node, ThreadNode) and size > 1
 
