@@ -296,7 +296,7 @@ class Printer:
         if not (wanted or effects or carry):
             return
         columns = self.dims[-1]
-        long = columns > PART and (any(n.op == "sum" and n.dtype.kind == "f" for n in wanted) or any(
+        long = columns > PART and (any(n.op == "sum" and n.dtype.char in "fd" for n in wanted) or any(
             e.kind == "sum" and self.by_row(e) for e in effects))
         self.local, self.inner, self.at, clauses, before, after = {}, [], at, [], [], []
         self.partial, self.finished, self.row_sums = {}, {}, []
@@ -310,7 +310,7 @@ class Printer:
             else:                                          # NaN wins; the clause `max` would lose it
                 sign = ">" if n.op == "max" else "<"
                 self.inner.append(f"{s} = {x} {sign} {s} ? {x} : {s};")
-                if n.dtype.kind == "f":
+                if n.dtype.char in "fd":
                     nan = self.fresh("nan")
                     body.append(f"{indent}int {nan} = 0;")
                     self.inner.append(f"{nan} |= {x} != {x};")
@@ -347,7 +347,7 @@ class Printer:
             body.append(f"{indent}{c} {s} = {first};")
             self.finished[n] = s
             return f"reduction({n.op}:{s})"
-        if long and n.dtype.kind == "f":
+        if long and n.dtype.char in "fd":
             whole = self.fresh("s")
             body.append(f"{indent}double {whole} = 0;")
             before.append(f"{c} {s} = 0;")

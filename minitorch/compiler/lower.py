@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import graph
-from ..core.arrays import owner
+from ..core.arrays import is_inexact, owner
 from ..core.backend import Backend
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
@@ -217,7 +217,7 @@ class Lowering(Sums, Lookups):
             x = x.example.reshape(())[()]
         if hasattr(x, "level"):
             return kernel.cast(x, dtype)
-        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):
+        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):    # no bfloat16
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
 
@@ -285,7 +285,7 @@ class Lowering(Sums, Lookups):
 
     def copied(self, x, out):
         """A copy, of another type if need be."""
-        if isinstance(x, Value) and x.dtype.kind == "f" and out.dtype.kind in "iu":
+        if isinstance(x, Value) and is_inexact(x.dtype) and out.dtype.kind in "iu":
             raise NoLowering("from floats to integers")    # what C leaves open for those outside the range
         self.kind(out)
         return self.map("copy", out, [x], lambda kernel, x: self.operand(kernel, x, out.dtype))
@@ -327,7 +327,7 @@ class Lowering(Sums, Lookups):
         return self.store_into(view, value)
 
     def store_into(self, view, value):
-        if isinstance(value, Value) and value.dtype.kind == "f" and view.dtype.kind in "iu":
+        if isinstance(value, Value) and is_inexact(value.dtype) and view.dtype.kind in "iu":
             raise NoLowering("from floats to integers")
         if isinstance(value, Value) and len(value.shape) > len(view.shape):
             raise NoLowering("shapes")

@@ -249,7 +249,8 @@ class Native(Source):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
-        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base", "wrong"}
+        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
+                      "wrong"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
         lowering = self.lowering = Lowering(program, backend, outside)

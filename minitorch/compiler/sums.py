@@ -31,7 +31,7 @@ class Sums:
             raise NoLowering("arguments")
         kind, result = REDUCE[ufunc], i.results[0]
         if set(kwargs) - {"initial"} or (kwargs and not (kind == "max" and kwargs["initial"] == -math.inf
-                                                         and x.dtype.kind == "f")):
+                                                         and x.dtype.char in "fd")):
             raise NoLowering("arguments")
         axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
         axes = {a % len(x.shape) for a in axes}
@@ -42,11 +42,11 @@ class Sums:
         else:
             work = result.dtype
         self.kind(x, result)
-        if kind == "sum" and work.kind not in "fi" or not result.example.flags.c_contiguous:
+        if kind == "sum" and work.char not in "fd" and work.kind != "i" or not result.example.flags.c_contiguous:
             raise NoLowering("dtype")
         if 0 in x.shape:
             raise NoLowering("nothing in it")
-        if kind == "sum" and work.kind == "f":
+        if kind == "sum" and work.char in "fd":
             if x in self.summed:                           # a sum in two steps, as NumPy is asked for: in one
                 inner, before = self.summed[x]
                 rest = [d for d in range(len(inner.shape)) if d not in before]
@@ -107,7 +107,7 @@ class Sums:
         if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
             raise NoLowering("operands")
         self.kind(out)
-        if any(v.dtype != out.dtype for v in (a, b)) or out.dtype.kind != "f":
+        if any(v.dtype != out.dtype for v in (a, b)) or out.dtype.char not in "fd":
             raise NoLowering("dtypes")
         if len(a.shape) < 1 or len(b.shape) < 1 or 0 in (*a.shape, *b.shape):
             raise NoLowering("shapes")
