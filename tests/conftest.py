@@ -17,6 +17,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.pluginmanager.register(SmallHeap())             # by itself: doctests of the package are not under this file
     given = config.getoption("--device")
     if given:                                              # read by tests/kernel_checks.py, in workers too
         os.environ["MINITORCH_TEST_DEVICE"] = given
@@ -24,10 +25,23 @@ def pytest_configure(config):
         log_kernels(os.environ["MINITORCH_KERNEL_LOG"])
 
 
-def pytest_collection_finish(session):
-    """Freeze the tests themselves, a million objects: a trace by `compile` looks at all that live."""
-    gc.collect()
-    gc.freeze()
+class SmallHeap:
+    """Freezes all objects whenever another file of tests begins.
+
+    They are a million, the tests themselves and what others have left, and `compile` and `memory.explain` look at all
+    that the garbage collector lists.
+    """
+
+    file = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item):
+        if item.path != self.file:
+            self.file = item.path
+            gc.collect()                                   # of what came since the last time: the rest is frozen
+            gc.freeze()
+            from minitorch.compiler.living import living_objects
+            living_objects()                               # or the first trace would freeze what a test has just made
 
 
 def log_kernels(folder):

@@ -95,6 +95,7 @@ def test_the_doctor_names_a_mistake_once(mistake, words):
 
 def test_the_doctor_leaves_nothing_behind():
     from minitorch.core import graph, layers
+    before = layers.stack, graph.node_hooks                # inference tensors that others keep have a hook
     notes_of(training)
-    assert layers.stack == () and graph.node_hooks is None
+    assert (layers.stack, graph.node_hooks) == before
     training(zero=False)
