@@ -27,6 +27,8 @@ OTHER_WORDS = {
     "backends/sim/opcodes.py": "instructions of PTX",
     "backends/sim/opcodes_memory.py": "instructions of PTX",
     "backends/sim/translate.py": "instructions of PTX",
+    "compiler/c.py": "NumPy's ufuncs, as C",
+    "compiler/sums.py": "NumPy's ufuncs, whose `reduce` it has",
     "check/nb01.py": "ops that learners write themselves",
 }
 

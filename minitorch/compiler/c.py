@@ -23,13 +23,13 @@ DEAR = 5                   # cost from which on a value is kept for a later pass
 
 # NumPy's function -> by kind of its operands: f float32, d float64, i integers, b bools: (C, rough cost)
 SCALAR: dict = {
-    "add": {**{k: ("{0} + {1}", 1) for k in "fdi"}, "b": ("({0} | {1})", 1)},
-    "subtract": {k: ("{0} - {1}", 1) for k in "fdi"},
-    "multiply": {**{k: ("{0} * {1}", 1) for k in "fdi"}, "b": ("({0} & {1})", 1)},
-    "divide": {k: ("{0} / {1}", 4) for k in "fd"},
-    "negative": {k: ("-{0}", 1) for k in "fdi"},
-    "positive": {k: ("{0}", 0) for k in "fdi"},
-    "square": {k: ("{0} * {0}", 1) for k in "fdi"},
+    "add": {**dict.fromkeys("fdi", ("{0} + {1}", 1)), "b": ("({0} | {1})", 1)},
+    "subtract": dict.fromkeys("fdi", ("{0} - {1}", 1)),
+    "multiply": {**dict.fromkeys("fdi", ("{0} * {1}", 1)), "b": ("({0} & {1})", 1)},
+    "divide": dict.fromkeys("fd", ("{0} / {1}", 4)),
+    "negative": dict.fromkeys("fdi", ("-{0}", 1)),
+    "positive": dict.fromkeys("fdi", ("{0}", 0)),
+    "square": dict.fromkeys("fdi", ("{0} * {0}", 1)),
     "reciprocal": {"f": ("1.0f / {0}", 4), "d": ("1.0 / {0}", 4)},
     "absolute": {"f": ("fabsf({0})", 1), "d": ("fabs({0})", 1), "i": ("({0} < 0 ? -{0} : {0})", 1), "b": ("{0}", 0)},
     "sqrt": {"f": ("sqrtf({0})", 6), "d": ("sqrt({0})", 8)},
@@ -41,18 +41,18 @@ SCALAR: dict = {
                 "b": ("({0} | {1})", 1)},
     "minimum": {"f": ("m_min({0}, {1})", 2), "d": ("m_mind({0}, {1})", 2), "i": ("({0} < {1} ? {0} : {1})", 1),
                 "b": ("({0} & {1})", 1)},
-    "isnan": {k: ("({0} != {0})", 1) for k in "fd"},
+    "isnan": dict.fromkeys("fd", ("({0} != {0})", 1)),
     "isfinite": {"f": ("(fabsf({0}) < INFINITY)", 1), "d": ("(fabs({0}) < INFINITY)", 1)},
     "isinf": {"f": ("(fabsf({0}) == INFINITY)", 1), "d": ("(fabs({0}) == INFINITY)", 1)},
-    "logical_and": {k: ("(({0} != 0) & ({1} != 0))", 1) for k in "fdib"},
-    "logical_or": {k: ("(({0} != 0) | ({1} != 0))", 1) for k in "fdib"},
-    "logical_xor": {k: ("(({0} != 0) ^ ({1} != 0))", 1) for k in "fdib"},
-    "logical_not": {k: ("({0} == 0)", 1) for k in "fdib"},
-    "bitwise_and": {k: ("({0} & {1})", 1) for k in "ib"}, "bitwise_or": {k: ("({0} | {1})", 1) for k in "ib"},
-    "bitwise_xor": {k: ("({0} ^ {1})", 1) for k in "ib"}, "invert": {"i": ("~{0}", 1), "b": ("!{0}", 1)},
-    **{name: {k: (f"({{0}} {sign} {{1}})", 1) for k in "fdib"} for name, sign in dict(
+    "logical_and": dict.fromkeys("fdib", ("(({0} != 0) & ({1} != 0))", 1)),
+    "logical_or": dict.fromkeys("fdib", ("(({0} != 0) | ({1} != 0))", 1)),
+    "logical_xor": dict.fromkeys("fdib", ("(({0} != 0) ^ ({1} != 0))", 1)),
+    "logical_not": dict.fromkeys("fdib", ("({0} == 0)", 1)),
+    "bitwise_and": dict.fromkeys("ib", ("({0} & {1})", 1)), "bitwise_or": dict.fromkeys("ib", ("({0} | {1})", 1)),
+    "bitwise_xor": dict.fromkeys("ib", ("({0} ^ {1})", 1)), "invert": {"i": ("~{0}", 1), "b": ("!{0}", 1)},
+    **{name: dict.fromkeys("fdib", (f"({{0}} {sign} {{1}})", 1)) for name, sign in dict(
         equal="==", not_equal="!=", greater=">", less="<", greater_equal=">=", less_equal="<=").items()},
-    "select": {k: ("({0} ? {1} : {2})", 1) for k in "fdib"},
+    "select": dict.fromkeys("fdib", ("({0} ? {1} : {2})", 1)),
 }
 
 
@@ -140,7 +140,7 @@ class Printer:
             self.overwritten[e.ref.root] = min(stage, self.overwritten.get(e.ref.root, stage))
         self.stored = {e.x: e.ref for e, wide, _ in self.effects if e.kind == "store" and wide and e.x.level == "e"
                        and e.x.op not in ("load", "column")}
-        self.uses = {}                                     # of values of elements: the last pass that computes with them
+        self.uses = {}                                     # of values of elements: the last pass that has them
         for e, wide, stage in self.effects:
             if wide and e.x.level == "e":
                 self.uses[e.x] = max(stage, self.uses.get(e.x, 0))
@@ -181,6 +181,8 @@ class Printer:
             return self.cell(n.ref) + (" != 0" if n.dtype == bool else "")
         if n.op == "column":
             return "(int32_t)j"
+        if n.op == "coefficient":
+            return f"({TYPES[n.dtype.name]})H[{n.value}]"
         if n.op == "index":
             return f"{n.value[0]}({', '.join([self.cell(n.ref), *map(str, n.value[1:])])}, wrong)"
         if n.op == "gather":
@@ -198,7 +200,7 @@ class Printer:
         body, indent = [], "  " * len(self.dims)
         self.rows_done, self.effects_done, head = set(), set(), []
         totals = {}
-        for e, wide, _ in self.effects:
+        for e, *_ in self.effects:
             if e.kind == "sum" and not any(e.ref.strides):
                 totals[e] = f"total{len(totals)}"
         self.totals = totals
@@ -243,7 +245,8 @@ class Printer:
         how = "static __attribute__((noinline))" if size > 4096 else "static"
         pointers = [("" if self.place(r) in self.written else "const ") + f"{TYPES[r.dtype.name]} *"
                     + self.names[self.place(r)] for r in self.params]
-        return f"{how} void {self.name}({', '.join([*pointers, 'char *scratch', 'i64 *wrong'])}) {{"
+        more = ["const double *H"] if any(n.op == "coefficient" for n in self.k.nodes) else []
+        return f"{how} void {self.name}({', '.join([*pointers, 'char *scratch', 'i64 *wrong', *more])}) {{"
 
     def total_type(self, e):
         return "i64" if e.ref.dtype.kind in "iub" else "double"

@@ -113,7 +113,7 @@ class Effect:
 
 
 class Kernel:
-    """See the head of this file. `names` are the ops that it came from, `count` how many columns of row tables it has."""
+    """See the head of this file. `names` are the ops that it came from."""
 
     def __init__(self, dims, name):
         self.dims, self.names = tuple(dims), [name]

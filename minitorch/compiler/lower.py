@@ -8,59 +8,27 @@ by values.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..core.arrays import owner, pointer
+from ..core import graph
+from ..core.arrays import owner
 from ..core.backend import Backend
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
 from . import c
-from .loops import Effect, Kernel, Ref
+from .items import Call, NoLowering, Product, into, is_basic, is_number, values_of, weak
+from .lookups import Lookups
+from .loops import Kernel, Ref
 from .program import Instruction, Value
+from .sums import ALIASES, Sums
 from .trace import Recorder
 from .traced import Traced, Tracer, arrays_in
 
-__all__ = ["Call", "Lowering", "NoLowering", "Product"]
+__all__ = ["Lowering"]
 
 UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert", "conjugate": "positive"}
-ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum",
-           "all": "logical_and", "any": "logical_or"}
-REDUCE = {"add": "sum", "maximum": "max", "minimum": "min", "logical_and": "min", "logical_or": "max"}
 COPIES = ("array", "copy", "ascontiguousarray", "asarray")
 CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
-
-
-class NoLowering(Exception):
-    """Why an instruction stays a call."""
-
-
-class Product:
-    """``c = alpha * a @ b``, matrices or stacks of them; refs on the dimensions of `shape` (..., M, N) and K."""
-
-    def __init__(self, a, b, c, shape, inner, alpha=1.0):
-        self.a, self.b, self.c, self.shape, self.inner, self.alpha, self.names = a, b, c, shape, inner, alpha, ["matmul"]
-
-    def roots_read(self):
-        return {self.a.root, self.b.root}
-
-    def roots_written(self):
-        return {self.c.root}
-
-
-class Call:
-    """An instruction that Python carries out between two pieces of C."""
-
-    def __init__(self, instruction):
-        self.instruction, self.names = instruction, [instruction.name]
-        self.barrier = instruction.kind == "effect"        # an optimiser's step: it writes to what it likes
-
-    def roots_read(self):
-        return {v.root for v in self.instruction.operands()}
-
-    def roots_written(self):
-        return {v.root for v in (*self.instruction.results, *self.instruction.writes)}
 
 
 class ReferenceTracer(Tracer):
@@ -78,20 +46,25 @@ class ReferenceTracer(Tracer):
         return Backend.__getattr__(self, name)
 
 
-class Lowering:
+class Lowering(Sums, Lookups):
     """The items of one program, fused; `notes` say what is called, and why."""
 
-    def __init__(self, program, base):
-        self.program, self.base = program, base
+    def __init__(self, program, base, outside=()):
+        self.program, self.base, self.outside = program, base, set(outside)
         self.items: list = []
         self.notes: list[str] = []
         self.makers: dict = {}
         self.written = {v.root for i in program.instructions for v in i.writes}
         self.kept = {v.root for v in program.held()}
         self.called: dict = {}
+        self.summed: dict = {}                             # a sum -> what was summed, over which dimensions
+        self.constants: list = []                          # values that became constants in what is being lowered
         for i in program.instructions:
             for item in self.lowered_or_called(i):
                 self.emit(item)
+        items, self.items = self.items, []                 # once more: by now kernels have more in common
+        for item in items:
+            self.emit(item)
 
     # -- one instruction -----------------------------------------------------------------------------------
     def lowered_or_called(self, i):
@@ -115,14 +88,11 @@ class Lowering:
         self.makers.update((r, i) for r in i.results)
         if self.is_view(i) or self.folded(i):
             return []
-        if getattr(i, "origin", None) is not None:         # the last call of an op that was traced call by call
-            try:
-                return self.expanded(i, *i.origin)
-            except NoLowering:
-                pass
         if i.name.startswith("F.") and i.name[2:].removeprefix("full_") in OPS:
             handler = getattr(self, "op_" + i.name[2:].removeprefix("full_"), None)
-            return self.expanded(i, i.name[2:], i.args, i.kwargs) if handler is None else handler(i, *i.args, **i.kwargs)
+            if handler is None:
+                return self.expanded(i, i.name[2:], i.args, i.kwargs)
+            return handler(i, *i.args, **i.kwargs)
         name = i.name.removeprefix("np.")
         if i.kind == "write":
             return self.assign(*i.args)
@@ -150,12 +120,13 @@ class Lowering:
             return False
         for r in i.results:
             r.kind = "constant"
+            self.constants.append(r)
         return True
 
     # -- memory --------------------------------------------------------------------------------------------
     def place(self, v):
         """(what its memory begins at, offset in bytes)."""
-        if v.kind != "made" or v.root is v:
+        if v.kind != "made" or v.root is v or v in self.outside:
             return v, 0
         maker = self.makers.get(v)
         if maker is None:
@@ -409,260 +380,6 @@ class Lowering:
             at += p.shape[axis]
         return found
 
-    # -- reductions ----------------------------------------------------------------------------------------
-    def reduction(self, i, ufunc, x, axis=0, dtype=None, out=None, keepdims=False, **kwargs):
-        """``ufunc.reduce``, or the method or function of that name, whose axis is None by default."""
-        if not i.name.endswith(".reduce"):
-            axis = i.kwargs.get("axis", i.args[1] if len(i.args) > 1 else None)
-            if ufunc != "add" and len(i.args) > 2:
-                raise NoLowering("arguments")
-        if out is not None or not isinstance(x, Value) or ufunc not in REDUCE or not x.shape:
-            raise NoLowering("arguments")
-        kind, result = REDUCE[ufunc], i.results[0]
-        if set(kwargs) - {"initial"} or (kwargs and not (kind == "max" and kwargs["initial"] == -math.inf
-                                                         and x.dtype.kind == "f")):
-            raise NoLowering("arguments")
-        axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
-        axes = {a % len(x.shape) for a in axes}
-        if kind == "sum" and dtype is not None and np.dtype(dtype) != result.dtype:
-            raise NoLowering("dtype")
-        if ufunc.startswith("logical"):
-            work = np.dtype(bool)
-        else:
-            work = result.dtype
-        self.kind(x, result)
-        if kind == "sum" and work.kind not in "fi" or not result.example.flags.c_contiguous:
-            raise NoLowering("dtype")
-        if 0 in x.shape:
-            raise NoLowering("nothing in it")
-        return self.reduced(ufunc, kind, x, axes, result, work)
-
-    def reduced(self, name, kind, x, axes, result, work):
-        """A kernel that reduces `x` over some dimensions; results lie without gaps."""
-        source, shape = self.ref(x), x.shape
-        axes = {a for a in axes if shape[a] != 1}
-        target, stride = [0] * len(shape), 1
-        for d in reversed(range(len(shape))):
-            if d not in axes and shape[d] != 1:
-                target[d], stride = stride, stride * shape[d]
-        order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (-abs(source.strides[d]), d))
-        rest = [d for d in order if d not in axes]
-        if kind != "sum" or (axes and order[len(rest):] == [d for d in order if d in axes]):
-            order = rest + [d for d in order if d in axes]     # rows, then what is reduced
-        dims = tuple(shape[d] for d in order) or (1,)
-        ref = source.moved([source.strides[d] for d in order] or [0])
-        to = Ref(result, result, 0, [target[d] for d in order] or [0], result.dtype)
-        if result.root is not result:
-            raise NoLowering("a view")
-        kernel = Kernel(dims, name if name.startswith("logical") else kind)
-        if not axes:
-            kernel.store(to, kernel.cast(kernel.load(ref), work))
-            return [kernel]
-        width = math.prod(dims[len(rest):])
-        folded = [math.prod(dims[:len(rest)]), width]
-        if order == rest + [d for d in order if d in axes] and (len(rest) < len(order)):
-            return self.by_rows(kernel, kind, ref, to, dims, len(rest), work, folded)
-        kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
-        return [kernel]
-
-    def by_rows(self, kernel, kind, ref, to, dims, lead, work, folded):
-        """A reduction of the last dimensions: of rows, where these are one in memory."""
-        strides, stride = ref.strides, ref.strides[-1]
-        for n, s in zip(reversed(dims[lead + 1:]), reversed(strides[lead:-1])):
-            stride *= n
-            if s != stride:
-                if kind != "sum":
-                    raise NoLowering("dimensions that are not one in memory")
-                kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
-                return [kernel]
-        if not lead and kind == "sum" and len(dims) > 1:   # everything: in the shape that neighbours have
-            kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
-            return [kernel]
-        kernel.dims = (*dims[:lead], folded[1])
-        ref, to = ref.moved((*strides[:lead], strides[-1])), to.moved((*to.strides[:lead], 0))
-        kernel.store(to, kernel.reduce(kind, kernel.cast(kernel.load(ref), work)))
-        return [kernel]
-
-    # -- products ------------------------------------------------------------------------------------------
-    def np_matmul(self, i, a, b, out=None):
-        out = i.results[0] if out is None else out
-        if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
-            raise NoLowering("operands")
-        self.kind(out)
-        if any(v.dtype != out.dtype for v in (a, b)) or out.dtype.kind != "f":
-            raise NoLowering("dtypes")
-        if len(a.shape) < 1 or len(b.shape) < 1 or 0 in (*a.shape, *b.shape):
-            raise NoLowering("shapes")
-        if len(a.shape) == 1 or len(b.shape) == 1:
-            return self.by_vector(a, b, out)
-        if not out.example.flags.c_contiguous:
-            raise NoLowering("layout")
-        shape, inner = out.shape, a.shape[-1]
-        lead = len(shape)
-        strides = []
-        for v in (a, b):
-            r = self.ref(v)
-            s = [0] * (lead - len(v.shape)) + list(r.strides)
-            strides.append(r.moved(s))
-        if not all(as_blas(v.shape, r.strides) for v, r in zip((a, b), strides)):
-            raise NoLowering("the layout of an operand")
-        return [Product(*strides, self.ref(out), shape, inner)]
-
-    def np_dot(self, i, a, b, out=None):
-        if isinstance(b, Value) and isinstance(a, Value) and (len(a.shape) > 2 or len(b.shape) > 2):
-            raise NoLowering("dot of more dimensions")
-        return self.np_matmul(i, a, b, out)
-
-    op_gemm = np_matmul
-
-    def by_vector(self, a, b, out):
-        """A product with a vector: sums of products along rows; with ones, just sums."""
-        if len(a.shape) == 1 and len(b.shape) > 1:
-            if len(b.shape) > 2:
-                raise NoLowering("a vector times matrices")
-            matrix, vector, dims = b, a, (b.shape[1], b.shape[0])
-            m = self.ref(matrix)
-            m = m.moved(m.strides[::-1])
-        else:
-            if len(a.shape) > 2:
-                raise NoLowering("matrices times a vector")
-            matrix, vector, dims = a, b, (1, a.shape[0]) if len(a.shape) == 1 else a.shape
-            m = self.ref(matrix)
-            m = m if len(a.shape) == 2 else m.moved((0, *m.strides))
-        v = self.ref(vector)
-        v = v.moved((0, *v.strides))
-        ones = vector.kind == "constant" and bool((vector.example == 1).all())
-        to = Ref(out, out, 0, (1 if dims[0] > 1 else 0, 0), out.dtype)
-        if abs(m.strides[0]) < abs(m.strides[1]) and dims[0] > 1:      # rows of memory are the columns here
-            kernel = Kernel(dims[::-1], "sum" if ones else "dot")
-            x = kernel.load(m.moved(m.strides[::-1]))
-            if not ones:
-                x = kernel.add("multiply", [x, kernel.load(v.moved(v.strides[::-1]))], out.dtype)
-            kernel.effects.append(Effect("sum", to.moved((0, to.strides[0])), x))
-            return [kernel]
-        kernel = Kernel(dims, "sum" if ones else "dot")
-        x = kernel.load(m)
-        if not ones:
-            x = kernel.add("multiply", [x, kernel.load(v)], out.dtype)
-        kernel.store(to, kernel.reduce("sum", x))
-        return [kernel]
-
-    # -- classes and tables: row numbers, whose references decide by values -----------------------------------
-    def op_cross_entropy(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
-        kernel, x, at, row = self.by_class(x, target, weight, ignore_index)
-        f32, results = np.dtype(np.float32), list(i.results)
-        value = kernel.load(x)
-        shifted = kernel.add("subtract", [value, kernel.reduce("max", value)], f32)
-        powers = kernel.add("exp", [shifted], f32)
-        total = kernel.reduce("sum", powers)
-        picked = kernel.reduce("sum", kernel.add("select", [at, shifted, kernel.const(0, f32)], f32))
-        loss = kernel.add("subtract", [kernel.add("log", [total], f32), picked], f32)
-        loss = kernel.add("select", [self.counts(kernel, row), loss, kernel.const(0, f32)], f32)
-        if len(results) == 3:
-            kernel.store(self.ref(results[1], kernel.dims), powers)
-            kernel.store(self.ref(results[2], kernel.dims), total)
-        kernel.names = ["cross_entropy"]
-        return [kernel, *self.class_reduction(kernel, loss, row, results[0], reduction)]
-
-    def by_class(self, x, target, weight, ignore_index):
-        """A kernel for (N, C) classes; the ref of `x`; whether a column is the target; the target, -1 if ignored."""
-        if weight is not None or len(x.shape) != 2 or target.dtype != np.int64 or x.dtype != np.float32:
-            raise NoLowering("weights, or classes in other shapes")
-        if 0 in x.shape:
-            raise NoLowering("nothing in it")
-        kernel, i32 = Kernel(x.shape, "cross_entropy"), np.dtype(np.int32)
-        where = self.ref(target)
-        where = where.moved((*where.strides, 0))
-        row = kernel.add("index", (), i32, level="r", ref=where, value=("target", x.shape[1], ignore_index))
-        at = kernel.add("equal", [kernel.add("column", (), i32, level="e"), row], np.dtype(bool))
-        return kernel, self.ref(x), at, row
-
-    def counts(self, kernel, row):
-        return kernel.add("greater_equal", [row, kernel.const(0, row.dtype)], np.dtype(bool))
-
-    def temporary(self, shape=()):
-        return Value("made", np.empty(shape, np.float32))
-
-    def class_reduction(self, kernel, loss, row, out, reduction):
-        """The effects of a loss for each row; what is left to do after them."""
-        if reduction == "none":
-            r = self.ref(out)
-            kernel.store(r.moved((*r.strides, 0)), loss)
-            return []
-        if reduction == "sum":
-            kernel.effects.append(Effect("sum", Ref(out, out, 0, (0, 0), out.dtype), loss))
-            return []
-        total, number = self.temporary(), self.temporary()
-        for v, x in ((total, loss), (number, kernel.cast(self.counts(kernel, row), np.dtype(np.float32)))):
-            kernel.effects.append(Effect("sum", Ref(v, v, 0, (0, 0), v.dtype), x))
-        return self.map("mean", out, [total, number], lambda k, a, b: k.add("divide", [a, b], out.dtype))
-
-    def op_cross_entropy_backward(self, i, grad, x, target, weight=None, powers=None, totals=None, *,
-                                  ignore_index=-100, reduction="mean"):
-        out, f32, items = i.results[0], np.dtype(np.float32), []
-        kernel, _, at, row = self.by_class(out, target, weight, ignore_index)
-        if x is not None:
-            value = kernel.load(self.ref(x))
-            powers = kernel.add("exp", [kernel.add("subtract", [value, kernel.reduce("max", value)], f32)], f32)
-            total = kernel.reduce("sum", powers)
-        else:
-            powers, total = (kernel.load(self.ref(v, out.shape)) for v in (powers, totals))
-        number = is_number(grad)
-        if number or not grad.shape:
-            g = self.operand(kernel, grad, f32) if number else kernel.load(self.ref(grad, out.shape))
-        else:
-            r = self.ref(grad)
-            g = kernel.load(r.moved((*r.strides, 0)))
-        if reduction == "mean":
-            count = self.temporary()
-            counting = Kernel((target.shape[0],), "count")
-            label = counting.add("index", (), row.dtype, level="e", ref=self.ref(target), value=row.value)
-            x = counting.cast(self.counts(counting, label), f32)
-            counting.effects.append(Effect("sum", Ref(count, count, 0, (0,), f32), x))
-            items.append(counting)
-            n = kernel.load(self.ref(count, out.shape))
-            none = kernel.add("equal", [n, kernel.const(0, f32)], np.dtype(bool))
-            g = kernel.add("select", [none, kernel.add("multiply", [g, kernel.const(0, f32)], f32),
-                                      kernel.add("divide", [g, n], f32)], f32)
-        g = kernel.add("select", [self.counts(kernel, row), g, kernel.const(0, f32)], f32)
-        share = kernel.add("multiply", [powers, kernel.add("divide", [g, total], f32)], f32)
-        chosen = kernel.add("select", [at, g, kernel.const(0, f32)], f32)
-        kernel.store(self.ref(out), kernel.add("subtract", [share, chosen], f32))
-        return [*items, kernel]
-
-    def rows_of(self, index, rows, width, out_shape):
-        """A kernel over looked-up rows of a table, and the number of each."""
-        if index.dtype != np.int64 or not index.example.flags.c_contiguous or 0 in out_shape or not rows:
-            raise NoLowering("indices of another kind")
-        kernel = Kernel((index.example.size, width), "embedding")
-        r = self.ref(index)
-        return kernel, kernel.add("index", (), index.dtype, level="r", ref=Ref(r.root, r.anchor, r.offset, (1, 0), r.dtype),
-                                  value=("checked", rows))
-
-    def op_embedding(self, i, index, table, *, padding_idx, scale_grad_by_freq):
-        self.kind(table)
-        out, (rows, width) = i.results[0], table.shape
-        if not out.example.flags.c_contiguous:
-            raise NoLowering("layout")
-        kernel, row = self.rows_of(index, rows, width, out.shape)
-        r = self.ref(table)
-        x = kernel.add("gather", [row], table.dtype, level="e", ref=r.moved((0, r.strides[1])), value=r.strides[0])
-        kernel.store(self.ref(out, kernel.dims, (width, 1)), x)
-        return [kernel]
-
-    def op_embedding_backward(self, i, grad, index, *, rows, padding_idx, scale_grad_by_freq):
-        out, width = i.results[0], grad.shape[-1]
-        if scale_grad_by_freq or grad.dtype != np.float32 or not grad.example.flags.c_contiguous:
-            raise NoLowering("options")
-        kernel, row = self.rows_of(index, rows, width, grad.shape)
-        kernel.names = ["embedding_backward"]
-        x = kernel.load(self.ref(grad, kernel.dims, (width, 1)))
-        if padding_idx >= 0:
-            padded = kernel.add("equal", [row, kernel.const(padding_idx, row.dtype)], np.dtype(bool))
-            x = kernel.add("select", [padded, kernel.const(0, x.dtype), x], x.dtype)
-        kernel.effects.append(Effect("scatter", Ref(out, out, 0, (0, 1), out.dtype), x, row))
-        return [kernel]
-
     # -- references ----------------------------------------------------------------------------------------
     def expanded(self, i, name, args, kwargs):
         """What an op's reference does, in place of the op."""
@@ -684,6 +401,9 @@ class Lowering:
                 result = getattr(tracer, name)(*tree_map(traced, args), **tree_map(traced, kwargs))
         except Exception as error:                         # it looks at values that are not those of the trace any more
             raise NoLowering(f"its reference fails ({type(error).__name__})")
+        finally:
+            for x in recorder.owners.values():             # which share the versions of the arrays
+                graph.versions.pop(id(x), None)
         if recorder.broken is not None:
             raise NoLowering(recorder.broken.split(", at ")[0])
         return self.as_results(i, recorder, arrays_in(result) if not isinstance(result, Traced) else [result])
@@ -703,8 +423,9 @@ class Lowering:
                 mapping[v] = r
             else:
                 copies.append((v, r))
-        written, self.written = self.written, self.written | {w.root for j in recorder.program.instructions
-                                                              for w in j.writes}
+        roots = {w.root for j in recorder.program.instructions for w in j.writes}
+        written, self.written = self.written, self.written | roots | {mapping[r] for r in roots if r in mapping}
+        folded, self.constants = self.constants, []
         try:
             for j in recorder.program.instructions:
                 j.replace(mapping)
@@ -719,45 +440,11 @@ class Lowering:
                 raise NoLowering("its kernel knows better")
         except NoLowering as why:
             self.makers = before
+            for r in self.constants:
+                r.kind = "made"
             raise NoLowering(str(why) if "knows better" in str(why) else f"{j.name} in its reference: {why}")
         finally:
-            self.written = written
+            self.written, self.constants = written, folded
         for item in items:
             item.names = [i.name.removeprefix("F.").removeprefix("full_")]
         return items
-
-
-# ------------------------------------------------------------------ questions
-def into(array):
-    return pointer(array) - pointer(owner(array))
-
-
-def values_of(x):
-    return [v for v in tree_leaves(x) if isinstance(v, Value)]
-
-
-def is_number(v):
-    """Whether a value is a number that never changes."""
-    return v.kind == "constant" and v.example.size == 1 and v.dtype.name in c.TYPES
-
-
-def weak(x):
-    """The dtype of an operand as NumPy's promotion sees it."""
-    if isinstance(x, Value):
-        return x.dtype
-    if isinstance(x, np.generic):
-        return x.dtype
-    if type(x) in (bool, int, float):
-        return np.dtype(bool) if type(x) is bool else type(x)
-    raise NoLowering("an operand of another kind")
-
-
-def is_basic(index):
-    return all(x is None or x is Ellipsis or isinstance(x, (int, slice)) and not isinstance(x, bool)
-               for x in (index if isinstance(index, tuple) else (index,)))
-
-
-def as_blas(shape, strides):
-    """Whether BLAS can read the last two dimensions: rows or columns without gaps in them."""
-    (m, n), (s, t) = shape[-2:], strides[-2:]
-    return ((t == 1 or n == 1) and (s >= n or m == 1)) or ((s == 1 or m == 1) and (t >= m or n == 1))

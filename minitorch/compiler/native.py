@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 
 import numpy as np
 
 from ..backends.native import build
+from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
+from .items import Call, NoLowering, Product
 from .loops import Kernel
-from .lower import Call, Lowering, Product
-from .program import Value
+from .lower import Lowering
+from .reuse import LARGE, reused
+from .steps import Step, kernels_of
 
 __all__ = ["Native"]
 
@@ -28,12 +32,12 @@ SMALL = 4096               # multiplications up to which a product is a loop and
 
 
 # ------------------------------------------------------------------ which items are left, and where arrays lie
-def remove_dead(items, kept):
-    """Drop effects on memory that nobody reads afterwards."""
-    live, left = set(kept), []
+def remove_dead(items, lasting):
+    """Drop effects on memory that nobody reads afterwards. `lasting`: what is read after the program."""
+    live, left = set(lasting), []
     for i in reversed(items):
         if isinstance(i, Kernel):
-            i.effects = [e for e in i.effects if e.ref.root in live or e.ref.root.kind in ("input", "captured")]
+            i.effects = [e for e in i.effects if e.ref.root in live]
             i.prune()
             if not i.effects:
                 continue
@@ -44,17 +48,18 @@ def remove_dead(items, kept):
     items[:] = left[::-1]
 
 
-def elide_copies(items, kept):
+def elide_copies(items, lasting):
     """A product that is only copied is written where the copy would be."""
     for k in reversed(list(items)):
         if not (isinstance(k, Kernel) and len(k.effects) == 1 and len(k.nodes) == 1 and k.nodes[0].op == "load"):
             continue
         source, target = k.nodes[0].ref, k.effects[0].ref
         root = source.root
-        if root.kind != "made" or root in kept or target.root.kind != "made" or k.effects[0].kind != "store":
+        if root.kind != "made" or root in lasting or target.root.kind != "made" or k.effects[0].kind != "store":
             continue
         writers = [i for i in items if root in i.roots_written()]
-        if len(writers) != 1 or not isinstance(writers[0], Product) or [i for i in items if root in i.roots_read()] != [k]:
+        readers = [i for i in items if root in i.roots_read()]
+        if len(writers) != 1 or not isinstance(writers[0], Product) or readers != [k]:
             continue
         product, start, end = writers[0], items.index(writers[0]), items.index(k)
         if product.c.root is not root or any(target.root in (*i.roots_read(), *i.roots_written())
@@ -120,6 +125,7 @@ class Unit:
         self.functions, self.texts, self.scratch, self.blas = {}, [], 0, False
         self.segments: list = []
         self.orders: list = []                             # of each C function: the values in its tuple
+        self.steps: list = []
         for i in items:
             if isinstance(i, Call):
                 self.segments.append(i)
@@ -127,13 +133,13 @@ class Unit:
                 self.segments[-1].append(i)
             else:
                 self.segments.append([i])
-        self.text = self.write()
-
-    def write(self):
-        runs = []
+        self.runs = []
         for segment in self.segments:
             if isinstance(segment, list):
-                runs.append(self.run(segment, len(self.orders)))
+                self.runs.append(self.run(segment, len(self.orders)))
+
+    def text(self):
+        runs = [*self.runs, *self.steps]
         lines = ["#define PRODUCTS"] if self.blas else []
         lines += ['#include "prelude.h"', layout_macros(), *[t + "\n" for t in self.texts]]
         return "\n".join([*lines, *[line.replace("@SCRATCH", str(self.size)) for r in runs for line in r]])
@@ -153,7 +159,18 @@ class Unit:
         head.append(f"  char *scratch = A + @SCRATCH; char *P[{len(self.order) + 1}];")
         head.append(f"  for (int k = 0; k <= {len(self.order)}; k++) P[k] = at(objects, k);")
         self.orders.append(self.order)
-        return [*head, *body, "  if (wrong[0]) memcpy(scratch, wrong, sizeof wrong);", "  return (int)wrong[0];", "}", ""]
+        end = ["  if (wrong[0]) memcpy(scratch, wrong, sizeof wrong);", "  return (int)wrong[0];", "}", ""]
+        return [*head, *body, *end]
+
+    def step(self, kernels, number):
+        """One step of an optimiser as a C function; returns the values in its tuple."""
+        self.order = []
+        body = [line for k in kernels for line in self.kernel(k)]
+        self.steps.append([f"void step{number}(void *objects, const double *H) {{",
+                           "  char *scratch = 0; i64 *wrong = 0;",
+                           f"  char *P[{len(self.order) + 1}];",
+                           f"  for (int k = 0; k < {len(self.order)}; k++) P[k + 1] = at(objects, k);", *body, "}", ""])
+        return self.order
 
     def pointer(self, ref):
         """Where a ref begins, as C."""
@@ -174,7 +191,8 @@ class Unit:
             words = "_".join(dict.fromkeys(identifier(n) for n in k.names))[:60]
             name = self.functions[text] = f"k{len(self.functions)}_{words}"
             self.texts.append(text.replace("@NAME", name, 1))
-        args = ", ".join([*map(self.pointer, params), "scratch", "wrong"])
+        args = ", ".join([*map(self.pointer, params), "scratch", "wrong", *["H"] * any(
+            n.op == "coefficient" for n in k.nodes)])
         return [f"  {name}({args});    // {' x '.join(map(str, k.dims))}"]
 
     def product(self, g):
@@ -192,13 +210,13 @@ class Unit:
         alpha, letter = c.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
         row = out[-2] or n
         if m * n * k <= SMALL:
-            lines.append(f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {pa}, {a[-2]}, {a[-1]}, {pb}, {b[-2]}, {b[-1]}, "
-                         f"{pc}, {row});")
+            lines.append(f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {pa}, {a[-2]}, {a[-1]}, "
+                         f"{pb}, {b[-2]}, {b[-1]}, {pc}, {row});")
             return lines
         self.blas = True
         (ta, lda), (tb, ldb) = turned(m, k, a[-2], a[-1]), turned(k, n, b[-2], b[-1])
-        lines.append(f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {pa}, {lda}, {pb}, {ldb}, 0, {pc}, "
-                     f"{row});")
+        lines.append(f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {pa}, {lda}, "
+                     f"{pb}, {ldb}, 0, {pc}, {row});")
         return lines
 
 
@@ -231,16 +249,17 @@ class Native(Source):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
-        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid"}
+        self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base", "wrong"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
-        lowering = self.lowering = Lowering(program, backend)
+        outside = {*inputs, *captured}
+        lowering = self.lowering = Lowering(program, backend, outside)
         items, kept = lowering.items, {v.root for v in program.held()}
-        remove_dead(items, kept)
-        elide_copies(items, kept)
+        lasting = {*kept, *outside, *(v.root for v in outside)}
+        remove_dead(items, lasting)
+        elide_copies(items, lasting)
         called = {r for i in items if isinstance(i, Call) for r in i.instruction.results if r.root is r}
-        self.by_python = called | {r for r in kept if r.kind == "made"}
         self.called = called
-        self.offsets, size = arena(items, self.by_python)
+        self.offsets, size = arena(items, called | lasting)
         used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
         self.read_by_c = used
         self.unit = Unit(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
@@ -249,9 +268,10 @@ class Native(Source):
         for v in (*inputs, *captured):
             self.names[v] = self.fresh(v.name or "x")
         self.defined = set(self.names)
-        self.fresh_results: set = set()
+
+        self.stepping: list = []
         body = self.body()
-        self.c_source = self.unit.text
+        self.c_source = self.unit.text()
         self.arena_bytes = size + self.unit.scratch + 64
         arguments = ", ".join(self.names[v] for v in (*inputs, *captured))
         self.text = "\n".join([f'"""{summary}"""', *self.imports(body), "", *self.setup, "",
@@ -266,6 +286,8 @@ class Native(Source):
         scope = {**self.scope, "arena": memory[start:start + self.arena_bytes], "complain": complain, "relaid": relaid}
         for n in range(len(self.unit.orders)):
             scope[f"run{n}"] = library.function(f"run{n}", "o", "i")
+        for n, (optimizer, groups, arrays) in enumerate(self.stepping):
+            scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays)
         return scope
 
     def say(self):
@@ -278,9 +300,33 @@ class Native(Source):
             count = sum(i in left for i in instructions)
             if count and not why.endswith("it happens outside arrays"):
                 lines.append(f"called, {count} times: {why}")
-        return lines
+        return lines + self.lowering.notes
 
     # -- statements ----------------------------------------------------------------------------------------
+    def effect(self, i):
+        """An optimiser's step: in C while it can be, else it takes it itself."""
+        lines, (optimizer, pairs) = super().effect(i), i.args
+        if not pairs or any(v.root is not v or v.root in self.offsets for _, v in pairs):
+            return lines
+        try:
+            groups, kernels = kernels_of(optimizer, pairs)
+        except NoLowering as why:
+            self.lowering.notes.append(f"{type(optimizer).__name__}.step is Python's: {why}")
+            return lines
+        order = self.unit.step([k for k, _ in kernels], len(self.stepping))
+        gradients = [v for _, v in pairs]
+        arrays = [v for v in order if v not in gradients]
+        used = [v for v in order if v in gradients]
+        renumbered = {f"P[{n + 1}]": f"P[{k + 1}]" for k, v in enumerate([*arrays, *used])
+                      for n, w in enumerate(order) if w is v}
+        text = "\n".join(self.unit.steps[-1])
+        self.unit.steps[-1] = re.sub(r"P\[\d+\]", lambda m: renumbered.get(m.group(), m.group()), text).split("\n")
+        self.stepping.append((optimizer, groups, [v.example for v in arrays]))
+        self.scope["wrap"], self.scope["base"] = wrap, self.backend
+        tensors = [f"{self.spell(p)}._grad = wrap({self.name_of(g)}, base)" for p, g in pairs]
+        return [*tensors, f"if not step{len(self.stepping) - 1}({', '.join(map(self.name_of, used))}):",
+                "    " + lines[-1]]
+
     def body(self):
         lines, number = [], 0
         for segment in self.unit.segments:
@@ -305,8 +351,8 @@ class Native(Source):
         if number == 0 and self.unit.outside:
             first = isinstance(self.unit.segments[0], list)
             arguments = ", ".join(self.names[v] for v in (*self.inputs, *self.captured))
-            lines += ["    if wrong < 0:", f"        return plain({arguments})    # memory that is not aligned" if first else
-                      "        raise RuntimeError('a compiled function was given memory that is not aligned')"]
+            lines += ["    if wrong < 0:    # memory that is not aligned", f"        return plain({arguments})" if first
+                      else "        raise RuntimeError('a compiled function was given memory that is not aligned')"]
         return [*lines, f"    complain(arena[{self.unit.size}:], wrong)"]
 
     def call(self, i):
@@ -319,8 +365,8 @@ class Native(Source):
             self.defined.add(v)
             if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
                 name = self.name_of(v)
-                lines.append(f"if {name}.strides != {v.example.strides!r}: {name} = relaid({name}, "
-                             f"{v.example.strides!r})")
+                how = f"{v.example.strides!r}, np.{spelt(v.dtype)}"
+                lines.append(f"if ({name}.strides, {name}.dtype) != ({how}): {name} = relaid({name}, {how})")
         return lines
 
     def defining(self, v):
@@ -332,13 +378,18 @@ class Native(Source):
             if v in self.offsets:
                 self.names[v] = self.numbered("b")
                 a = v.example
-                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, {self.offsets[v]}, "
-                                  f"{a.strides!r})")
+                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, "
+                                  f"{self.offsets[v]}, {a.strides!r})")
                 return []
             if v in self.called:
                 return []
             dense = v.example.flags.c_contiguous
             made = f"np.empty({v.shape!r}, np.{spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+            if dense and v.nbytes >= LARGE:
+                pool = self.numbered("pool")
+                self.setup.append(f"{pool} = []")
+                made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
+                self.scope["reused"] = reused
             return [f"{self.name_of(v)} = {made}"]
         maker = self.lowering.makers.get(v)
         lines = []
@@ -354,7 +405,7 @@ class Native(Source):
 
 
 def spelt(dtype):
-    return "bool_" if dtype == bool else dtype.name
+    return "bool_" if dtype.kind == "b" else dtype.name
 
 
 def refs_of(item):
@@ -369,8 +420,8 @@ def complain(memory, code):
     raise IndexError(f"Target {index} is out of bounds: class indices go from 0 to {n - 1}")
 
 
-def relaid(array, strides):
-    """A copy with other strides: laid out as it was in the trace."""
-    made = np.ndarray(array.shape, array.dtype, np.empty(array.nbytes, np.uint8), 0, strides)
+def relaid(array, strides, dtype):
+    """A copy laid out, and of the type, as it was in the trace."""
+    made = np.ndarray(array.shape, dtype, np.empty(array.size * np.dtype(dtype).itemsize, np.uint8), 0, strides)
     made[...] = array
     return made

@@ -38,7 +38,7 @@ class Library:
             self.handle.bind_products(found.sgemm, found.dgemm)
 
     def function(self, name, arguments="", result=""):
-        """One of its functions. `arguments`, `result`: p pointer, l int64_t, i int, d double, f float, o object; spaces are free.
+        """One of its functions. `arguments`, `result`: p pointer, l int64_t, i int, d double, f float, o object.
 
         Other threads run Python while it runs. A pointer is an address (`address`) or None.
         """

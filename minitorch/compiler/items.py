@@ -1,0 +1,80 @@
+"""What a program is lowered to besides row kernels: matrix products and calls; and what is asked of values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.arrays import owner, pointer
+from ..utils._pytree import tree_leaves
+from . import c
+from .program import Value
+
+__all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "values_of", "weak"]
+
+
+class NoLowering(Exception):
+    """Why an instruction stays a call."""
+
+
+class Product:
+    """``c = alpha * a @ b``, matrices or stacks of them; refs on the dimensions of `shape` (..., M, N) and K."""
+
+    def __init__(self, a, b, c, shape, inner, alpha=1.0):
+        self.a, self.b, self.c, self.shape, self.inner, self.alpha = a, b, c, shape, inner, alpha
+        self.names = ["matmul"]
+
+    def roots_read(self):
+        return {self.a.root, self.b.root}
+
+    def roots_written(self):
+        return {self.c.root}
+
+
+class Call:
+    """An instruction that Python carries out between two pieces of C."""
+
+    def __init__(self, instruction):
+        self.instruction, self.names = instruction, [instruction.name]
+        self.barrier = instruction.kind == "effect"        # an optimiser's step: it writes to what it likes
+
+    def roots_read(self):
+        return {v.root for v in self.instruction.operands()}
+
+    def roots_written(self):
+        return {v.root for v in (*self.instruction.results, *self.instruction.writes)}
+
+
+# ------------------------------------------------------------------ questions
+def into(array):
+    return pointer(array) - pointer(owner(array))
+
+
+def values_of(x):
+    return [v for v in tree_leaves(x) if isinstance(v, Value)]
+
+
+def is_number(v):
+    """Whether a value is a number that never changes."""
+    return v.kind == "constant" and v.example.size == 1 and v.dtype.name in c.TYPES
+
+
+def weak(x):
+    """The dtype of an operand as NumPy's promotion sees it."""
+    if isinstance(x, Value):
+        return x.dtype
+    if isinstance(x, np.generic):
+        return x.dtype
+    if type(x) in (bool, int, float):
+        return np.dtype(bool) if type(x) is bool else type(x)
+    raise NoLowering("an operand of another kind")
+
+
+def is_basic(index):
+    return all(x is None or x is Ellipsis or isinstance(x, (int, slice)) and not isinstance(x, bool)
+               for x in (index if isinstance(index, tuple) else (index,)))
+
+
+def as_blas(shape, strides):
+    """Whether BLAS can read the last two dimensions: rows or columns without gaps in them."""
+    (m, n), (s, t) = shape[-2:], strides[-2:]
+    return ((t == 1 or n == 1) and (s >= n or m == 1)) or ((s == 1 or m == 1) and (t >= m or n == 1))
