@@ -33,7 +33,8 @@ def is_signed(input):
     return input.is_signed()
 
 
-Tensor.is_meta = property(lambda self: self.device.type == "meta", doc="Whether it has a shape, but no memory.")
+Tensor.is_meta = property(  # type: ignore[assignment]
+    lambda self: self.device.type == "meta", doc="Whether it has a shape, but no memory.")
 
 
 @composite(method=False)
