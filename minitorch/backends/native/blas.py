@@ -6,8 +6,8 @@ Whoever finds none computes products by NumPy calls.
 
 import ctypes
 import functools
+import os
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +29,10 @@ class Products(NamedTuple):
 
 def libraries():
     """The paths of the libraries that may be NumPy's BLAS, the likely ones first."""
-    root = Path(np.__file__).parent
-    for folder in (root.parent / "numpy.libs", root / ".dylibs", root / ".libs"):
-        if folder.is_dir():
-            yield from sorted(folder.glob("*blas*"))
+    root = os.path.dirname(np.__file__)                    # no pathlib: `settings` imports this with the package
+    for folder in (f"{root}.libs", os.path.join(root, ".dylibs"), os.path.join(root, ".libs")):
+        if os.path.isdir(folder):
+            yield from sorted(os.path.join(folder, name) for name in os.listdir(folder) if "blas" in name)
     try:                                                   # a distribution's, or MKL: what this process has loaded
         with open("/proc/self/maps") as maps:
             yield from dict.fromkeys(line.split()[-1] for line in maps if is_blas(line.split()[-1]))
@@ -51,7 +51,7 @@ def products():
     """The `Products` that were found to work; None if there are none."""
     for path in libraries():
         try:
-            library = ctypes.CDLL(str(path))
+            library = ctypes.CDLL(path)
         except OSError:
             continue
         for name in NAMES:
