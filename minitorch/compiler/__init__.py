@@ -34,6 +34,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
 
     `fullgraph`: RuntimeError, with the reason, where a function has to run eagerly. `disable`: leave it as it is.
     `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run overwrites.
+    `backend`: "c" prints C for the processor, as far as loops and products go, and runs it by way of a C compiler
+    that is found (``c_source`` shows it; ``notes`` say what is still called, and why; without a compiler the program
+    stays NumPy's); "numpy", "auto" and any other name take NumPy calls. Results are equal to rounding.
     The other arguments of PyTorch's `compile` choose among its compilers; here they make no difference.
 
     >>> import minitorch as torch

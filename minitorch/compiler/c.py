@@ -19,6 +19,7 @@ __all__ = ["TYPES", "SCALAR", "function", "supported"]
 TYPES = {"float32": "float", "float64": "double", "int64": "i64", "int32": "int32_t", "int16": "int16_t",
          "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t"}
 PART = 4096                # columns whose sum is kept in the elements' own type
+SUMS = ("sum", "rowsum")
 DEAR = 5                   # cost from which on a value is kept for a later pass over the row, and not computed again
 
 # NumPy's function -> by kind of its operands: f float32, d float64, i integers, b bools: (C, rough cost)
@@ -201,10 +202,10 @@ class Printer:
         self.rows_done, self.effects_done, head = set(), set(), []
         totals = {}
         for e, *_ in self.effects:
-            if e.kind == "sum" and not any(e.ref.strides):
+            if e.kind in SUMS and not any(e.ref.strides):
                 totals[e] = f"total{len(totals)}"
         self.totals = totals
-        kept = [e for e, _, _ in self.effects if e.kind == "sum" and e not in totals]
+        kept = [e for e, _, _ in self.effects if e.kind in SUMS and e not in totals]
         self.sums = {e: f"sums{k}" for k, e in enumerate(kept)}
         for at in range(self.passes):
             self.rows(at, body, indent)
@@ -214,7 +215,7 @@ class Printer:
         for e, name in totals.items():
             lines.append(f"  {self.total_type(e)} {name} = 0;")
         for e, _, _ in self.effects:
-            if e.kind == "sum" and e not in totals:
+            if e.kind in SUMS and e not in totals:
                 size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
                 lines.append(f"  {self.total_type(e)} *{self.sums[e]} = (void *)(scratch + {self.take(size * 8)});")
                 lines.append(f"  memset({self.sums[e]}, 0, {size * 8});")
@@ -230,7 +231,7 @@ class Printer:
         for d in reversed(range(len(self.dims) - 1)):
             lines.append("  " * (d + 1) + "}")
         for e, _, _ in self.effects:
-            if e.kind == "sum":
+            if e.kind in SUMS:
                 lines += self.finish_sum(e)
         lines.append("}")
         return "\n".join(lines), self.params, self.scratch

@@ -35,8 +35,8 @@ class Lookups:
         """A kernel for (N, C) classes; the ref of `x`; whether a column is the target; the target, -1 if ignored."""
         if weight is not None or len(x.shape) != 2 or target.dtype != np.int64 or x.dtype != np.float32:
             raise NoLowering("weights, or classes in other shapes")
-        if 0 in x.shape:
-            raise NoLowering("nothing in it")
+        if 0 in x.shape or x.shape[1] == 1:
+            raise NoLowering("no class, or one")
         kernel, i32 = Kernel(x.shape, "cross_entropy"), np.dtype(np.int32)
         where = self.ref(target)
         where = where.moved((*where.strides, 0))
@@ -57,11 +57,11 @@ class Lookups:
             kernel.store(r.moved((*r.strides, 0)), loss)
             return []
         if reduction == "sum":
-            kernel.effects.append(Effect("sum", Ref(out, out, 0, (0, 0), out.dtype), loss))
+            kernel.effects.append(Effect("rowsum", Ref(out, out, 0, (0, 0), out.dtype), loss))
             return []
         total, number = self.temporary(), self.temporary()
         for v, x in ((total, loss), (number, kernel.cast(self.counts(kernel, row), np.dtype(np.float32)))):
-            kernel.effects.append(Effect("sum", Ref(v, v, 0, (0, 0), v.dtype), x))
+            kernel.effects.append(Effect("rowsum", Ref(v, v, 0, (0, 0), v.dtype), x))
         return self.map("mean", out, [total, number], lambda k, a, b: k.add("divide", [a, b], out.dtype))
 
     def op_cross_entropy_backward(self, i, grad, x, target, weight=None, powers=None, totals=None, *,

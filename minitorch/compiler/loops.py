@@ -101,9 +101,10 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class Effect:
-    """What a kernel does to memory: `kind` ("store", "sum", "scatter"), where, with which value.
+    """What a kernel does to memory: `kind` ("store", "sum", "rowsum", "scatter"), where, with which value.
 
-    A sum adds up over the dimensions in which its ref has stride 0; a scatter adds to row `row` of a table.
+    A sum adds up over the dimensions in which its ref has stride 0; a rowsum takes one value from each row. A scatter
+    adds to row `row` of a table.
     """
 
     __slots__ = ("kind", "ref", "x", "row")
@@ -279,7 +280,7 @@ class Kernel:
         refs = [*{id(r): r for r in (*self.reads(), *self.writes())}.values()]
         special = not self.plain() or any(n.level == "r" and any(n.ref.strides) for n in self.nodes if n.op == "load")
         special = special or any(e.ref.strides[-1] == 0 for e in self.effects if self.dims[-1] > 1)
-        dims, strides = list(self.dims), [list(r.strides) for r in refs]
+        dims, strides = list(self.dims), [[s * (n > 1) for n, s in zip(self.dims, r.strides)] for r in refs]
         keep = [d for d in range(len(dims)) if dims[d] != 1 or d == len(dims) - 1]
         dims, strides = [dims[d] for d in keep], [[s[d] for d in keep] for s in strides]
         d = len(dims) - 2 - special

@@ -196,6 +196,8 @@ class Lowering(Sums, Lookups):
     def map(self, name, out, args, body, shape=None):
         """One kernel: ``out = body(kernel, *args)``; args are values, numbers are left to `body`."""
         shape = out.shape if shape is None else shape
+        if 0 in shape:
+            return []
         target = self.ref(out)
         order = sorted(range(len(shape)), key=lambda d: (-abs(target.strides[d]) if shape[d] != 1 else 0, d))
         order = [d for d in order if shape[d] != 1] or order[-1:]
@@ -304,6 +306,8 @@ class Lowering(Sums, Lookups):
             raise NoLowering("arguments")
         out = i.results[0]
         self.kind(out)
+        if 0 in x.shape:
+            return []
         kernel = Kernel(tuple(n for n in x.shape if n != 1) or (1,), "reshape")
         keep = [d for d, n in enumerate(x.shape) if n != 1]
         dense, stride = [], 1

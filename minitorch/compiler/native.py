@@ -250,7 +250,7 @@ class Native(Source):
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
         self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
-                      "wrong"}
+                      "wrong", "empty", *c.TYPES, "bool_"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
         lowering = self.lowering = Lowering(program, backend, outside)
@@ -287,8 +287,8 @@ class Native(Source):
         scope = {**self.scope, "arena": memory[start:start + self.arena_bytes], "complain": complain, "relaid": relaid}
         for n in range(len(self.unit.orders)):
             scope[f"run{n}"] = library.function(f"run{n}", "o", "i")
-        for n, (optimizer, groups, arrays) in enumerate(self.stepping):
-            scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays)
+        for n, (optimizer, groups, arrays, line) in enumerate(self.stepping):
+            scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays, line)
         return scope
 
     def say(self):
@@ -322,7 +322,7 @@ class Native(Source):
                       for n, w in enumerate(order) if w is v}
         text = "\n".join(self.unit.steps[-1])
         self.unit.steps[-1] = re.sub(r"P\[\d+\]", lambda m: renumbered.get(m.group(), m.group()), text).split("\n")
-        self.stepping.append((optimizer, groups, [v.example for v in arrays]))
+        self.stepping.append((optimizer, groups, [v.example for v in arrays], i.line))
         self.scope["wrap"], self.scope["base"] = wrap, self.backend
         tensors = [f"{self.spell(p)}._grad = wrap({self.name_of(g)}, base)" for p, g in pairs]
         return [*tensors, f"if not step{len(self.stepping) - 1}({', '.join(map(self.name_of, used))}):",
@@ -385,7 +385,9 @@ class Native(Source):
             if v in self.called:
                 return []
             dense = v.example.flags.c_contiguous
-            made = f"np.empty({v.shape!r}, np.{spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+            if spelt(v.dtype) not in self.scope:           # bound once: small arrays are made in 0.2 us
+                self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
+            made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
             if dense and v.nbytes >= LARGE:
                 pool = self.numbered("pool")
                 self.setup.append(f"{pool} = []")

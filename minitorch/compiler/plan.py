@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 from contextlib import contextmanager
+from operator import attrgetter, is_
 from typing import Any
 
 from ..autograd.function import FunctionNode
@@ -23,7 +24,7 @@ from ..core.tensor import Tensor, wrap
 from ..explain.graphs import raise_freed
 from . import trace
 from .emit import Source, identifier, set_gradients
-from .guards import Sharing
+from .guards import Sharing, circumstances
 from .native import Native
 from .program import Program, Value
 from .results import Results, bump
@@ -32,6 +33,7 @@ from .traced import Traced
 
 __all__ = ["Plan"]
 
+array_of = attrgetter("array")
 count = 0                                                  # of programs, for their file names in tracebacks
 
 
@@ -165,6 +167,7 @@ class Plan:
         self.relied = [(t, v.shape, v.dtype, v.example.strides, t.needs_grad)
                        for t, v in zip(self.tensors, self.captured)]
         self.leaves = [(t, before is None, t.needs_grad) for t, before in grads.values() if concerns(program, t)]
+        self.arrays = [v.example for v in self.captured]   # of the tensors, when they were last seen to be right
         self.hookless = [t for t in self.tensors if t.needs_grad] if recorder.ran_backward else []
         self.watch_memory(recorder)
         if self.backward is not None:
@@ -215,19 +218,47 @@ class Plan:
     # -- running -------------------------------------------------------------------------------------------
     def fits(self, tensors):
         """True if what the function uses from outside is still of the same kind."""
-        for t, shape, dtype, strides, needs_grad in self.relied:
-            a = t.array
-            if (a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides
-                    or t.needs_grad is not needs_grad):
+        if not all(map(is_, map(array_of, self.tensors), self.arrays)):
+            for t, shape, dtype, strides, _ in self.relied:
+                a = t.array
+                if a is None or a.shape != shape or a.dtype is not dtype or a.strides != strides:
+                    return False
+            self.arrays = [t.array for t in self.tensors]  # these need no other look next time
+        for t, *_, needs_grad in self.relied:
+            if t.needs_grad is not needs_grad:
                 return False
         for t, none, needs_grad in self.leaves:
-            if (t._grad is None) is not none or t.needs_grad is not needs_grad or has_hooks(t):
+            if ((t._grad is None) is not none or t.needs_grad is not needs_grad
+                    or (t.hooks is not None and has_hooks(t))):
                 return False
-        if self.hookless and any([has_hooks(t) for t in self.hookless]):
-            return False
+        for t in self.hookless:
+            if t.hooks is not None and has_hooks(t):
+                return False
         if (self.sharing is not None or self.placed) and not self.fits_memory(tensors):
             return False
         return not trace.active and (self.surroundings.none or self.surroundings.same())
+
+    def noted(self, tensors, circumstances):
+        """Note of what kind the arguments are that it serves, all plain tensors; itself, or None if they are not."""
+        if not all([x.__class__ is Tensor and x.node is None for x in tensors]):
+            return None
+        self.kinds = [(x.array.shape, x.array.dtype, x.array.strides, x.needs_grad) for x in tensors]
+        self.circumstances = circumstances
+        return self
+
+    def takes(self, tensors):
+        """Whether arguments are of the kinds noted last: a quicker look than at their signature."""
+        kinds = self.kinds
+        if len(tensors) != len(kinds) or len(set(map(id, tensors))) != len(kinds):
+            return False
+        for x, (shape, dtype, strides, needs_grad) in zip(tensors, kinds):
+            if x.__class__ is not Tensor or x.node is not None or x.needs_grad is not needs_grad:
+                return False
+            a = x.array
+            if (a.shape != shape or a.dtype is not dtype or a.strides != strides
+                    or x.backend is not self.base):
+                return False
+        return circumstances() == self.circumstances
 
     def fits_memory(self, tensors):
         """True if what is written to shares memory as in the trace, and lies where it matters as it did."""

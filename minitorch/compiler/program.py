@@ -51,6 +51,7 @@ class Instruction:
         self.results, self.writes, self.pure, self.phase = list(results), list(writes), pure, phase
         self.template: Any = None                          # the nest of results, if it is not one array
         self.fixed = False                                 # whether what it computes is the same in every run
+        self.line: Any = None                              # of an effect: the file and line of the caller
         self.part = 0                                      # 1: of a backward pass that is to be a program of its own
 
     @property

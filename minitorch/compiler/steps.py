@@ -8,12 +8,12 @@ cases the optimiser takes its step itself.
 from __future__ import annotations
 
 import ctypes
-from operator import is_
+from operator import eq, gt, is_, lt
 
 import numpy as np
 
 from ..core.arrays import owner, pointer
-from ..core.graph import bump_versions, calling_line
+from ..core.graph import bump_versions
 from ..optim import optimizer as optimisers
 from ..optim.flat import Elementwise
 from . import c
@@ -22,6 +22,9 @@ from .loops import Kernel, Ref
 from .program import Value
 
 __all__ = ["Group", "Step", "kernels_of"]
+
+
+PLAIN = (type(None), bool, int, float, str)
 
 
 class Cell:
@@ -42,10 +45,22 @@ class Coefficient:
     def __init__(self, xp, node, value):
         self.xp, self.node, self.value = xp, node, value
 
-    def __eq__(self, other):
-        found = self.value == other
-        self.xp.assumed.append((self.node.value, other, found))
+    def compare(self, relation, other):
+        """What a branch depends on: true now, and looked at again in each step."""
+        if self.value is None:
+            raise NoLowering("a branch by more than a coefficient")
+        found = relation(self.value, other)
+        self.xp.assumed.append((self.node.value, relation, other, found))
         return found
+
+    def __eq__(self, other):
+        return self.compare(eq, other)
+
+    def __gt__(self, other):
+        return self.compare(gt, other)
+
+    def __lt__(self, other):
+        return self.compare(lt, other)
 
     def __bool__(self):
         return not self == 0
@@ -127,6 +142,8 @@ class Group:
         self.params = self.arrays[:n]
         self.states = [self.arrays[n * (1 + k + j):n * (2 + k + j)] for j in range(len(self.slots))]
         self.maximize = bool(group.get("maximize"))
+        self.whole = members if len(members) == len(group["params"]) else None
+        self.options, self.plain = list(group), None
         self.memories = list({id(owner(a)): owner(a) for a in self.params}.values())
         self.numbers = self.now()
         if self.numbers is None:
@@ -180,7 +197,7 @@ class Group:
                 fields.append(coefficient(j, value))
             else:
                 fields.append(value)
-                xp.assumed.append((self.first + j, value, True))
+                xp.assumed.append((self.first + j, eq, value, True))
         count = len(numbers)
         if shrink is not None:
             xp.multiply(p, coefficient(count, shrink), p)
@@ -194,19 +211,25 @@ class Group:
         for x, old, r in zip((p, *states), before, refs):
             if x.node is not old:
                 kernel.store(r, x.node)
-        self.assumed = [(j - self.first, value, found) for j, value, found in xp.assumed]
+        self.assumed = [(j - self.first, *rest) for j, *rest in xp.assumed]
         return kernel, values
 
     def fits(self):
         """The numbers of this step; None if the optimiser has to take it itself."""
         optimizer, group = self.optimizer, self.group
-        params = [p for p in group["params"] if p._grad is not None]
-        if len(params) != self.n or not all(map(is_, params, self.members)):
-            return None
-        if tuple(optimizer.slots(group)) != self.slots or bool(group.get("maximize")) is not self.maximize:
-            return None
+        if self.whole is not None and all(map(is_, group["params"], self.whole)) and len(group["params"]) == self.n:
+            params = self.members                          # which have just been given their gradients
+        else:
+            params = [p for p in group["params"] if p._grad is not None]
+            if len(params) != self.n or not all(map(is_, params, self.members)):
+                return None
         arrays = optimizer._arrays(params, self.names)
         if arrays is None or not all(map(is_, arrays, self.arrays)):
+            return None
+        if self.plain is not None and len(group) == len(self.options) and all(
+                map(is_, map(group.get, self.options), self.plain)):
+            return self.numbers                            # the same options, and nothing that counts: the same step
+        if tuple(optimizer.slots(group)) != self.slots or bool(group.get("maximize")) is not self.maximize:
             return None
         found = self.now()
         if found is None:
@@ -214,9 +237,13 @@ class Group:
         _, numbers, shrink, decay = found
         if (shrink is None) is not (self.numbers[2] is None) or bool(decay) is not bool(self.numbers[3]):
             return None
-        for j, value, expected in self.assumed:
-            if (numbers[j] == value) is not expected:
+        for j, relation, value, expected in self.assumed:
+            if relation(numbers[j], value) is not expected:
                 return None
+        if not self.counters:
+            values = [group[k] for k in self.options]
+            self.plain = values if all([isinstance(v, PLAIN) or v is group["params"] for v in values]) else None
+            self.numbers = found
         return found
 
 
@@ -245,9 +272,11 @@ def kernels_of(optimizer, pairs):
 class Step:
     """One step in C: ``step(grads)`` is True, or False if the optimiser has to take it itself."""
 
-    def __init__(self, optimizer, groups, run, arrays):
-        self.optimizer, self.groups, self.run, self.arrays = optimizer, groups, run, arrays
+    def __init__(self, optimizer, groups, run, arrays, line):
+        self.optimizer, self.groups, self.run, self.arrays, self.line = optimizer, groups, run, arrays, line
         self.numbers = (ctypes.c_double * (sum(len(g.numbers[1]) + 2 for g in groups)))()
+        self.last: list = []                               # of a step without counters: what it took
+        self.memories = [m for g in groups for m in g.memories]
         self.address = ctypes.addressof(self.numbers)
         self.name, self.others = f"{type(optimizer).__name__}.step", len(optimizer.param_groups)
 
@@ -267,7 +296,17 @@ class Step:
             found.append(g.fits())
             if found[-1] is None:
                 return False
-        at, memories = 0, []
+        if any([a is not b for a, b in zip(found, self.last)]) or not self.last:
+            self.count(found)
+        self.run((*self.arrays, *gradients), self.address)
+        if optimizer._opt_called is False:
+            optimizer._opt_called = True
+        bump_versions(self.memories, self.name, self.line)
+        return True
+
+    def count(self, found):
+        """Move counters on, and give C the coefficients."""
+        at, self.last = 0, [] if any(g.counters for g in self.groups) else found
         for g, (after, numbers, shrink, decay) in zip(self.groups, found):
             for column, value in zip(g.counters, after):
                 for x in column:
@@ -275,9 +314,3 @@ class Step:
             n = len(numbers)
             self.numbers[at:at + n + 2] = (*numbers, 1.0 if shrink is None else shrink, decay)
             at += n + 2
-            memories += g.memories
-        self.run((*self.arrays, *gradients), self.address)
-        if optimizer._opt_called is False:
-            optimizer._opt_called = True
-        bump_versions(memories, self.name, calling_line())
-        return True

@@ -50,8 +50,9 @@ class Surroundings:
             return True
         if not self.slots.same():
             return False
-        if self.cells and any([contents(c) is not x for c, x in zip(self.cells, self.contents)]):
-            return False
+        for c, x in zip(self.cells, self.contents):
+            if contents(c) is not x:
+                return False
         if self.in_modules.keys and self.changes != (now := changes()):
             if not self.in_modules.same():
                 return False

@@ -178,6 +178,7 @@ class Recorder:
         """Record something that happens outside arrays: an optimiser's step."""
         if self.broken is None:
             self.program.instructions.append(Instruction("effect", name, tuple(objects), pure=False, phase="update"))
+            self.program.instructions[-1].line = calling_line()
         before = {key: graph.version(memory.array) for key, memory in self.owners.items()}
         self.streams.check(self)
         try:

@@ -47,7 +47,7 @@ INLINE float m_tanh(float x) {              /* 1.5 ulp */
   q = fmaf(q, s, -0.0538422777f);
   q = fmaf(q, s, 0.133324989f);
   q = fmaf(q, s, -0.333333153f);
-  float small = fmaf(q * s, x, x);
+  float small = copysignf(fmaf(q * s, x, x), x);
   float large = copysignf(1.0f - 2.0f / (m_exp(2.0f * a) + 1.0f), x);
   return a < 0.55f ? small : large;                      /* NaN: large, whose m_exp is NaN */
 }
@@ -116,8 +116,8 @@ INLINE i64 target(i64 i, i64 n, i64 ignored, i64 *wrong) {
 SMALL_PRODUCT(sproduct, float)
 SMALL_PRODUCT(dproduct, double)
 
-/* np.maximum and np.minimum: NaN wins, of equal operands the first */
-INLINE float m_max(float a, float b) { return a != a || a >= b ? a : b; }
-INLINE float m_min(float a, float b) { return a != a || a <= b ? a : b; }
-INLINE double m_maxd(double a, double b) { return a != a || a >= b ? a : b; }
-INLINE double m_mind(double a, double b) { return a != a || a <= b ? a : b; }
+/* np.maximum and np.minimum: NaN wins, of equal operands the second */
+INLINE float m_max(float a, float b) { return a != a || a > b ? a : b; }
+INLINE float m_min(float a, float b) { return a != a || a < b ? a : b; }
+INLINE double m_maxd(double a, double b) { return a != a || a > b ? a : b; }
+INLINE double m_mind(double a, double b) { return a != a || a < b ? a : b; }
