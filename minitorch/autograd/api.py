@@ -33,8 +33,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         return
     roots, seeds = prepare(tensors, seeds, "backward")
     levels = open_levels and grad_mode.levels
-    pull(roots, seeds, create_graph if retain_graph is None else retain_graph, create_graph,
-         create_graph or bool(levels))
+    with recording(create_graph):                          # not by `pull`: writes are noted with the frames to go back
+        run = run_noting if Tied.made else engine.run
+        run(roots, seeds, create_graph or bool(levels), create_graph if retain_graph is None else retain_graph)
     if levels and not create_graph:                        # gradients came as tensors, which may share memory
         for leaf in behind(roots):
             if not leaf.parents and leaf._grad is not None:
@@ -168,10 +169,10 @@ def prepare(outputs, seeds, caller):
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "
                                    f"{list(t.shape)}; pass a gradient of that shape or reduce it, as in .sum()")
-            if t.array.dtype.kind == "c":
+            xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
+            if dtype.kind == "c":
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}: "
                                    f"pass the gradient, or make the result real, as in .abs() or .real")
-            xp, shape, dtype = t.backend.xp, t.array.shape, t.array.dtype
             seed = wrap(xp.ones(shape, dtype) if shape else xp.array(1, dtype), t.backend)
         elif not isinstance(seed, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")

@@ -21,7 +21,7 @@ def is_inexact(dtype):
 def owner(array):
     """The array that owns the memory: `array` itself unless it is a view."""
     base = array.base
-    while isinstance(base, (type(array), np.ndarray)):     # arrays of other kinds may lie in NumPy's
+    while base is not None and isinstance(base, (type(array), np.ndarray)):    # whose memory may be NumPy's
         array, base = base, base.base
     return array
 
