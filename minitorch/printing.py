@@ -341,6 +341,7 @@ def tensor_repr(
     plain = family[0] in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else family[0] + "("
     suffixes = _suffixes(tensor, default_dtype, options)
+    contents = "..." if contents is None and tensor.device.type == "meta" else contents      # it has no values
     text = format_tensor(tensor.array, suffixes=suffixes, prefix=prefix, contents=contents, options=options)
     if "Parameter" not in family:
         return text
@@ -364,10 +365,11 @@ def _suffixes(tensor: Any, default_dtype: Any, options: PrintOptions) -> list[st
     shape = tensor.array.shape
     empty = 0 in shape
     # "[]" is the text of every empty shape and is taken for (0,); without edge items "[...]" is that of many.
-    ambiguous = len(shape) != 1 if empty else options.edgeitems == 0
+    ambiguous = tensor.device.type == "meta" or (len(shape) != 1 if empty else options.edgeitems == 0)
     if ambiguous:
         suffixes.append(f"size={tuple(shape)}")
-    if not _dtype_is_evident(str(tensor.dtype), str(default_dtype or _default_dtype()), empty):
+    if not _dtype_is_evident(str(tensor.dtype), str(default_dtype or _default_dtype()),
+                             empty or tensor.device.type == "meta"):
         suffixes.append(f"dtype={tensor.dtype}")
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_fn_name(tensor)}>")

@@ -98,7 +98,7 @@ def unpack(op, bare):
 def look_aside(op):
     """Lines that ask whether inputs have tangents, which another function then derives, result and all."""
     call = f"with_tangents(op, ({arguments(op)}), {attributes(op)})"
-    return [f"if {x} and (found := {call}) is not None:\n    return found" for x in watched]
+    return [line for x in watched for line in (f"if {x} and (found := {call}) is not None:", "    return found")]
 
 
 def unpack_one(op, i, x, bare):

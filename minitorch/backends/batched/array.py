@@ -148,6 +148,14 @@ def is_contiguous(shape, strides, step):
     return True
 
 
+def row_major(array):
+    """The strides of an array whose elements lie in the order of the indices: of no elements NumPy's are 0."""
+    steps = [array.dtype.itemsize]
+    for n in array.shape[:0:-1]:
+        steps.append(steps[-1] * max(n, 1))
+    return tuple(steps[::-1][:array.ndim]) if array.shape else ()
+
+
 def both(function):
     """An operator of two operands."""
     def method(self, other):
@@ -203,7 +211,7 @@ class Batched:
     size = property(lambda self: math.prod(self.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: math.prod(self.shape) * self.dtype.itemsize)
-    strides = property(lambda self: self.value.strides[1:])
+    strides = property(lambda self: self.value.strides[1:] if self.value.shape[0] else row_major(self))
     base = property(lambda self: owner(self.value), doc="The array below that owns the memory.")
 
     @property

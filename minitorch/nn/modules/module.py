@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
+from ...core.device import device as Device
 from ...core.dtypes import bfloat16, float16, float32, float64
 from ...core.registry import late
 from ...core.tensor import Tensor
@@ -354,6 +355,10 @@ class Module(Hooked, Stateful):
                             f"but got desired dtype={dtype}")
 
         def convert(t):
+            if device is not None and t.is_meta and Device(device).type != "meta":
+                raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty"
+                                          "() instead of torch.nn.Module.to() when moving module from meta to a "
+                                          "different device.")
             cast = dtype if t.is_floating_point() or t.is_complex() else None
             if memory_format is not None and t.dim() in (4, 5):
                 return t.to(device, cast, non_blocking, memory_format=memory_format)

@@ -33,6 +33,9 @@ def is_signed(input):
     return input.is_signed()
 
 
+Tensor.is_meta = property(lambda self: self.device.type == "meta", doc="Whether it has a shape, but no memory.")
+
+
 @composite(method=False)
 def numel(input):
     """The number of elements of `input`."""

@@ -249,10 +249,15 @@ def isclose(F, input, other, *, rtol=1e-05, atol=1e-08, equal_nan=False):
 @composite
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """True if all elements are close (see `isclose`), as a bool."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+    return all_of(isclose(input, other, rtol, atol, equal_nan))
 
 
 @composite
 def equal(input, other):
     """True if two tensors have the same shape and equal elements, as a bool."""
-    return input.array.shape == other.array.shape and bool(eq(input, other).array.all())
+    return input.array.shape == other.array.shape and all_of(eq(input, other))
+
+
+def all_of(x):
+    """Whether all elements are True, as a bool."""
+    return bool(x.backend.to_host(x.array) if x.is_meta else x.array.all())    # the first raises an error: no values

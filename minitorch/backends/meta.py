@@ -1,0 +1,113 @@
+"""``device("meta")``: tensors that have a shape and a dtype, but no memory and no values.
+
+Calls, backward passes and modules work as on any device: what comes out has the shape and the dtype that it would have,
+and counts as contiguous. So a model can be built, counted and summarised that would not fit into memory;
+``module.to_empty(device=...)`` gives its parameters memory elsewhere.
+
+It is the backend of `vmap` for a batch of no elements: the definitions and the batching rules say what each op makes of
+an element, and there is none to compute. Few ops, those on images among them, need an element: they are computed from
+zeros, and the result is thrown away. What depends on values (`nonzero`, a mask as an index) cannot be answered.
+"""
+
+from ..core import layers
+from ..core.device import device
+from ..core.errors import worded
+from .batched import kernels as _rules  # noqa: F401  which need the definitions
+from .batched.array import Batched, batched
+from .batched.backend import BatchedBackend, rule
+from .batched.rules import images
+from .cpu.backend import cpu
+
+__all__ = ["Meta", "make_meta"]
+
+
+class Meta(BatchedBackend):
+    """Arrays without elements in memory: batches of none."""
+
+    def __init__(self):
+        super().__init__(cpu, 0, "different")
+        self.device, self.depth, self.on_host = device("meta"), 0, False
+
+    def __repr__(self):
+        return "<backend meta>"
+
+    def __reduce__(self):
+        return make_meta, (None,)
+
+    def blank(self, array):
+        """An array of the shape and dtype of another one; an expanded dimension or another order is not kept."""
+        return batched(self, cpu.xp.empty((0, *array.shape), array.dtype))
+
+    def from_host(self, array):
+        return self.blank(array)
+
+    def from_backend(self, array, source, non_blocking=False):
+        return self.blank(array)
+
+    def to_host(self, array):
+        raise worded(NotImplementedError("Cannot copy out of meta tensor; no data!"))
+
+    def fill_random(self, array, sampler, generator, args):
+        pass
+
+    # -- ops -------------------------------------------------------------------------------------------------
+    def shapes(self, op, full, found, arrays, attrs):
+        """The results of an op without values; layers are told of it, as of one on another backend."""
+        def call(*arrays, **attrs):
+            return self.computed(op, full, found, arrays, attrs)
+        name = f"full_{op.name}" if full else op.name
+        return (layers.around(name, call, self) if layers.stack else call)(*arrays, **attrs)
+
+    def computed(self, op, full, found, arrays, attrs):
+        """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""
+        if op.by_values or has_mask(attrs):
+            raise unknown(op)
+        if getattr(rule.found.get(op.name), "__module__", None) == images.__name__:      # these fold the hidden axis
+            return self.from_zeros(op, full, arrays, attrs)
+        try:
+            return found(self, *arrays, **attrs)
+        except Exception as error:
+            try:
+                return self.from_zeros(op, full, arrays, attrs)
+            except Exception:
+                raise error from None                      # of what is wrong with the arguments
+
+    def from_zeros(self, op, full, arrays, attrs):
+        """The results of an op, computed from zeros and thrown away."""
+        call = cpu.find(f"full_{op.name}" if full else op.name)      # without layers
+        return self.blanks(call(*self.zeros(arrays), **self.zeros(attrs)))
+
+    def zeros(self, x):
+        """Arrays without elements as arrays of zeros, in tuples, lists and dicts too; anything else as it is."""
+        if x.__class__ is Batched:
+            return cpu.xp.zeros(x.shape, x.dtype)
+        if isinstance(x, (tuple, list)):
+            return getattr(x, "_make", type(x))([self.zeros(v) for v in x])
+        return {k: self.zeros(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+    def blanks(self, found):
+        """Results on the processor as arrays without elements."""
+        if isinstance(found, (tuple, list)):
+            return getattr(found, "_make", type(found))([self.blanks(y) for y in found])
+        return self.blank(cpu.asarray(found)) if hasattr(found, "dtype") else found
+
+
+def has_mask(x):
+    """Whether an index, or another attribute, holds an array of bools."""
+    if x.__class__ is Batched:
+        return x.dtype.kind == "b"
+    return any(map(has_mask, x.values() if isinstance(x, dict) else x)) if isinstance(x, (dict, tuple, list)) else False
+
+
+def unknown(op):
+    """The error for an op that would have to look at values."""
+    return worded(NotImplementedError(f"{op.name}: the shape of its result depends on values, and tensors of device "
+                                      f"'meta' have none"))
+
+
+def make_meta(index):
+    """The backend of device "meta": there is one."""
+    return meta
+
+
+meta = Meta()
