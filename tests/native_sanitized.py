@@ -22,7 +22,8 @@ write(native.address(x), 100)
 
 
 def library(name):
-    return subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+    found = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    return found.stdout.strip()
 
 
 def main():
