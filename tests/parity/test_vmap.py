@@ -57,7 +57,8 @@ def test_random_numbers(name, randomness):
 @pytest.mark.parametrize("program", [
     lambda lib, x: lib.vmap(lambda x: x.sum(), out_dims=1)(x), lambda lib, x: lib.vmap(lambda x: 3)(x),
     lambda lib, x: lib.vmap(lambda x: x, out_dims=None)(x), lambda lib, x: lib.vmap(lambda x: x[x > 0])(x),
-    lambda lib, x: lib.vmap(lambda x: lib.vmap(lambda y: x * y)(x))(x), lambda lib, x: lib.vmap(lambda x: x.unique())(x),
+    lambda lib, x: lib.vmap(lambda x: lib.vmap(lambda y: x * y)(x))(x),
+    lambda lib, x: lib.vmap(lambda x: x.unique())(x),
     lambda lib, x: lib.vmap(lambda x: x.sum().item())(x), lambda lib, x: lib.vmap(lambda x: x, chunk_size=0)(x),
     lambda lib, x: lib.vmap(lib.add)(x, x[:2]), lambda lib, x: lib.vmap(lib.add, (0, 5))(x, x),
     lambda lib, x: lib.vmap(lib.nonzero)(x), lambda lib, x: lib.vmap(lambda x: lib.zeros(5).copy_(x))(x),
