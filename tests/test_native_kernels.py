@@ -262,9 +262,11 @@ def test_16_bit_floats_go_where_they_went(dtype):
     minitorch.testing.assert_close(found, expected, rtol=0.02, atol=0.01)       # the softmax may round the other way
 
 
-def test_compiled_functions_run_with_native_kernels_on():
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_compiled_functions_run_with_native_kernels_on(backend):
     x = minitorch.randn(30, 40)
-    f = minitorch.compile(lambda x: minitorch.softmax(minitorch.nn.functional.gelu(x), -1).sum(0))
+    f = minitorch.compile(lambda x: minitorch.softmax(minitorch.nn.functional.gelu(x), -1).sum(0),
+                          backend=backend)
     for _ in range(3):
         minitorch.testing.assert_close(f(x), minitorch.softmax(minitorch.nn.functional.gelu(x), -1).sum(0))
 

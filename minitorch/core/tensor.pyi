@@ -95,7 +95,6 @@ class Tensor:
     is_sparse_csr: _bool
     is_quantized: _bool
     is_mkldnn: _bool
-    is_meta: _bool
     is_nested: _bool
     is_xpu: _bool
     is_mps: _bool
@@ -190,6 +189,9 @@ class Tensor:
     @property
     def retains_grad(self) -> _bool:
         """Whether `retain_grad` was called on this computed tensor."""
+    @property
+    def is_meta(self) -> Tensor:
+        """Whether it has a shape, but no memory."""
     @property
     def T(self) -> Tensor:
         """All dimensions in reverse order: a view. Deprecated but for matrices: a batch is transposed by `mT`."""

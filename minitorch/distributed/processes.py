@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 
-from .record import ABSENT, KILLED, ROW, RUNNING, Record, Rows
+from .record import ABSENT, FAILED, KILLED, ROW, RUNNING, Record, Rows
 
 __all__ = ["ProcessNode", "Supervisor"]
 
@@ -147,11 +147,10 @@ class Supervisor:
         """The rank that failed first, or None."""
         return Rows(self.rows).first_failed()
 
-    def fault(self):
-        """The message of the first fault that a rank has noted, or None."""
+    def fault(self, rank):
+        """The message of a rank's fault; None if it has noted none."""
         rows = Rows(self.rows)
-        rank = rows.first_failed()
-        return None if rank is None else rows.of_failure(rank)
+        return rows.of_failure(rank) if rank is not None and rows.states[rank] in (FAILED, KILLED) else None
 
     def close(self):
         """Remove the folder."""

@@ -198,7 +198,7 @@ class Record(Rows):
 
     def wait_for_cause(self, rank):
         """Give the launcher, which alone learns by which signal a rank ended, time to say so."""
-        end = time.monotonic() + 1.5
+        end = time.monotonic() + 5
         while self.supervised and self.states[rank] == RUNNING and time.monotonic() < end:
             time.sleep(0.02)
 

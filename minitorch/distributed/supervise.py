@@ -11,7 +11,7 @@ from .processes import FOLDER, Supervisor
 
 __all__ = ["Watch", "free_port"]
 
-GRACE = 3.0                                                # seconds in which the others may say what they know, and end
+GRACE = 6.0                                                # seconds in which the others may say what they know, and end
 
 
 def free_port():
@@ -69,12 +69,14 @@ class Watch:
 
     def cause(self):
         """The rank that failed first, by its own word or by its exit code; None if none did."""
+        if self.first is not None and self.code(self.first) < 0:
+            return self.first                              # killed: the others fail because of it
         found = self.supervisor.first_failed()
         return found if found is not None else self.first
 
     def message(self):
         """What went wrong, in one line."""
-        return self.supervisor.fault()
+        return self.supervisor.fault(self.cause())
 
     def close(self):
         self.supervisor.close()

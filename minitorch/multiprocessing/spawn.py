@@ -9,6 +9,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import time
 import traceback
 
 from ..distributed.supervise import Watch, end_with_parent, is_aliased
@@ -79,9 +80,13 @@ class ProcessContext:
         """
         if self.watch is None:
             return True
-        running = [s for s, i in self.sentinels.items() if self.processes[i].exitcode is None]
-        multiprocessing.connection.wait(running, timeout=timeout)
-        done = self.watch.look()
+        end = None if timeout is None else time.monotonic() + timeout
+        while not (done := self.watch.look()) and self.watch.first is None:
+            left = 0.1 if end is None else min(0.1, end - time.monotonic())
+            if left <= 0:
+                break
+            running = [s for s, i in self.sentinels.items() if self.processes[i].exitcode is None]
+            multiprocessing.connection.wait(running, timeout=left)     # not for long: others may hold a sentinel open
         if self.watch.first is None:
             if done:
                 self.close()
