@@ -57,14 +57,15 @@ def sampled():
             arrays = [a.astype(np.float32) if getattr(a, "dtype", None) == np.float64 else a for a in arrays]
             inputs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") if isinstance(a, np.ndarray) else a
                       for a in arrays]
-            traced = torch.compile(lambda *x, op=op, attrs=attrs: op.call(*x, **attrs), fullgraph=True)
-            traced(*inputs)
-        except Exception:                                  # complex, by values, a generator: not for this test
+            op.call(*inputs, **attrs)
+        except Exception:                                  # complex, a generator: not for this test
             continue
+        if any(isinstance(x, np.ndarray) for a in attrs.values() for x in (a if isinstance(a, (list, tuple)) else [a])):
+            continue                                       # values of Python's own, which no program has
         yield op, arrays, attrs
 
 
-SAMPLES = list(sampled())
+SAMPLES = [s for s in sampled() if s[0].name != "masked_select"]           # whose gradient's shape is by values
 
 
 @pytest.mark.parametrize("start", range(0, len(SAMPLES), 60))
