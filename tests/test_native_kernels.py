@@ -101,7 +101,7 @@ def test_elementwise_kernels_agree_on_special_values(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["gelu_backward", "silu_backward", "threshold_backward"])
+@pytest.mark.parametrize("name", ["gelu_backward", "silu_backward", "relu_backward", "threshold_backward"])
 def test_slopes_agree_on_special_values(name, dtype):
     x = np.array([v for v in SPECIAL if np.isfinite(v) or v != v] * 5, dtype)
     attrs = dict(level=0) if name == "threshold_backward" else {}

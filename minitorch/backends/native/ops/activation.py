@@ -61,6 +61,12 @@ def relu(F, input):
     return of_one("relu", input)
 
 
+@kernel("relu_backward", when=lambda F, input, gate: plain(input, gate) and input.shape == gate.shape,
+        sample=lambda d: ([d.array((90, 100)), d.array((90, 100))], {}))
+def relu_backward(F, input, gate):
+    return of_two("relu_backward", input, gate)
+
+
 @kernel("threshold_backward", sample=lambda d: ([d.array((90, 100)), d.array((90, 100))], dict(level=0)),
         when=lambda F, input, gate, level: plain(input, gate) and input.shape == gate.shape)
 def threshold_backward(F, input, gate, *, level):

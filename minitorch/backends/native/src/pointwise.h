@@ -25,7 +25,8 @@ TWO(gelu_tanh_backward, T c = within(x); T t = TANH(K * (x + C * x * x * x)),
 ONE(silu, x / ((T)1 + EXP(-x)))
 TWO(silu_backward, T s = SIGMOID(x), g * (s * ((T)1 + x * ((T)1 - s))))
 ONE(relu, x != x || x > 0 ? x : 0)
+TWO(relu_backward,, x != 0 ? g : 0)
 void threshold_backward(i64 part, i64 parts, const T *g, const T *x, T *y, i64 n, double level) {
   ROWS(n);
-  EACH(i, last - first) y[first + i] = (double)x[first + i] > level ? g[first + i] : 0;
+  EACH(i, last - first) y[first + i] = x[first + i] <= (T)level ? 0 : g[first + i];   /* NaN passes */
 }
