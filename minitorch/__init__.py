@@ -11,7 +11,7 @@ that not every program needs are imported when first asked for. `docs/architectu
 """
 
 import importlib
-import os
+import os as _os
 import warnings
 
 # Division by zero, overflow and the like give inf and NaN, silently, as in PyTorch; NumPy warns of them, and the
@@ -57,7 +57,7 @@ globals().update(ops.creation.legacy.TYPES)
 globals().update(ops.creation.legacy.STORAGES)
 globals().update({name: public.call for (namespace, name), public in FUNCTIONS.items() if not namespace})
 
-if os.environ.get("MINITORCH_NATIVE", "").strip().lower() in ("1", "yes", "on", "true"):
+if _os.environ.get("MINITORCH_NATIVE", "").strip().lower() in ("1", "yes", "on", "true"):
     backends.native.enable_or_warn()
 
 # The functions of higher packages that tensors and calls hand over to: all that the core knows of these packages.
