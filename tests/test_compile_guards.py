@@ -66,6 +66,27 @@ def test_numbers_that_are_equal_but_not_the_same():
         assert [compiled(x, k).item() for k in (0.0, -0.0, 1, 1.0, True)] == [np.inf, -np.inf, 1, 1, 1]
 
 
+@pytest.mark.parametrize("stepping", [False, True])
+def test_gradients_that_come_later_to_parameters_that_had_none(stepping):
+    used, unused = nn.Linear(2, 2), nn.Linear(2, 2)
+    both = nn.ModuleList([used, unused])
+    optimizer = torch.optim.SGD(both.parameters(), 0.1)
+
+    def step(x):
+        both.zero_grad()
+        loss = used(x).sum()
+        loss.backward()
+        if stepping:
+            optimizer.step()
+        return loss
+    compiled, before = torch.compile(step), unused.weight.tolist()
+    for _ in range(3):
+        compiled(torch.ones(3, 2))
+    unused.weight.grad = torch.ones(2, 2)
+    compiled(torch.ones(3, 2))
+    assert unused.weight.grad is None and unused.weight.tolist() == before
+
+
 def test_parameters_that_are_frozen_and_thawed():
     w = torch.ones(2)
     compiled = torch.compile(lambda x: x * w)

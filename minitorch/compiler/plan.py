@@ -166,7 +166,9 @@ class Plan:
         self.inputs, self.tensors = inputs, [getter(v.source, grads) for v in self.captured]
         self.relied = [(t, v.shape, v.dtype, v.example.strides, t.needs_grad)
                        for t, v in zip(self.tensors, self.captured)]
-        self.leaves = [(t, before is None, t.needs_grad) for t, before in grads.values() if concerns(program, t)]
+        trained = parameters_of(program, modules if recorder.ran_backward else ())
+        self.leaves = [(t, before is None, t.needs_grad) for t, before in grads.values()
+                       if id(t) in trained or concerns(program, t)]
         self.arrays = [v.example for v in self.captured]   # of the tensors, when they were last seen to be right
         self.hookless = [t for t in self.tensors if t.needs_grad] if recorder.ran_backward else []
         self.watch_memory(recorder)
@@ -472,6 +474,12 @@ def changed_gradients(recorder, before):
         if t._grad is not grad or id(t) in stepped:
             found.append((t, None if t._grad is None else recorder.value_of(t._grad.array)))
     return found
+
+
+def parameters_of(program, modules):
+    """The ids of the parameters of modules and of optimisers that step, which look at those without gradient, too."""
+    groups = [g for i in program.instructions if i.kind == "effect" for g in getattr(i.args[0], "param_groups", ())]
+    return {id(p) for found in (*[g["params"] for g in groups], *[m.parameters() for m in modules]) for p in found}
 
 
 def concerns(program, t):
