@@ -249,3 +249,5 @@ check.report()
 #
 # **Go further.** Take a script of your own and run it by `python -m minitorch`. What is missing? `docs/` has a list of
 # differences; if yours is not on it, that is a bug report.
+#
+# Next: [17. Derivatives forwards and in batches](17_forwards.ipynb)

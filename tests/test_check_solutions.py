@@ -9,6 +9,7 @@ from check_solutions import SOLUTIONS, also, solves
 
 import minitorch as torch
 from minitorch import check
+from minitorch.func import jacrev, jvp
 from minitorch.nn import functional as F
 
 EXERCISES = check.exercises()
@@ -466,6 +467,88 @@ def by_asserting(a, b):
         except AssertionError:
             found.append(name)
     return sorted(found)
+
+
+# 17
+also(nb17_jacobian=lambda push, pull, n, m: (
+        torch.cat([pull(row).unsqueeze(0) for row in torch.eye(m)]) if m < n
+        else torch.tensor([push(torch.eye(n)[:, i]).tolist() for i in range(n)]).T.double()),
+     nb17_per_sample=lambda loss, w, x, y: jacrev(lambda w: torch.vmap(loss, (None, 0, 0))(w, x, y))(w),
+     nb17_hvp=lambda f, x, v: torch.func.grad(lambda x: (torch.func.grad(f)(x) * v).sum())(x))
+
+
+@solves("nb17.jacobian")
+def in_numpy(push, pull, n, m):
+    if m <= n:
+        return np.array([pull(row).numpy() for row in np.eye(m)])
+    return np.array([push(row).numpy() for row in np.eye(n)]).T
+
+
+@solves("nb17.per_sample")
+def weights_for_each(loss, w, x, y):
+    """The samples have a copy of the weights each, so that their sum may be differentiated."""
+    copies = w.repeat(len(x), 1).requires_grad_()
+    gradients, = torch.autograd.grad(torch.vmap(loss)(copies, x, y).sum(), copies)
+    return gradients
+
+
+@solves("nb17.hvp")
+def backwards_twice(f, x, v):
+    x = x.clone().requires_grad_()
+    gradient, = torch.autograd.grad(f(x), x, create_graph=True)
+    return torch.autograd.grad(gradient, x, v)[0]
+
+
+@solves("nb17.dual")
+class AsBlocks:
+    """A dual matrix is the matrix [[v, t], [0, v]] of blocks; elementwise rules by the library's jvp."""
+
+    def __init__(self, value, tangent):
+        self.value, self.tangent = value, tangent
+
+    def __matmul__(self, other):
+        one, two = (torch.cat([torch.cat([d.value, d.tangent], 1), torch.cat([torch.zeros_like(d.value), d.value], 1)])
+                    for d in (self, other))
+        rows, columns = len(self.value), other.value.shape[1]
+        product = one @ two
+        return AsBlocks(product[:rows, :columns], product[:rows, columns:])
+
+    def __mul__(self, other):
+        return AsBlocks(*jvp(torch.mul, (self.value, other.value), (self.tangent, other.tangent)))
+
+    def tanh(self):
+        return AsBlocks(*jvp(torch.tanh, (self.value,), (self.tangent,)))
+
+    def sum(self):
+        return AsBlocks(*jvp(torch.sum, (self.value,), (self.tangent,)))
+
+
+@solves("nb17.dual")
+class ByComplexStep:
+    """The tangent as a very small imaginary part."""
+
+    def __init__(self, value, tangent):
+        self.z = value.numpy() + 1e-30j * tangent.numpy()
+
+    value = property(lambda self: self.z.real)
+    tangent = property(lambda self: self.z.imag / 1e-30)
+
+    def of(self, z):
+        made = object.__new__(ByComplexStep)
+        made.z = z
+        return made
+
+    def __mul__(self, other):
+        return self.of(self.z * other.z)
+
+    def __matmul__(self, other):
+        return self.of(self.z @ other.z)
+
+    def tanh(self):
+        return self.of(np.tanh(self.z))
+
+    def sum(self):
+        return self.of(self.z.sum())
 
 
 @pytest.mark.parametrize("name, solution", [(name, s) for name, found in SOLUTIONS.items() for s in found],

@@ -132,7 +132,9 @@ def keeps_biased(x, mean, var, momentum, eps):
     ("nb06.clip", lambda grads, limit: [g * limit / max(limit, float(g.norm())) for g in grads], "one_by_one"),
     ("nb07.batch_norm", keeps_biased, "biased_kept"),
     ("nb07.scale", lambda fan_in, slope: 1 / math.sqrt(fan_in), "no_half"),
-    ("nb15.sum_pull", lambda g, shape, axis: torch.zeros(shape, dtype=g.dtype) + g, "no_axis")])
+    ("nb15.sum_pull", lambda g, shape, axis: torch.zeros(shape, dtype=g.dtype) + g, "no_axis"),
+    ("nb17.per_sample", lambda loss, w, x, y: torch.stack([*map(torch.func.grad(loss), [w] * len(x), x, y)]), "looped"),
+    ("nb17.hvp", lambda f, x, v: torch.func.jacrev(torch.func.grad(f))(x) @ v, "whole_hessian")])
 def test_mistakes_in_other_words(name, wrong, mistake):
     result = EXERCISES[name](wrong)
     assert result.state == "wrong" and result.misconception == mistake, result
