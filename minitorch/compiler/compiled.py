@@ -15,6 +15,11 @@ from .surroundings import Surroundings
 __all__ = ["Compiled"]
 
 
+def is_looked_into(tensors):
+    """Whether somebody wants more of a call than its results: saved tensors, tangents, the functions of subclasses."""
+    return saved.stack.pairs or open_levels and grad_mode.levels or dispatch.would_ask(tensors)
+
+
 class Compiled:
     """A function and the programs made of it, one for each kind of arguments.
 
@@ -34,7 +39,7 @@ class Compiled:
     def __call__(self, *args, **kwargs):
         plan = self.quick
         if plan is not None and not kwargs and plan.takes(args) and not (
-                saved.stack.pairs or dispatch.would_ask(args) or layers.stack) and plan.fits(args):
+                is_looked_into(args) or layers.stack) and plan.fits(args):
             try:
                 return plan.run(args)
             except Exception:
@@ -42,7 +47,7 @@ class Compiled:
                     raise
                 return self.function(*args)
         tensors, others, key = signature(args, kwargs)
-        if saved.stack.pairs or open_levels and grad_mode.levels or dispatch.would_ask(tensors):
+        if is_looked_into(tensors):
             return self.function(*args, **kwargs)          # a program saves nothing, and makes plain tensors
         key = key, circumstances()
         plans = self.plans.get(key)

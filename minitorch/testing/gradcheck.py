@@ -117,8 +117,8 @@ def analytic_jacobians(func, inputs, live, k, check_dtypes):
     with enable_grad():
         out = as_outputs(func(*inputs))[k]
     seeds = np.zeros(out.array.shape, out.array.dtype)
-    n = parts(seeds).size
-    rows = [np.zeros((n, parts(inputs[i].array).size)) for i in live]
+    n = count(seeds)
+    rows = [np.zeros((n, count(inputs[i].array))) for i in live]
     for r in range(n):
         seed = seeds.copy()
         parts(seed)[r] = 1.0
@@ -153,12 +153,17 @@ def numerical_jacobian(func, inputs, i, k, eps=1e-6):
                 ends.append(parts(wide(out.backend.to_host(out.array))))
             columns.append((ends[0] - ends[1]) / (2 * eps))
         out = as_outputs(func(*inputs))[k].array
-    return np.stack(columns, 1) if columns else np.zeros((parts(wide(out)).size, 0))
+    return np.stack(columns, 1) if columns else np.zeros((count(out), 0))
 
 
 def wide(array):
     """An array in double precision."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def count(array):
+    """How many numbers an array holds: two for each complex element."""
+    return array.size * (2 if array.dtype.kind == "c" else 1)
 
 
 def parts(array):

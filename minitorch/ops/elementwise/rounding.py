@@ -88,7 +88,7 @@ trunc = rounding("trunc", "`input` without what follows the point.", "fix")
 
 @op(promotion="common", refuses="bc", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
     sample=lambda d: (between_steps(d)[0], dict(decimals=d.choice([0, -2]))))
-def round(F, input, *, decimals: float = 0):
+def round(F, input, *, decimals: int = 0):
     """`input` rounded to `decimals` places (to tens, hundreds, ... if negative), halves to the even neighbour.
 
     Integers are returned as they are; with `decimals` they are refused.
