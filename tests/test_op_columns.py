@@ -33,6 +33,7 @@ OTHER_WORDS = {
     "compiler/c.py": "NumPy's ufuncs, as C",
     "compiler/sums.py": "NumPy's ufuncs, whose `reduce` it has",
     "check/nb01.py": "ops that learners write themselves",
+    "check/nb17.py": "methods of the dual numbers that learners write themselves",
 }
 
 
