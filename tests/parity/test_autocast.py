@@ -398,9 +398,14 @@ def test_mixed_precision_casts_what_pytorch_casts(expression, dtype):
         assert ours == theirs
 
 
+NO_HALVES = ("complex", "polar", "view_as_complex")
+
+
 @pytest.mark.parametrize("name, row, function", CASES, ids=[case[0] for case in CASES])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
 def test_mixed_precision_casts_the_definitions_that_pytorch_casts(name, row, function, dtype):
+    if dtype in ("bfloat16", "float16") and name in NO_HALVES:
+        pytest.skip("complex numbers of 32 bits are not there")
     arrays, attrs = Draw(random.Random(0)).op_sample(row)
     words, found = {k: v for k, v in attrs.items() if not isinstance(v, np.ndarray)}, []
     for library, call in ((torch, function), (minitorch, row.call)):

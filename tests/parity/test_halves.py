@@ -53,9 +53,14 @@ def assert_near(found, wanted, eps, what, least=1.0):
 INEXACT = {"sinc", "special.sinc", "linalg.matrix_exp", "special.i1", "special.i1e"}
 
 
+NO_HALVES = ("complex", "polar", "view_as_complex")
+
+
 @pytest.mark.parametrize("name, row, function", CASES, ids=[case[0] for case in CASES])
 @each_half
 def test_every_definition_has_pytorchs_types_and_values(name, row, function, half):
+    if name in NO_HALVES:
+        pytest.skip("complex numbers of 32 bits are not there")
     for seed in range(3):
         arrays, attrs = Draw(random.Random(seed)).op_sample(row)
         words = {k: v for k, v in attrs.items() if not isinstance(v, np.ndarray)}

@@ -162,7 +162,7 @@ def view_as_complex(F, input):
         problem = "Tensor must have a last dimension of size 2"
     elif input.strides[-1] != input.itemsize:
         problem = "Tensor must have a last dimension with stride 1"
-    elif any(s % (2 * input.itemsize) for s in input.strides[:-1]):
+    elif any(n > 1 and s % (2 * input.itemsize) for n, s in zip(input.shape[:-1], input.strides)):
         problem = "Tensor must have a stride divisible by 2 for all but last dimension"
     if problem:
         raise worded(RuntimeError(problem))
@@ -200,12 +200,19 @@ def conj_physical_(self):
 @composite
 def resolve_conj(input):
     """`input` itself: conjugates are computed at once."""
-    return input
+    return tensor_only("resolve_conj", input)
 
 
 @composite
 def resolve_neg(input):
     """`input` itself: negations are computed at once."""
+    return tensor_only("resolve_neg", input)
+
+
+def tensor_only(name, input):
+    """A tensor itself; TypeError for anything else."""
+    if not isinstance(input, Tensor):
+        raise worded(TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
     return input
 
 

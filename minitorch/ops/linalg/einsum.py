@@ -8,6 +8,7 @@ gradient is again a contraction, with the letters of the result and of an operan
 import functools
 import string
 
+from ...core.errors import worded
 from ...core.registry import NAMES
 from ...core.tensor import Tensor
 from ..define import casting, composite, op
@@ -200,8 +201,8 @@ def einsum(*args):
     tensor([21., 43.])
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand "
-                         "and its subscripts list")
+        raise worded(ValueError("einsum(): must specify the equation string and at least one operand, or at least one "
+                                "operand and its subscripts list"))
     equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else spelled_out(args)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
