@@ -3,7 +3,6 @@
 `get(device)` finds or makes a backend; `register(type, maker)` adds a kind of device in one call.
 """
 
-
 from ..core.backend import Backend
 from ..core.device import MADE, get, made, register
 from . import cuda, native

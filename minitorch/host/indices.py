@@ -3,7 +3,6 @@
 No op definitions: those that read and write by such indices are in `ops/indexing/index.py`.
 """
 
-
 import numpy as np
 
 from ..core.tensor import Tensor

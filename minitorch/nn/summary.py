@@ -1,6 +1,5 @@
 """``nn.summary(model, input)``: the layers of a model with their output shapes, parameters and work, as a table."""
 
-
 from .. import random
 from ..autograd.grad_mode import no_grad
 from ..core.layers import observed

@@ -1,6 +1,5 @@
 """``out=``: results written into existing tensors."""
 
-
 from ..core import registry
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version

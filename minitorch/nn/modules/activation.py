@@ -3,7 +3,6 @@
 Every elementwise layer keeps the shape of its input. ``inplace=True`` writes the result over the input.
 """
 
-
 from ...autograd.grad_mode import no_grad
 from ...explain.callers import warn
 from ...ops.creation.create import empty

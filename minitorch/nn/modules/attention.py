@@ -1,6 +1,5 @@
 """``MultiheadAttention``: Vaswani et al. 2017."""
 
-
 from ...ops.creation.create import empty
 from .. import functional as F
 from .. import init

@@ -4,7 +4,6 @@
 it and are deprecated there and here. Formulas, shapes and errors stand at the functions of ``nn.functional``.
 """
 
-
 from ...explain.callers import warn
 from .. import functional as F
 from .distance import PairwiseDistance

@@ -1,6 +1,5 @@
 """Lookup tables: ``Embedding`` and ``EmbeddingBag``."""
 
-
 from ...autograd.grad_mode import no_grad
 from ...ops.creation.create import empty
 from .. import functional as F

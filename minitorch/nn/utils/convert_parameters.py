@@ -1,6 +1,5 @@
 """Parameters as one flat vector, and back."""
 
-
 from ...core.tensor import Tensor
 from ...ops.shapes.join import cat
 

@@ -1,6 +1,5 @@
 """Ready parametrizations: ``weight_norm``, ``spectral_norm``, ``orthogonal``."""
 
-
 from ...autograd.grad_mode import no_grad
 from ...core.dtypes import int32
 from ...core.tensor import Tensor

@@ -4,7 +4,6 @@ Kept for the programs and files that use them (``weight_g``, ``weight_v``, ``wei
 takes those of ``nn.utils.parametrizations``.
 """
 
-
 from ...autograd.grad_mode import no_grad
 from ...explain.callers import warn
 from .. import functional as F

@@ -3,7 +3,6 @@
 Elementwise activations are in `elementwise/activation.py`.
 """
 
-
 from ...core import registry
 from ...core.op import recorded as R
 from ...explain.callers import warn

@@ -2,7 +2,6 @@
 
 Functions that copy are in `join.py`."""
 
-
 from ...core.arrays import owner
 from ...core.dtypes import as_np
 from ...core.errors import checked_dim
