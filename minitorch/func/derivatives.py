@@ -68,7 +68,7 @@ def vjp(func, *primals, has_aux=False):
     name = "vjp(f, *primals)"
     leaves_of(primals, f"{name}: Expected primals to only contain Tensors")
     flat = Flat(func, primals, has_aux, name)
-    outputs, xs, outside = recorded(flat)
+    outputs, xs, outside = run_recorded(flat)
 
     def pull(cotangents, retain_graph=True, create_graph=None):
         given, spec = tree_flatten(cotangents)
@@ -83,7 +83,7 @@ def vjp(func, *primals, has_aux=False):
     return (shown, pull, aux) if has_aux else (shown, pull)
 
 
-def recorded(flat):
+def run_recorded(flat):
     """The outputs of `flat` at its arguments, recorded; the tensors that stood for these; and whether a derivative of
     the derivative may be asked for."""
     with enable_grad():
@@ -157,7 +157,7 @@ def linearize(func, *primals):
     name = "linearize(f, *primals)"
     leaves_of(primals, f"{name}: Expected primals to only contain Tensors")
     flat = Flat(func, primals, False, name)
-    outputs, xs, outside = recorded(flat)
+    outputs, xs, outside = run_recorded(flat)
     with enable_grad():
         weights = [zeros_like(out).requires_grad_() for out in outputs]
         pulled = gradients(outputs, xs, weights, True)
@@ -191,7 +191,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     @functools.wraps(func)
     def call(*args):
         flat = Chosen(func, argnums, args, has_aux, "vjp(f, *primals)")
-        outputs, xs, outside = recorded(flat)
+        outputs, xs, outside = run_recorded(flat)
         with enable_grad():
             found = flat.jacobian([_functional.rows(out, xs, outside, chunk_size) for out in outputs])
         if not outside:
