@@ -7,9 +7,9 @@ of the input is ``g conj(f'(z))``.
 Formulas of such ops (the column `complex` says "holomorphic") are written as for real numbers: they are linear in g,
 and give ``g f'(z)``. So ``conj(formula(conj(g)))`` is what is asked for, whatever the formula is made of, and
 conjugating tensors in its place gives all higher derivatives. Formulas that read no values are linear maps with real
-coefficients: the two conjugates would cancel, and such calls leave other nodes. What has no complex derivative (`abs`,
-`real`, `vector_norm`, `svd`, ...) has formulas in this convention themselves ("conjugate"), and an op that says neither
-refuses complex numbers.
+coefficients: the two conjugates would cancel, and such calls leave other nodes. Ops without a complex derivative
+(`abs`, `real`, `vector_norm`, `svd`, ...) have formulas in this convention themselves ("conjugate"), and an op that
+says neither refuses complex numbers.
 
 A real operand beside a complex one was cast before the call; the formula of the cast takes the real part.
 

@@ -40,37 +40,21 @@ def enter_dual_level():
 
 def exit_dual_level(*, level=None):
     """Leave the dual level: tangents made at it are gone. RuntimeError if it is not the innermost level."""
-    if level not in (None, 0):
+    found = current()
+    if level not in (None, 0) or found is not None and found is not grad_mode.levels[-1]:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
                            "supported.")
-    if current() is None:
+    if found is None:
         raise RuntimeError("Dual level must be a positive number.")
-    if grad_mode.levels[-1] is not current():
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
-                           "supported.")
-    open_levels.remove(grad_mode.levels[-1])
+    open_levels.remove(found)
     grad_mode.levels = grad_mode.levels[:-1]
 
 
-class dual_level:
+class dual_level(_Mode):
     """A block or a decorated function: `make_dual` makes dual tensors there, and calls compute their tangents."""
 
     def __enter__(self):
         return enter_dual_level()
-
-    def __exit__(self, *exc):
-        exit_dual_level()
-
-    def __call__(self, function):
-        return _Level()(function)
-
-
-class _Level(_Mode):
-    """`dual_level` as a decorator."""
-
-    def __enter__(self):
-        enter_dual_level()
-        return self
 
     def __exit__(self, *exc):
         exit_dual_level()
@@ -108,7 +92,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns: the value, and the tangent, None if there is none."""
+    """The result of `unpack_dual`: the value, and the tangent, None if there is none."""
 
     primal: Any
     tangent: Any

@@ -35,7 +35,7 @@ __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`; any attribute may be set on it."""
+    """The context of a call: `forward` leaves on it what `backward` needs; any attribute may be set."""
 
     needs_input_grad = ()
     _saved = _dirty = _non_differentiable = ()

@@ -149,9 +149,18 @@ def _by_columns(func, inputs):
                                       "outputs of the user-provided function")
             outer[:] = [several]
             return tuple([zeros_like(o) if (t := tangent_of(o, level)) is None else t for o in outputs])
-    columns = late.vmap(push, randomness="different")(*basis(found)) if any(x.numel() for x in found) else push(*found)
-    rows = [_finish(column_blocks(c, found), many, False) for c in columns]
-    return tuple(rows) if outer[0] else rows[0]
+    blocks = [_finish(row, many, False) for row in columns(push, found, randomness="different")]
+    return tuple(blocks) if outer[0] else blocks[0]
+
+
+def columns(push, xs, **options):
+    """The Jacobian, for each output of `push` with respect to each of the tensors `xs`, by a pass over all columns.
+
+    `push` is a function from one tangent for each of `xs` to those of the outputs; `options` are those of `vmap`.
+    """
+    is_empty = not any([x.numel() for x in xs])
+    found = push(*xs) if is_empty else late.vmap(push, **options)(*basis(xs))
+    return [column_blocks(c, xs) for c in found]
 
 
 def basis(xs):

@@ -5,7 +5,7 @@ which is replaced, never written to. Calls look for them from the moment the fir
 call with tangents is one at the innermost of its levels: the value and the tangent are computed outside of that level,
 by calls that may be calls of further levels, or be recorded. So levels nest, and products have gradients.
 
-No definition has a forward rule. What its derivative formulas (VJPs) read says how the op depends on its inputs:
+No definition has a forward rule. The values that its formulas (VJPs) read tell how the op depends on its inputs:
 
 - "zero": the formulas are ``F.zero(g)``; so is the tangent
 - "linear": they read neither an input nor a result; the tangent is ``op(tangent)``
@@ -175,7 +175,7 @@ def kind_of(op):
 
 
 def derived_kind(op):
-    """What the derivative formulas say about an op."""
+    """The class of an op, by the values that its derivative formulas read."""
     live = {x.name for x in op.inputs if x.kind != "other"}
     values = live | {"out", *op.keeps} | ({f"out{i}" for i in range(len(op.outputs))} if op.outputs != 1 else set())
     formulas = [op.joint] if op.joint else [f for f in op.vjps.values() if f]
@@ -323,8 +323,7 @@ class Call:
             own = self.places[-1]
             nodes = [graph.OutputNode(own, i) for i in range(len(made))] if several and own is not None else [own]
             places = {id(leaf): place for leaf, place in zip((*sources, *made), (*self.places[:-1], *nodes))}
-            put_back(found, places | {id(s): None for s in live},
-                     [t.node for _, t in pairs])
+            put_back(found, places | {id(s): None for s in live}, [t.node for _, t in pairs])
         left = iter(found)
         return [None if s is None else zeros_like(s) if (t := next(left)) is None else conj(t, None) for s in seeds]
 
@@ -373,7 +372,6 @@ class Call:
             return fields
         return result, values_at, graded
 
-
     def keep_less(self, node, on):
         """Take from a node what only formulas of inputs read that are not `on`; then pack the rest, if hooks ask."""
         if not self.op.joint and not self.variadic:
@@ -412,7 +410,7 @@ def like(gradient, x):
 
 
 def nothing(x, spec):
-    """What stands for an input that a sum without it has: None, zero or zeros."""
+    """The value of an input that adds nothing to a sum: None, zero or zeros."""
     return None if x is None or spec.optional else zeros_like(x) if isinstance(x, Tensor) else 0
 
 

@@ -1,4 +1,4 @@
-"""What the functions of ``torch.func`` have in common: arguments, results and auxiliary results that are pytrees."""
+"""Arguments, results and auxiliary results that are pytrees: shared by the functions of ``torch.func``."""
 
 from ..autograd import tangents
 from ..autograd.recording import behind
@@ -66,8 +66,7 @@ class Flat:
     def __call__(self, *leaves):
         out, self.aux = without_aux(self.func(*tree_unflatten(leaves, self.args_spec)), self.has_aux, self.name)
         flat, self.spec = tree_flatten(out)
-        leaves_of(out, f"{self.name}: expected f(*primals) to return only tensors")
-        return tuple(flat)
+        return tuple(leaves_of(flat, f"{self.name}: expected f(*primals) to return only tensors"))
 
     def unflatten(self, leaves):
         """The tuple of tensors that it returned, or one like it, in the structure of the function's result."""

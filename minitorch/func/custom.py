@@ -16,15 +16,15 @@ SEE = "See \"Custom functions\" in minitorch's page on vmap."
 
 
 class VmapInfo(NamedTuple):
-    """What `Function.vmap` is told of the batch: its size, and what random numbers are in it."""
+    """The batch that `Function.vmap` is called for: its size, and the `randomness` of the vmap."""
 
     batch_size: int
     randomness: str
 
 
 def function_in_batch(cls, args):
-    """A call of the function `cls` where a vmap runs: ``(args, forward, None)``, with what to record it as ever, or
-    ``(None, None, result)``, what its own rule has made and recorded below the batch."""
+    """A call of the function `cls` where a vmap runs: ``(args, forward, None)``, to be recorded like any other, or
+    ``(None, None, result)``, computed by its own rule and recorded below the batch."""
     if cls.setup_context is Function.setup_context and not cls.generate_vmap_rule:
         raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, "
                            f"...), it must override the setup_context staticmethod. {SEE}")

@@ -8,9 +8,8 @@ from ..autograd.grad_mode import enable_grad
 from ..autograd.tangents import dual, opened, tangent_of, without_level, zeros_like
 from ..backends.batched.crossing import entered
 from ..core.tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_leaves, tree_map
+from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from .arguments import Chosen, Flat, detached, is_nested, leaves_of, positions, reaches_others, without_aux
-from .vmap import vmap
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -68,24 +67,29 @@ def vjp(func, *primals, has_aux=False):
     """``(func(*primals), f)``, where ``f(cotangents)`` is the tuple of products of cotangents and Jacobians."""
     name = "vjp(f, *primals)"
     leaves_of(primals, f"{name}: Expected primals to only contain Tensors")
-    outside = is_nested(primals)
-    with enable_grad():
-        xs = tree_map(fresh, primals)
-        out, aux = without_aux(func(*xs), has_aux, name)
-    leaves, spec = tree_flatten(out)
-    leaves_of(out, f"{name}: expected f(*primals) to return only tensors")
-    outside = outside or reaches_others([*leaves, *tree_leaves(aux)], tree_leaves(xs))
+    flat = Flat(func, primals, has_aux, name)
+    outputs, xs, outside = run_recorded(flat)
 
     def pull(cotangents, retain_graph=True, create_graph=None):
-        given, given_spec = tree_flatten(cotangents)
-        if given_spec != spec:
+        given, spec = tree_flatten(cotangents)
+        if spec != flat.spec:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs "
-                               f"to the function. cotangents: {given_spec}, primal output: {spec}")
+                               f"to the function. cotangents: {spec}, primal output: {flat.spec}")
         create = outside or is_nested(cotangents) if create_graph is None else create_graph
-        found = iter(gradients(leaves, tree_leaves(xs), given, create))
-        return tuple([tree_map(lambda _: next(found), x) for x in xs])
-    shown = out if outside else detached(out)
-    return (shown, pull, aux if outside else detached(aux)) if has_aux else (shown, pull)
+        return tree_unflatten(gradients(outputs, xs, given, create), flat.args_spec)
+    shown, aux = flat.unflatten(outputs), flat.aux
+    if not outside:
+        shown, aux = detached((shown, aux))
+    return (shown, pull, aux) if has_aux else (shown, pull)
+
+
+def run_recorded(flat):
+    """The outputs of `flat` at its arguments, recorded; the tensors that stood for these; and whether a derivative of
+    the derivative may be asked for."""
+    with enable_grad():
+        xs = [fresh(x) for x in flat.leaves]
+        outputs = flat(*xs)
+    return outputs, xs, is_nested(flat.leaves) or reaches_others([*outputs, *tree_leaves(flat.aux)], xs)
 
 
 def gradients(outputs, inputs, weights, create_graph):
@@ -153,11 +157,9 @@ def linearize(func, *primals):
     name = "linearize(f, *primals)"
     leaves_of(primals, f"{name}: Expected primals to only contain Tensors")
     flat = Flat(func, primals, False, name)
+    outputs, xs, outside = run_recorded(flat)
     with enable_grad():
-        xs = [fresh(x) for x in flat.leaves]
-        outputs = flat(*xs)
         weights = [zeros_like(out).requires_grad_() for out in outputs]
-        outside = is_nested(primals) or reaches_others(outputs, xs)
         pulled = gradients(outputs, xs, weights, True)
 
     def push(*tangents):
@@ -189,11 +191,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     @functools.wraps(func)
     def call(*args):
         flat = Chosen(func, argnums, args, has_aux, "vjp(f, *primals)")
+        outputs, xs, outside = run_recorded(flat)
         with enable_grad():
-            xs = [fresh(x) for x in flat.leaves]
-            outputs = flat(*xs)
-            outside = is_nested(flat.leaves) or reaches_others([*outputs, *tree_leaves(flat.aux)], xs)
-
             found = flat.jacobian([_functional.rows(out, xs, outside, chunk_size) for out in outputs])
         if not outside:
             found, flat.aux = detached((found, flat.aux))
@@ -218,11 +217,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
 
         def push(*tangents):
             return tuple(pushed(flat, tangents)[1])
-        if any([x.numel() for x in flat.leaves]):
-            columns = vmap(push, randomness=randomness, chunk_size=chunk_size)(*_functional.basis(flat.leaves))
-        else:
-            columns = push(*flat.leaves)
-        found = flat.jacobian([_functional.column_blocks(c, flat.leaves) for c in columns])
+        found = flat.jacobian(_functional.columns(push, flat.leaves, randomness=randomness, chunk_size=chunk_size))
         return (found, flat.aux) if has_aux else found
     return call
 

@@ -1,4 +1,4 @@
-"""What `gradcheck` checks besides backward passes: forward mode against differences, and batches against loops.
+"""Checks of `gradcheck` besides those of backward passes: forward mode against differences, batches against loops.
 
 Formula: ``(f(x + eps v) - f(x - eps v)) / (2 eps)`` for each unit vector `v` of each input, ``i v`` of complex ones.
 """

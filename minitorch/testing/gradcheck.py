@@ -162,7 +162,7 @@ def wide(array):
 
 
 def count(array):
-    """How many numbers an array holds: two for each complex element."""
+    """The number of real numbers in an array: two for each complex element."""
     return array.size * (2 if array.dtype.kind == "c" else 1)
 
 

@@ -98,7 +98,7 @@ def keystr(kp):
 
 
 def key_get(obj, kp):
-    """What lies at the end of the path `kp` from `obj`."""
+    """The part of `obj` at the end of the path `kp`."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -118,18 +118,18 @@ SUPPORTED_NODES: dict[type, NodeDef] = {
     list: NodeDef(lambda x: (list(x), None), lambda children, _: list(children), by_index),
     dict: NodeDef(lambda x: (list(x.values()), list(x)), lambda children, keys: dict(zip(keys, children)), by_key),
     OrderedDict: NodeDef(lambda x: (list(x.values()), list(x)), lambda children, keys: OrderedDict(zip(keys, children)),
-                      by_key),
+                         by_key),
     defaultdict: NodeDef(lambda x: (list(x.values()), [x.default_factory, list(x)]),
-                      lambda children, context: defaultdict(context[0], zip(context[1], children)), by_key),
+                         lambda children, context: defaultdict(context[0], zip(context[1], children)), by_key),
     deque: NodeDef(lambda x: (list(x), x.maxlen), lambda children, maxlen: deque(children, maxlen), by_index),
     slice: NodeDef(lambda x: ([x.start, x.stop, x.step], None), lambda children, _: slice(*children),
-                lambda x: ([(GetAttrKey(k), getattr(x, k)) for k in ("start", "stop", "step")], None)),
+                   lambda x: ([(GetAttrKey(k), getattr(x, k)) for k in ("start", "stop", "step")], None)),
 }
 NAMED_TUPLE = NodeDef(lambda x: (list(x), type(x)), lambda children, cls: cls(*children),
-                   lambda x: ([(GetAttrKey(k), child) for k, child in zip(x._fields, x)], type(x)))
+                      lambda x: ([(GetAttrKey(k), child) for k, child in zip(x._fields, x)], type(x)))
 SUBCLASS_OF_SEQUENCE = NodeDef(lambda x: (list(x), type(x)), lambda children, cls: cls(children), by_index)
 SUBCLASS_OF_DICT = NodeDef(lambda x: (list(x.values()), [type(x), list(x)]),
-                        lambda children, context: context[0](zip(context[1], children)), by_key)
+                           lambda children, context: context[0](zip(context[1], children)), by_key)
 CONSTANTS: set[type] = set()
 
 
@@ -195,8 +195,8 @@ def register_constant(cls):
 
     TypeError unless the class has an ``__eq__`` and a ``__hash__`` of its own.
     """
-    for method in ("__eq__", "__hash__"):
-        if getattr(cls, method) in (None, getattr(object, method)) and (method == "__eq__" or cls.__hash__ is None):
+    for method, is_missing in (("__eq__", cls.__eq__ in (None, object.__eq__)), ("__hash__", cls.__hash__ is None)):
+        if is_missing:
             raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `{method}` implementation.")
     register_pytree_node(cls, lambda x: ([], ConstantNode(x)), lambda _, context: context.value,
                          flatten_with_keys_fn=lambda x: ([], ConstantNode(x)))
