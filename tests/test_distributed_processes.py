@@ -181,7 +181,7 @@ if rank:
 else:
     assert sorted(dist.recv(x) for _ in range(n - 1)) == list(range(1, n))
 dist.barrier()
-print("fine", type(dist.group.WORLD.transport).__name__, flush=True)
+print(f"fine {type(dist.group.WORLD.transport).__name__}\\n", end="", flush=True)     # one write, which no rank divides
 dist.destroy_process_group()
 """
 
@@ -300,7 +300,7 @@ def fails(rank, key):
 
 
 def test_no_rank_outlives_the_launcher(tmp_path):
-    script = write(tmp_path, "sleeps.py", "import time; print('here', flush=True); time.sleep(1000)")
+    script = write(tmp_path, "sleeps.py", "import time; print('here\\n', end='', flush=True); time.sleep(1000)")
     process = subprocess.Popen([sys.executable, "-m", "minitorch.distributed.run", "--nproc-per-node", "2", script],
                                env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
     assert [process.stdout.readline() for _ in range(2)] == ["here\n"] * 2
