@@ -283,6 +283,13 @@ def test_what_ranks_print(tmp_path):
         "0/stdout.log": "out 0\n", "1/stdout.log": "out 1\n", "1/stderr.log": "err\n"}
 
 
+def test_errors_alone_go_to_file_and_console(tmp_path):
+    script = write(tmp_path, "prints.py", PRINTS)
+    assert launched(script, options=("--tee=2", "--log-dir", str(tmp_path), "--rdzv-id=job")) == (
+        0, "out 0\n", "[default0]:err\n")
+    assert {p.name: p.read_text() for p in (tmp_path / "job").rglob("*.log")} == {"stderr.log": "err\n"}
+
+
 @pytest.mark.parametrize("options, text", [(["--nnodes=2"], "mpiexec"), (["--nproc-per-node=x"], "expected a number"),
                                            (["--nproc-per-node=gpu"], "give a number")])
 def test_wrong_options(options, text):
