@@ -17,7 +17,7 @@ from ..nn.modules.module import Module
 from ..nn.parameter import UninitializedBuffer, UninitializedParameter
 from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_unflatten
-from .buffers import Target, source
+from .buffers import source, targets_of
 from .collectives import all_reduce
 from .groups import current_world, resolved
 from .nn.functional import all_reduce as summed
@@ -64,8 +64,7 @@ def broadcast_all(group, tensors, root, name):
     if not tensors:
         return
     here = group.rank() == root
-    targets = [Target(t, name) for t in tensors] if not here else []
-    arrays = [t.array for t in targets] if not here else [source(t) for t in tensors]
+    arrays, flush = ([source(t) for t in tensors], None) if here else targets_of(tensors, name)
     flats = {}                                             # the arrays of a dtype go as one
     for i, array in enumerate(arrays):
         flats.setdefault(array.dtype, []).append(i)
@@ -77,9 +76,7 @@ def broadcast_all(group, tensors, root, name):
             if not here:
                 for i, part in zip(places, np.split(flat, np.cumsum([arrays[i].size for i in places])[:-1])):
                     arrays[i][...] = part
-        for target in targets:
-            target.flush()
-    group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body)
+    group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body, after=flush)
 
 
 class DistributedDataParallel(Module):
