@@ -198,11 +198,7 @@ class MPITransport(Transport):
         sent, taken = [a.nbytes for a in arrays], [out.nbytes for out in outs]
         announced = np.empty(self.size, np.int64)
         self.done(self.comm.Ialltoall(np.array(sent, np.int64), announced))
-        wrong = np.flatnonzero(announced != taken)
-        if wrong.size:
-            r = int(wrong[0])
-            self.record.stop(f"rank {self.ranks[self.rank]} expects {taken[r]} bytes of rank {self.ranks[r]}, which "
-                             f"sends {announced[r]}, in all_to_all #{self.seq}: give both the same split sizes")
+        self.check_parts(announced, taken, self.seq)
         send, found = np.concatenate([flat_bytes(a) for a in arrays]), np.empty(sum(taken), np.uint8)
         self.done(self.comm.Ialltoallv([send, sent, MPI.BYTE], [found, taken, MPI.BYTE]))
         for out, one in zip(outs, np.split(found, np.cumsum(taken)[:-1])):
@@ -254,8 +250,6 @@ class MPITransport(Transport):
         n, sender = status.Get_count(MPI.BYTE), status.Get_source()
         if n != data.size:
             found[0].Recv([np.empty(n, np.uint8), MPI.BYTE])
-            self.record.stop(f"rank {self.ranks[self.rank]} expects a message of {data.size} bytes from rank "
-                             f"{self.ranks[sender]}, which has sent {n} bytes: give recv a tensor of the same shape "
-                             f"and dtype")
+        self.check_message(n, data.size, sender)
         found[0].Recv([data, MPI.BYTE])
         return sender
