@@ -173,6 +173,14 @@ def test_a_message_of_another_size_is_named():
         assert "rank 0 expects a message of 12 bytes from rank 1, which has sent 16 bytes" in text
 
 
+def test_parts_of_another_size_are_named():
+    def program(rank):
+        dist.all_to_all_single(torch.zeros(4 - rank), torch.zeros(3), [2, 1] if rank else [2, 2], [2, 1])
+        dist.barrier()
+    for text in messages_of(program, 2):
+        assert "rank 1 expects 8 bytes of rank 0, which sends 4, in all_to_all #1: give both the same" in text
+
+
 def test_an_asynchronous_call_that_fails_says_so_when_waited_for():
     def program(rank):
         work = dist.all_reduce(torch.zeros(3 + rank), async_op=True)

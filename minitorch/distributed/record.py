@@ -36,7 +36,7 @@ def place_of(line):
 
 
 def several(ranks):
-    """"rank 1", "ranks 0, 2 and 3"; and the verb's ending."""
+    """Some ranks in words: "rank 1", "ranks 0, 2 and 3"."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
@@ -191,8 +191,7 @@ class Record(Rows):
         for rank in gone:
             self.wait_for_cause(rank)
             self.raise_fault()
-            others = [r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING]
-            self.stop(f"{self.of_end(rank)}; {self.of_waiting(others)}")
+            self.stop(f"{self.of_end(rank)}; {self.of_others(missing)}")
         if seconds > timeout:
             self.stop(self.of_delay(missing, seq, seconds))
 
@@ -214,8 +213,11 @@ class Record(Rows):
             parts.append(f"rank {rank} has not {'answered' if seq is None else f'called #{seq}'} for {seconds:.3g} s"
                          + (f"; it is at {shown(place)}" if place else "")
                          + ("" if entry is None else f"; its last call was {self.described(entry)}"))
-        others = [r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING]
-        return "Timed out: " + "; ".join([*parts, self.of_waiting(others)])
+        return "Timed out: " + "; ".join([*parts, self.of_others(missing)])
+
+    def of_others(self, missing):
+        """The text about the ranks that run and are not missing."""
+        return self.of_waiting([r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING])
 
 
 def shown(place):

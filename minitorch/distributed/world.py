@@ -420,13 +420,8 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
     made = world.group(ranks, timeout or world.default.timeout, Backend(backend or world.backend),
                        desc=group_desc or "undefined")
     if not use_local_synchronization:
-        barrier_of(world.default, f"of {ranks}")
+        world.default.meet("new_group", f"of {ranks}")
     return made if made.rank() >= 0 else GroupMember.NON_GROUP_MEMBER
-
-
-def barrier_of(group, name):
-    """All ranks make the new group."""
-    group.call("new_group", name, lambda transport: transport.barrier())
 
 
 def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None):
@@ -473,5 +468,5 @@ def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None,
         made = world.group([parent.ranks[r] for r in sorted(ranks)], timeout or parent.timeout, parent.backend,
                            desc=group_desc or "undefined")
         mine = made if made.rank() >= 0 else mine
-    barrier_of(parent, f"of {split_ranks}")
+    parent.meet("new_group", f"of {split_ranks}")
     return mine

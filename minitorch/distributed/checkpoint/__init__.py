@@ -57,7 +57,7 @@ def group_of(process_group):
 
 def together(group, name):
     if group is not None:
-        group.call(name, "", lambda transport: transport.barrier())
+        group.meet(name)
 
 
 def save(state_dict, *, checkpoint_id, process_group=None, storage_writer=None, planner=None, no_dist=False):
