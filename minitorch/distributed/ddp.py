@@ -256,8 +256,6 @@ class Joining:
         reducer = self.model.reducer
         reducer.op = ReduceOp.AVG if self.by_all else ReduceOp.SUM
         reducer.factor = None if self.by_all or not active.size else 1 / active.size
-        if self.throw and not at_work:
-            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
         return bool(active.size), bool(mask[n])
 
     def __enter__(self):
@@ -284,8 +282,7 @@ class Joining:
                 model._sync_buffers()
             model.require_forward_param_sync = averaged
             if averaged:
-                model.reducer.find_unused = model.find_unused_parameters or model.static_graph
-                model.reducer.shadow()
+                model.reducer.shadow(model.find_unused_parameters or model.static_graph)
         state = [*model.module.parameters(), *model._buffers_to_send]
         broadcast_all(self.group, state, self.root, "broadcast_model")
 

@@ -65,14 +65,12 @@ class Bucket:
             self.slices.append((place, place + p.numel()))
             place += p.numel()
         self.size, self.dtype, self.backend = place, params[0].array.dtype, params[0].backend
-        self.flat, self.missing, self.work = None, set(), None
-        self.arrays = None                                 # those of all ranks, in memory that they share
+        self.missing, self.work = set(), None
+        self.flat = self.arrays = None                     # the array, and those of all ranks in memory that they share
 
     def clear(self):
         """Wait for all gradients."""
         self.missing, self.work = {id(p) for p in self.params}, None
-        if self.flat is None:
-            self.flat = np.empty(self.size, self.dtype)
 
     def tensor(self):
         """The flat array as a tensor of the parameters' device."""
@@ -100,17 +98,17 @@ class Reducer:
         self.names = {id(p): name for p, name in zip(params, names)}
         self.buckets = buckets_of(params, min(FIRST, most), most)
         for bucket in self.buckets:
-            if bucket.backend.on_host:
-                bucket.arrays = group.shared(bucket.size, bucket.dtype)
-                bucket.flat = None if bucket.arrays is None else bucket.arrays[group.rank()]
-        self.bucket_of = {id(p): (bucket, p, cut) for bucket in self.buckets
+            bucket.arrays = group.shared(bucket.size, bucket.dtype) if bucket.backend.on_host else None
+            bucket.flat = np.empty(bucket.size, bucket.dtype) if bucket.arrays is None else bucket.arrays[group.rank()]
+        self.bucket_of = {id(p): (bucket, cut) for bucket in self.buckets
                           for p, cut in zip(bucket.params, bucket.slices)}
         self.places = {id(p): i for i, p in enumerate(params)}
         self.hook = self.state = None
         self.op, self.factor = ReduceOp.AVG, None          # with `join`, other means
         self.expecting = False                             # whether this pass is to be averaged
-        self.begun, self.next, self.used, self.find_unused = False, 0, None, False
-        self.handles = [p.register_post_accumulate_grad_hook(self.ready) for p in params]
+        self.begun, self.next, self.used = False, 0, None
+        for p in params:
+            p.register_post_accumulate_grad_hook(self.ready)
 
     def prepare(self, find_unused):
         """A forward pass begins whose gradients are to be averaged; an error if the last one's were not."""
@@ -122,7 +120,7 @@ class Reducer:
                 "Their outputs had no part in the loss. Leave them out of the module, or give "
                 "find_unused_parameters=True to "
                 "DistributedDataParallel, and make sure that all outputs of `forward` take part in the loss.")
-        self.expecting, self.next, self.find_unused = True, 0, find_unused
+        self.expecting, self.next = True, 0
         self.used = np.zeros(len(self.params), np.uint8) if find_unused else None
         for bucket in self.buckets:
             bucket.clear()
@@ -131,7 +129,7 @@ class Reducer:
         """The gradient of a parameter is there."""
         if not self.expecting:
             return
-        bucket, _, (a, b) = self.bucket_of[id(param)]
+        bucket, (a, b) = self.bucket_of[id(param)]
         if id(param) not in bucket.missing:
             raise RuntimeError(
                 f"Expected to mark a variable ready only once: the parameter {self.names[id(param)]!r} received a "
@@ -150,7 +148,7 @@ class Reducer:
         if not self.expecting:
             return
         for param in self.params:
-            bucket, _, (a, b) = self.bucket_of[id(param)]
+            bucket, (a, b) = self.bucket_of[id(param)]
             if id(param) not in reached and id(param) in bucket.missing:
                 grad = param._grad                         # of earlier passes without synchronisation
                 place = bucket.flat[a:b]
@@ -230,7 +228,7 @@ class Reducer:
             grad.array[...] = param.backend.from_host(mean)
         bump_version(param._grad, "DistributedDataParallel")
 
-    def shadow(self):
+    def shadow(self, find_unused):
         """Take part in the reductions of a step of other ranks with zeros."""
         for bucket in self.buckets:
             bucket.clear()
@@ -238,12 +236,7 @@ class Reducer:
             bucket.missing.clear()
         for i, bucket in enumerate(self.buckets):
             self.send(bucket, i + 1 == len(self.buckets))
-        if self.find_unused:
+        if find_unused:
             all_reduce(wrap(np.zeros(len(self.params), np.uint8), host()), ReduceOp.MAX, self.group)
         for bucket in self.buckets:
             self.take(bucket)
-
-    def remove(self):
-        """Take the hooks away."""
-        for handle in self.handles:
-            handle.remove()

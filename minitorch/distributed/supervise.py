@@ -21,10 +21,10 @@ def free_port():
         return found.getsockname()[1]
 
 
-def end_with_parent(number=signal.SIGKILL):
+def end_with_parent():
     """Called in a child: it is killed when its parent ends, of whatever. On Linux only."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, int(number))            # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))    # PR_SET_PDEATHSIG
 
 
 def is_aliased():

@@ -52,9 +52,9 @@ class Backend(str):
 class World:
     """One rank's side of a job."""
 
-    def __init__(self, rank, size, store, node, record, backend, local_rank):
+    def __init__(self, rank, size, store, node, record, backend):
         self.rank, self.size, self.store, self.node, self.record = rank, size, store, node, record
-        self.backend, self.local_rank = backend, local_rank
+        self.backend = backend
         self.groups, self.made, self.messages, self.default = [], 0, 0, None
         self.trace = None                                  # of `plan`
         self.of_ranks: dict = {}                           # ranks -> how many groups of them there were
@@ -166,7 +166,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     if store is not None and not (isinstance(store, Store) and world_size > 0 and rank >= 0):
         raise AssertionError("a store needs rank= (0 or more) and world_size= (more than 0)")
     backend = Backend("gloo" if backend is None or backend == Backend.UNDEFINED else backend)
-    launch, local_rank = context.local.launch, rank_from_environment()[2]
+    launch = context.local.launch
     if launch is not None:
         rank, world_size, store, node = launch.rank, launch.size, launch.store, launch.node
     else:
@@ -182,8 +182,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
             node = node_by_store(rank, world_size, PrefixStore("threads", store))
         else:
             node = process_node(rank, world_size, store, timeout)
-    record = node.record(rank)
-    world = World(rank, world_size, store, node, record, backend, local_rank if local_rank is not None else rank)
+    world = World(rank, world_size, store, node, node.record(rank), backend)
     context.put(world, world.in_thread)
     try:
         world.default = world.group(list(range(world_size)), timeout, backend, group_name or None, "default_pg")
@@ -271,9 +270,8 @@ def destroy_process_group(group=None):
         world.close()
         world.default = None
         context.put(None, world.in_thread)
-        for store in (world.store,):
-            if hasattr(store, "close") and isinstance(store, FileStore):
-                store.close()
+        if isinstance(world.store, FileStore):
+            world.store.close()
     else:
         found.close()
         world.groups.remove(found)
