@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.device import host
 from ..core.graph import bump_version
-from ..core.tensor import wrap
+from ..core.tensor import Tensor, wrap
 from .buffers import words
 from .collectives import all_reduce
 from .errors import DistBackendError
@@ -65,12 +65,12 @@ class Bucket:
             self.slices.append((place, place + p.numel()))
             place += p.numel()
         self.size, self.dtype, self.backend = place, params[0].array.dtype, params[0].backend
-        self.missing, self.work = set(), None
+        self.missing, self.mean = set(), None              # mean: a tensor, or a Future of one
         self.flat = self.arrays = None                     # the array, and those of all ranks in memory that they share
 
     def clear(self):
         """Wait for all gradients."""
-        self.missing, self.work = {id(p) for p in self.params}, None
+        self.missing, self.mean = {id(p) for p in self.params}, None
 
     def tensor(self):
         """The flat array as a tensor of the parameters' device."""
@@ -169,20 +169,19 @@ class Reducer:
 
     def send(self, bucket, last):
         """Average a bucket over the ranks; the last one at once, since nothing is left to do meanwhile."""
+        flat = bucket.tensor()
         if self.hook is not None:
-            flat = bucket.tensor()
-            bucket.work = self.hook(self.state, GradBucket(bucket.index, flat, bucket.params, bucket.slices, last))
-            if not hasattr(bucket.work, "wait"):
-                raise TypeError(f"a communication hook returns a Future of a tensor, got {type(bucket.work).__name__}")
+            bucket.mean = self.hook(self.state, GradBucket(bucket.index, flat, bucket.params, bucket.slices, last))
+            if not hasattr(bucket.mean, "wait"):
+                raise TypeError(f"a communication hook returns a Future of a tensor, got {type(bucket.mean).__name__}")
             return
-        flat = wrap(bucket.flat, bucket.backend) if bucket.backend.on_host else bucket.tensor()
         if bucket.arrays is not None:
             op, arrays = self.op, bucket.arrays
             work = self.group.call("all_reduce", words(flat, op.name.lower()),
                                    lambda transport: transport.all_reduce_shared(arrays, op), not last, [flat])
         else:
             work = all_reduce(flat, self.op, self.group, async_op=not last)
-        bucket.work = (flat, work)
+        bucket.mean = flat if work is None else work.get_future()
 
     def finish(self):
         """All gradients are there: write the means into them."""
@@ -197,14 +196,8 @@ class Reducer:
 
     def take(self, bucket):
         """Wait for a bucket's mean, and put it into its array."""
-        if type(bucket.work) is tuple:
-            flat, work = bucket.work
-            if work is not None:
-                work.wait()
-            result = flat
-        else:
-            result = bucket.work.wait()
-            result = result[0] if isinstance(result, (list, tuple)) else result
+        result = bucket.mean if isinstance(bucket.mean, Tensor) else bucket.mean.wait()
+        result = result[0] if isinstance(result, (list, tuple)) else result
         array = result.backend.to_host(result.array)
         if array.size != bucket.size:
             raise DistBackendError(f"a communication hook returned {array.size} elements for a bucket of {bucket.size}")
@@ -212,7 +205,7 @@ class Reducer:
             bucket.flat[...] = array.reshape(-1)
         if self.factor is not None:
             bucket.flat *= bucket.dtype.type(self.factor)
-        bucket.work = None
+        bucket.mean = None
 
     def write(self, param, mean):
         """Make `mean` the gradient of a parameter."""
