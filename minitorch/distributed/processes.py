@@ -134,23 +134,23 @@ class Supervisor:
 
     def __init__(self, size):
         self.folder, self.size = make_folder(), size
-        self.rows = mapped(os.path.join(self.folder, "record"), ROW.itemsize * size).view(ROW)
+        self.record = Rows(mapped(os.path.join(self.folder, "record"), ROW.itemsize * size).view(ROW))
 
     def ended(self, rank, code):
         """Note the exit code of a rank; negative for a signal."""
-        row = self.rows[rank]
+        row = self.record.rows[rank]
         if code and row["state"] in (ABSENT, RUNNING):
             row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
             row["state"] = KILLED
 
     def first_failed(self):
         """The rank that failed first, or None."""
-        return Rows(self.rows).first_failed()
+        return self.record.first_failed()
 
     def fault(self, rank):
         """The message of a rank's fault; None if it has noted none."""
-        rows = Rows(self.rows)
-        return rows.of_failure(rank) if rank is not None and rows.states[rank] in (FAILED, KILLED) else None
+        failed = rank is not None and self.record.states[rank] in (FAILED, KILLED)
+        return self.record.of_failure(rank) if failed else None
 
     def close(self):
         """Remove the folder."""
