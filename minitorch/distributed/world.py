@@ -166,22 +166,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     if store is not None and not (isinstance(store, Store) and world_size > 0 and rank >= 0):
         raise AssertionError("a store needs rank= (0 or more) and world_size= (more than 0)")
     backend = Backend("gloo" if backend is None or backend == Backend.UNDEFINED else backend)
-    launch = context.local.launch
-    if launch is not None:
-        rank, world_size, store, node = launch.rank, launch.size, launch.store, launch.node
-    else:
-        node = None
-        if store is None and init_method in (None, "env://") and backend_engine(backend) == "mpi":
-            rank, world_size, store, node = mpi_job(timeout)
-        elif store is None:
-            store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout))
-    if not 0 <= rank < world_size:
-        raise ValueError(f"Invalid rank {rank}, which should be in the interval [0, {world_size - 1}]")
-    if node is None:
-        if backend == "threaded":
-            node = node_by_store(rank, world_size, PrefixStore("threads", store))
-        else:
-            node = process_node(rank, world_size, store, timeout)
+    rank, world_size, store, node = job_of(backend, init_method, store, rank, world_size, timeout)
     world = World(rank, world_size, store, node, node.record(rank), backend)
     context.put(world, world.in_thread)
     try:
@@ -193,8 +178,24 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         watch_exit(world)
 
 
+def job_of(backend, init_method, store, rank, world_size, timeout):
+    """(rank, size, store, node) of this rank: as the launch of threads, MPI or the store tells."""
+    launch = context.local.launch
+    if launch is not None:
+        return launch.rank, launch.size, launch.store, launch.node
+    if store is None and init_method in (None, "env://") and backend_engine(backend) == "mpi":
+        return mpi_job(timeout)
+    if store is None:
+        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout))
+    if not 0 <= rank < world_size:
+        raise ValueError(f"Invalid rank {rank}, which should be in the interval [0, {world_size - 1}]")
+    if backend == "threaded":
+        return rank, world_size, store, node_by_store(rank, world_size, PrefixStore("threads", store))
+    return rank, world_size, store, process_node(rank, world_size, store, timeout)
+
+
 def backend_engine(backend):
-    """What carries the backend's calls out: MPI if it is asked for, or if mpiexec has started this process."""
+    """The engine of a backend's calls: MPI if it is asked for, or if mpiexec has started this process."""
     if backend == "mpi":
         return "mpi"
     under_mpi = "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ
@@ -211,7 +212,7 @@ def mpi_job(timeout):
     rank, size, store = meet(timeout)
     hosts = set(hosts_of(rank, size, store))
     if len(hosts) == 1 and os.environ.get("MINITORCH_TRANSPORT") != "mpi":
-        return rank, size, store, process_node(rank, size, store, timeout)
+        return rank, size, store, memory_node(rank, size, store, timeout)
     return rank, size, store, MPINode(rank, size, PrefixStore("rows", store))
 
 
@@ -224,14 +225,19 @@ def hosts_of(rank, size, store):
 
 def process_node(rank, size, store, timeout):
     """The shared memory of processes of one node; an error for ranks of several."""
-    from .processes import ProcessNode
-    if size == 1:
-        return ThreadNode(1)
-    here, found = socket.gethostname(), hosts_of(rank, size, store)
+    here, found = socket.gethostname(), hosts_of(rank, size, store) if size > 1 else []
     others = [r for r, name in enumerate(found) if name != here]
     if others:
         raise DistBackendError(f"rank {rank} is on {here}, rank {others[0]} on {found[others[0]]}: between nodes calls "
                                f"are carried by MPI; start the ranks by mpiexec or srun, with mpi4py installed")
+    return memory_node(rank, size, store, timeout)
+
+
+def memory_node(rank, size, store, timeout):
+    """The shared memory of the processes of one node."""
+    if size == 1:
+        return ThreadNode(1)
+    from .processes import ProcessNode
     return ProcessNode.join(rank, size, PrefixStore("node", store), timeout)
 
 
