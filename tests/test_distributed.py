@@ -29,7 +29,7 @@ def cases(draw, least=1):
 
 
 def values(case, rank, extra=()):
-    """What a rank brings along, as float64, complex128 or integers that its dtype holds exactly."""
+    """The values of a rank, as float64, complex128 or integers that its dtype holds exactly."""
     _, dtype, shape, _, seed = case
     rng = np.random.default_rng([seed, rank])
     found = rng.integers(0 if not dtype.is_signed else -4, 5, (*extra, *shape))

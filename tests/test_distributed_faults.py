@@ -79,7 +79,7 @@ def test_wrong_arguments():
 
 # ---- faults ------------------------------------------------------------------------------------------------
 def messages_of(program, size=4, seconds=20.0):
-    """What each rank was told; an error if they hang."""
+    """The message that each rank was given; an error if they hang."""
     told: list = [None] * size
 
     def noted(rank):

@@ -87,5 +87,5 @@ def targets_of(tensors, writer):
 
 
 def words(tensor, *rest):
-    """What ranks must agree on: dtype, shape and more."""
+    """The text that ranks must agree on: dtype, shape and more."""
     return " ".join([tensor.dtype.name, str(list(tensor.shape)), *rest])

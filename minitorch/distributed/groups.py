@@ -132,7 +132,7 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """What stands for a group that the calling rank is not in."""
+    """``WORLD`` is the group of all ranks, ``NON_GROUP_MEMBER`` a group that the calling rank is not in."""
 
     NON_GROUP_MEMBER = object()
 

@@ -79,7 +79,7 @@ class Rows:
         return f"{fault}; {self.of_waiting(waiting)}" if waiting else fault
 
     def of_end(self, rank):
-        """What to say of a rank that is no more."""
+        """The message about a rank that is no more."""
         row, entry = self.rows[rank], self.last(rank)
         number = int(row["signal"])
         how = (f"was killed (signal {number}, {signal.Signals(number).name})" if number else
@@ -89,7 +89,7 @@ class Rows:
         return f"rank {rank} {how} {'in' if entry['waits'] else 'after'} {self.described(entry)}"
 
     def of_waiting(self, ranks):
-        """What the others do: grouped by call, without those that are between two calls."""
+        """The calls that ranks wait in or are past, in words: ranks of one call together."""
         groups: dict = {}
         for rank in ranks:
             entry = self.last(rank)
@@ -103,7 +103,7 @@ class Rows:
         return "; ".join(f"{several(who)} {verb[len(who) > 1]} {what}" for (verb, what), who in groups.items())
 
     def of_mismatch(self, ranks, group, seq):
-        """What to say of ranks that are in different calls: those in the minority first."""
+        """The message about ranks that are in different calls: those in the minority first."""
         groups: dict = {}
         for rank in ranks:
             entry = self.entry_of(rank, group, seq)
@@ -202,7 +202,7 @@ class Record(Rows):
             time.sleep(0.02)
 
     def of_delay(self, missing, seq, seconds):
-        """What to say after a timeout: which call the others did not make, and where they are instead."""
+        """The message after a timeout: which call the others did not make, and where they are instead."""
         parts = []
         for rank in missing:
             entry = self.last(rank)
@@ -227,7 +227,7 @@ def shown(place):
 
 
 def failure_text(rank, error):
-    """What the other ranks are told of an exception: type, text and the innermost line outside of this package."""
+    """The message to other ranks about an exception: type, text and the innermost line outside of this package."""
     line, trace = None, error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__") or ""

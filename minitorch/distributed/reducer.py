@@ -23,7 +23,7 @@ FIRST = 1 << 20                                            # bytes of the first 
 
 
 class GradBucket:
-    """What a communication hook is given: some gradients as one flat tensor.
+    """The argument of a communication hook: some gradients as one flat tensor.
 
     The hook returns a Future of the tensor that takes the bucket's place: a mean over the ranks.
     """

@@ -65,7 +65,7 @@ def number_of_ranks(text):
 
 
 def streams_of(text, rank):
-    """Which streams of a rank an option names: 0 none, 1 stdout, 2 stderr, 3 both."""
+    """The streams of a rank that an option names: 0 none, 1 stdout, 2 stderr, 3 both."""
     if ":" not in text:
         return int(text)
     return {int(k): int(v) for k, v in (part.split(":") for part in text.split(","))}.get(rank, 0)

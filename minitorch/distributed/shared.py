@@ -2,10 +2,10 @@
 
 Each rank has a slot in memory that all see, of `SLOT` bytes, twice. A collective goes in steps: write to one's own
 slot, come to the barrier, read from the others'. A step uses the slots that the step before it did not, so that one
-barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. What is longer
-than a slot goes in several steps, through the caches.
+barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. Longer arrays
+than a slot go in several steps, through the caches.
 
-All-reduce: of two ranks, each reduces all. Of more, each owns a part of each chunk, reduces the parts of all ranks
+All-reduce: with two ranks, each reduces all. With more, each owns a part of each chunk, reduces the parts of all ranks
 there, and the others copy it. It goes in the order of ranks, so that all transports give the same bits.
 
 At the first barrier of a call the ranks also compare a digest of it (name, dtype, shape, operation, root): a rank that
@@ -29,7 +29,7 @@ LINE = 16                                                  # int64 in a row of c
 
 
 def window_bytes(size, slot):
-    """How much memory a group of `size` ranks shares."""
+    """The bytes that a group of `size` ranks shares."""
     return 8 * LINE * size * (1 + size) + 2 * size * slot + size * size * RING * PACKET
 
 

@@ -130,7 +130,7 @@ class Store:
             self.pause(0.001)
 
     def queue_len(self, key):
-        """How many entries wait in the queue `key`."""
+        """The number of entries that wait in the queue `key`."""
         return int(self.request("length", key))
 
 
@@ -235,7 +235,7 @@ def unpacked(read):
 
 
 def call_of(parts):
-    """What a frame asks: name, key and other arguments."""
+    """The request in a frame: name, key and other arguments."""
     name, *rest = parts
     keys = len(rest) if name == b"check" else 1
     return [name.decode(), *[part.decode() for part in rest[:keys]], *rest[keys:]]

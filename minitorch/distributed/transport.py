@@ -1,4 +1,4 @@
-"""What the collectives ask of a transport, all on flat NumPy arrays, all blocking.
+"""The interface of transports, which move the data of collectives: on flat NumPy arrays, all calls blocking.
 
 A transport belongs to one group. Ranks here are numbers within the group. `call` tells it of the next collective: its
 number and a digest, which transports compare between ranks where that costs nothing.

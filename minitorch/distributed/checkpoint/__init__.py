@@ -153,7 +153,7 @@ def joined(path, found, files):
 
 
 def restored(path, stored, files):
-    """What is stored at a path, as it was saved."""
+    """The value that is stored at a path, as it was saved."""
     if repr(path) in stored["containers"]:
         kind, keys = stored["containers"][repr(path)]
         children = [restored((*path, key), stored, files) for key in keys]
