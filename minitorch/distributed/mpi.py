@@ -19,7 +19,7 @@ mpi4py.rc.initialize = mpi4py.rc.finalize = False
 from mpi4py import MPI  # noqa: E402
 
 from .node import user_line  # noqa: E402
-from .record import ROW, Record  # noqa: E402
+from .record import ROW, Record, on_uncaught  # noqa: E402
 from .reducing import reduce_arrays  # noqa: E402
 from .store import TCPStore  # noqa: E402
 from .transport import Transport, flat_bytes  # noqa: E402
@@ -38,7 +38,7 @@ def meet(timeout):
             raise RuntimeError("this MPI library does not let several threads call it: use one built with "
                                "MPI_THREAD_MULTIPLE, such as the package mpich")
         atexit.register(end)
-        watch_failure()
+        on_uncaught(lambda error: failed.set())
     comm = MPI.COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
     store = TCPStore("localhost", 0, is_master=True, timeout=timeout) if rank == 0 else None
@@ -46,16 +46,6 @@ def meet(timeout):
     if rank:
         store = TCPStore("localhost" if host == socket.gethostname() else host, port, timeout=timeout)
     return rank, size, store
-
-
-def watch_failure():
-    """Note that this rank ends by an exception."""
-    before = sys.excepthook
-
-    def hook(kind, error, trace):
-        failed.set()
-        before(kind, error, trace)
-    sys.excepthook = hook
 
 
 def end():

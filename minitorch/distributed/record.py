@@ -8,6 +8,7 @@ fault is named on every rank, by rank, call and line, and nobody waits for someb
 import linecache
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -224,6 +225,16 @@ def shown(place):
     """(file, line) with the line's text: ``data.py:88 (next(loader))``."""
     text = linecache.getline(*place).strip()
     return place_of(place) + (f" ({text})" if text else "")
+
+
+def on_uncaught(act):
+    """Call ``act(error)`` for an exception that ends the process, before it is shown."""
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        act(error.with_traceback(trace))
+        before(kind, error, trace)
+    sys.excepthook = hook
 
 
 def failure_text(rank, error):

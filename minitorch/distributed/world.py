@@ -3,7 +3,6 @@
 import atexit
 import os
 import socket
-import sys
 import warnings
 import zlib
 from datetime import timedelta
@@ -14,7 +13,7 @@ from . import context
 from .errors import DistBackendError
 from .groups import GroupMember, ProcessGroup, current_world, default_timeout, resolved
 from .node import ThreadNode, node_by_store
-from .record import failure_text
+from .record import failure_text, on_uncaught
 from .shared import SLOT, SharedTransport, window_bytes
 from .store import DEFAULT, FileStore, PrefixStore, Store, TCPStore
 
@@ -250,12 +249,7 @@ def note_failure(error):
 
 def watch_exit(world):
     """Note an uncaught exception, and the end, in the record."""
-    before = sys.excepthook
-
-    def hook(kind, error, trace):
-        note_failure(error.with_traceback(trace))
-        before(kind, error, trace)
-    sys.excepthook = hook
+    on_uncaught(note_failure)
 
     def end():
         if context.process is world:

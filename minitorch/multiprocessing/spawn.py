@@ -167,7 +167,8 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
                 processes[-1].start()
     except BaseException:
         for process in processes:
-            process.kill() if process.pid else None
+            if process.pid:
+                process.kill()
         watch.close()
         folder.cleanup()
         raise
