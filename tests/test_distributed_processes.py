@@ -181,7 +181,7 @@ if rank:
 else:
     assert sorted(dist.recv(x) for _ in range(n - 1)) == list(range(1, n))
 dist.barrier()
-print("fine", type(dist.group.WORLD.transport).__name__, flush=True)
+print(f"fine {type(dist.group.WORLD.transport).__name__}\\n", end="", flush=True)     # one write, which no rank divides
 dist.destroy_process_group()
 """
 
@@ -283,6 +283,13 @@ def test_what_ranks_print(tmp_path):
         "0/stdout.log": "out 0\n", "1/stdout.log": "out 1\n", "1/stderr.log": "err\n"}
 
 
+def test_errors_alone_go_to_file_and_console(tmp_path):
+    script = write(tmp_path, "prints.py", PRINTS)
+    assert launched(script, options=("--tee=2", "--log-dir", str(tmp_path), "--rdzv-id=job")) == (
+        0, "out 0\n", "[default0]:err\n")
+    assert {p.name: p.read_text() for p in (tmp_path / "job").rglob("*.log")} == {"stderr.log": "err\n"}
+
+
 @pytest.mark.parametrize("options, text", [(["--nnodes=2"], "mpiexec"), (["--nproc-per-node=x"], "expected a number"),
                                            (["--nproc-per-node=gpu"], "give a number")])
 def test_wrong_options(options, text):
@@ -300,7 +307,7 @@ def fails(rank, key):
 
 
 def test_no_rank_outlives_the_launcher(tmp_path):
-    script = write(tmp_path, "sleeps.py", "import time; print('here', flush=True); time.sleep(1000)")
+    script = write(tmp_path, "sleeps.py", "import time; print('here\\n', end='', flush=True); time.sleep(1000)")
     process = subprocess.Popen([sys.executable, "-m", "minitorch.distributed.run", "--nproc-per-node", "2", script],
                                env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
     assert [process.stdout.readline() for _ in range(2)] == ["here\n"] * 2

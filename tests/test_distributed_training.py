@@ -204,6 +204,20 @@ def test_two_backward_passes_of_one_forward():
     run(program, 2)
 
 
+def test_a_bucket_that_fails_while_the_pass_goes_on_fails_the_pass():
+    def program(rank):
+        model = DDP(nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2)), bucket_cap_mb=1e-6)
+        transport = model.process_group.transport
+
+        def fails(array, op):
+            del transport.all_reduce                       # the next buckets go well
+            raise MemoryError("of the first bucket")
+        transport.all_reduce = fails
+        with pytest.raises(MemoryError, match="of the first bucket"):
+            model(torch.ones(1, 3)).sum().backward()
+    run(program, 1)
+
+
 def test_buffers_come_from_rank_0():
     def program(rank):
         model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))

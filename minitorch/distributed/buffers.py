@@ -33,15 +33,18 @@ def check_dtypes(*tensors):
                              f"{tensor.dtype}")
 
 
-def check_size(name, tensor, expected, index):
-    if tuple(tensor.shape) != tuple(expected):
-        raise RuntimeError(f"{name}: invalid tensor size at index {index} (expected {tuple(expected)}, got "
-                           f"{tuple(tensor.shape)})")
-
-
 def check_count(name, tensors, size, what):
     if len(tensors) != size:
         raise RuntimeError(f"{name}: invalid {what} (expected length {size}, as the group's, got {len(tensors)})")
+
+
+def check_parts(name, tensors, size, what, shape):
+    """A tensor of one shape for each of `size` ranks."""
+    check_count(name, tensors, size, what)
+    for i, tensor in enumerate(tensors):
+        if tuple(tensor.shape) != tuple(shape):
+            raise RuntimeError(f"{name}: invalid tensor size at index {i} (expected {tuple(shape)}, got "
+                               f"{tuple(tensor.shape)})")
 
 
 def source(tensor):
@@ -51,7 +54,7 @@ def source(tensor):
 
 
 class Target:
-    """A tensor's elements as a flat `array`, to be written to; `flush()` when that is done."""
+    """A tensor's elements as a flat `array` to write to; `flush()` when that is done."""
 
     __slots__ = ("tensor", "array", "whole")
 
@@ -73,11 +76,16 @@ class Target:
             tensor.array[...] = found
 
 
-def flush_all(targets):
-    for target in targets:
-        target.flush()
+def targets_of(tensors, writer):
+    """The arrays of several targets, and a function that flushes all."""
+    targets = [Target(tensor, writer) for tensor in tensors]
+
+    def flush():
+        for target in targets:
+            target.flush()
+    return [target.array for target in targets], flush
 
 
 def words(tensor, *rest):
-    """What ranks must agree on: dtype, shape and more."""
+    """The text that ranks must agree on: dtype, shape and more."""
     return " ".join([tensor.dtype.name, str(list(tensor.shape)), *rest])

@@ -10,7 +10,17 @@ import warnings
 
 import numpy as np
 
-from .buffers import Target, check_count, check_dtypes, check_list, check_size, check_tensor, flush_all, source, words
+from .buffers import (
+    Target,
+    check_count,
+    check_dtypes,
+    check_list,
+    check_parts,
+    check_tensor,
+    source,
+    targets_of,
+    words,
+)
 from .groups import resolved
 from .reducing import ReduceOp, checked_op
 
@@ -44,6 +54,14 @@ def root_of(group, rank, group_rank, default=None):
     return group_rank
 
 
+def check_at_root(name, given, here, end):
+    """A list is given on the root (`here`), and on no other rank."""
+    if here and given is None:
+        raise ValueError(f"Argument ``{name}`` must be specified on {end} rank.")
+    if not here and given:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{end} ranks.")
+
+
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     """Replace `tensor` on each rank by the reduction over all ranks."""
     check_tensor(tensor, "tensor")
@@ -63,13 +81,12 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     if found is None:
         return None
     root = root_of(found, src, group_src)
+    text = words(tensor, f"from {found.ranks[root]}")
     if found.rank() == root:
         data = source(tensor)
-        return found.call("broadcast", words(tensor, f"from {found.ranks[root]}"), lambda t: t.broadcast(data, root),
-                          async_op, [tensor])
+        return found.call("broadcast", text, lambda t: t.broadcast(data, root), async_op, [tensor])
     target = Target(tensor, "broadcast")
-    return found.call("broadcast", words(tensor, f"from {found.ranks[root]}"),
-                      lambda t: t.broadcast(target.array, root), async_op, [tensor], target.flush)
+    return found.call("broadcast", text, lambda t: t.broadcast(target.array, root), async_op, [tensor], target.flush)
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
@@ -95,13 +112,9 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     found = member(group, "all_gather")
     if found is None:
         return None
-    check_count("all_gather", tensor_list, found.size(), "output tensor list")
-    for i, out in enumerate(tensor_list):
-        check_size("all_gather", out, tensor.shape, i)
-    data = source(tensor)
-    targets = [Target(out, "all_gather") for out in tensor_list]
-    return found.call("all_gather", words(tensor), lambda t: t.all_gather([x.array for x in targets], data), async_op,
-                      tensor_list, lambda: flush_all(targets))
+    check_parts("all_gather", tensor_list, found.size(), "output tensor list", tensor.shape)
+    data, (outs, flush) = source(tensor), targets_of(tensor_list, "all_gather")
+    return found.call("all_gather", words(tensor), lambda t: t.all_gather(outs, data), async_op, tensor_list, flush)
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
@@ -146,23 +159,17 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     found = member(group, "gather")
     if found is None:
         return None
-    root = root_of(found, dst, group_dst, default=found.ranks[0] if dst is None else None)
+    root = root_of(found, dst, group_dst, default=found.ranks[0])
     here = found.rank() == root
-    if here and gather_list is None:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    if not here and gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    check_at_root("gather_list", gather_list, here, "destination")
     data, text = source(tensor), words(tensor, f"to {found.ranks[root]}")
     if not here:
         return found.call("gather", text, lambda t: t.gather(None, data, root), async_op, [])
     check_list(gather_list, "gather_list")
     check_dtypes(tensor, *gather_list)
-    check_count("gather", gather_list, found.size(), "output tensor list")
-    for i, out in enumerate(gather_list):
-        check_size("gather", out, tensor.shape, i)
-    targets = [Target(out, "gather") for out in gather_list]
-    return found.call("gather", text, lambda t: t.gather([x.array for x in targets], data, root), async_op, gather_list,
-                      lambda: flush_all(targets))
+    check_parts("gather", gather_list, found.size(), "output tensor list", tensor.shape)
+    outs, flush = targets_of(gather_list, "gather")
+    return found.call("gather", text, lambda t: t.gather(outs, data, root), async_op, gather_list, flush)
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
@@ -171,19 +178,14 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     found = member(group, "scatter")
     if found is None:
         return None
-    root = root_of(found, src, group_src, default=found.ranks[0] if src is None else None)
+    root = root_of(found, src, group_src, default=found.ranks[0])
     here = found.rank() == root
-    if here and not scatter_list:
-        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    if not here and scatter_list:
-        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    check_at_root("scatter_list", scatter_list or None, here, "source")
     arrays = None
     if here:
         check_list(scatter_list, "scatter_list")
         check_dtypes(tensor, *scatter_list)
-        check_count("scatter", scatter_list, found.size(), "input tensor list")
-        for i, one in enumerate(scatter_list):
-            check_size("scatter", one, tensor.shape, i)
+        check_parts("scatter", scatter_list, found.size(), "input tensor list", tensor.shape)
         arrays = [source(one) for one in scatter_list]
     target = Target(tensor, "scatter")
     return found.call("scatter", words(tensor, f"from {found.ranks[root]}"),
@@ -198,9 +200,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     found = member(group, "reduce_scatter")
     if found is None:
         return None
-    check_count("reduce_scatter", input_list, found.size(), "input tensor list")
-    for i, one in enumerate(input_list):
-        check_size("reduce_scatter", one, output.shape, i)
+    check_parts("reduce_scatter", input_list, found.size(), "input tensor list", output.shape)
     op, arrays = checked_op(op, output.array.dtype, "reduce_scatter"), [source(one) for one in input_list]
     target = Target(output, "reduce_scatter")
     return found.call("reduce_scatter", words(output, op.name.lower()),
@@ -239,10 +239,9 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     for tensors, what in (output_tensor_list, "output tensor list"), (input_tensor_list, "input tensor list"):
         check_count("all_to_all", tensors, found.size(), what)
     arrays = [source(one) for one in input_tensor_list]
-    targets = [Target(out, "all_to_all") for out in output_tensor_list]
-    return found.call("all_to_all", input_tensor_list[0].dtype.name,
-                      lambda t: t.all_to_all([x.array for x in targets], arrays), async_op, output_tensor_list,
-                      lambda: flush_all(targets))
+    outs, flush = targets_of(output_tensor_list, "all_to_all")
+    return found.call("all_to_all", input_tensor_list[0].dtype.name, lambda t: t.all_to_all(outs, arrays), async_op,
+                      output_tensor_list, flush)
 
 
 def split(array, tensor, sizes, n, name):
@@ -289,13 +288,13 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     if found is None:
         return None
     op = checked_op(op, tensors[0].array.dtype, "all_reduce_coalesced")
-    targets = [Target(tensor, "all_reduce_coalesced") for tensor in tensors]
+    arrays, flush = targets_of(tensors, "all_reduce_coalesced")
     text = f"{tensors[0].dtype.name} {[list(t.shape) for t in tensors]} {op.name.lower()}"
 
     def body(transport):
-        for target in targets:
-            transport.all_reduce(target.array, op)
-    return found.call("all_reduce_coalesced", text, body, async_op, tensors, lambda: flush_all(targets))
+        for array in arrays:
+            transport.all_reduce(array, op)
+    return found.call("all_reduce_coalesced", text, body, async_op, tensors, flush)
 
 
 def barrier(group=None, async_op=False, device_ids=None, timeout=None):

@@ -1,10 +1,10 @@
-"""Which job the calling rank belongs to: of a thread that is a rank, its own; else the process's."""
+"""The job of the calling rank: its own if the rank is a thread, else the process's."""
 
 import threading
 
 
 class Local(threading.local):
-    """Of the current thread: its job, and what `threads.run` told it."""
+    """The job of the current thread, and its place there, as `threads.run` told it."""
 
     world = launch = None
 

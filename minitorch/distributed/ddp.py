@@ -17,7 +17,7 @@ from ..nn.modules.module import Module
 from ..nn.parameter import UninitializedBuffer, UninitializedParameter
 from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_unflatten
-from .buffers import Target, source
+from .buffers import source, targets_of
 from .collectives import all_reduce
 from .groups import current_world, resolved
 from .nn.functional import all_reduce as summed
@@ -64,8 +64,7 @@ def broadcast_all(group, tensors, root, name):
     if not tensors:
         return
     here = group.rank() == root
-    targets = [Target(t, name) for t in tensors] if not here else []
-    arrays = [t.array for t in targets] if not here else [source(t) for t in tensors]
+    arrays, flush = ([source(t) for t in tensors], None) if here else targets_of(tensors, name)
     flats = {}                                             # the arrays of a dtype go as one
     for i, array in enumerate(arrays):
         flats.setdefault(array.dtype, []).append(i)
@@ -77,9 +76,7 @@ def broadcast_all(group, tensors, root, name):
             if not here:
                 for i, part in zip(places, np.split(flat, np.cumsum([arrays[i].size for i in places])[:-1])):
                     arrays[i][...] = part
-        for target in targets:
-            target.flush()
-    group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body)
+    group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body, after=flush)
 
 
 class DistributedDataParallel(Module):
@@ -259,8 +256,6 @@ class Joining:
         reducer = self.model.reducer
         reducer.op = ReduceOp.AVG if self.by_all else ReduceOp.SUM
         reducer.factor = None if self.by_all or not active.size else 1 / active.size
-        if self.throw and not at_work:
-            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
         return bool(active.size), bool(mask[n])
 
     def __enter__(self):
@@ -287,8 +282,7 @@ class Joining:
                 model._sync_buffers()
             model.require_forward_param_sync = averaged
             if averaged:
-                model.reducer.find_unused = model.find_unused_parameters or model.static_graph
-                model.reducer.shadow()
+                model.reducer.shadow(model.find_unused_parameters or model.static_graph)
         state = [*model.module.parameters(), *model._buffers_to_send]
         broadcast_all(self.group, state, self.root, "broadcast_model")
 

@@ -32,7 +32,6 @@ class DeviceMesh:
         places = np.argwhere(self._ranks == world.rank)
         self._coordinate = places[0].tolist() if len(places) else None
         self._groups = [self._make_group(dim) for dim in range(self._ranks.ndim)]
-        self._parent = None
 
     def _make_group(self, dim):
         rows = np.moveaxis(self._ranks, dim, -1).reshape(-1, self._ranks.shape[dim])
@@ -91,7 +90,7 @@ class DeviceMesh:
         index = [slice(None) if d in dims else self._coordinate[d] for d in range(self.ndim)]
         kept = [d for d in range(self.ndim) if d in dims]
         part._ranks = np.transpose(self._ranks[tuple(index)], [kept.index(d) for d in dims])
-        part.device_type, part.mesh_dim_names, part._parent = self.device_type, names, self
+        part.device_type, part.mesh_dim_names = self.device_type, names
         part._groups, part._coordinate = [self._groups[d] for d in dims], [self._coordinate[d] for d in dims]
         return part
 
@@ -100,7 +99,7 @@ class DeviceMesh:
         """The mesh of one dimension of an existing group."""
         part = object.__new__(DeviceMesh)
         part._ranks, part.device_type, part.mesh_dim_names = np.array(group.ranks), device_type, mesh_dim_names
-        part._groups, part._coordinate, part._parent = [group], [group.rank()], None
+        part._groups, part._coordinate = [group], [group.rank()]
         return part
 
     def __eq__(self, other):

@@ -52,16 +52,24 @@ class ProcessGroup:
         return f"<ProcessGroup {self.group_name!r}: rank {self._rank} of {len(self.ranks)}, {self.backend}>"
 
     # -- calls ---------------------------------------------------------------------------------------------
+    def usable(self):
+        """The transport; an error if the group was destroyed, or if a call has failed."""
+        if self.transport is None:
+            raise DistBackendError("the process group was destroyed: make it before it is used, and destroy it last")
+        if self.world.record.fault is not None:
+            raise DistBackendError(self.world.record.fault)
+        return self.transport
+
+    def meet(self, name, text=""):
+        """A barrier under a name of its own."""
+        self.call(name, text, lambda transport: transport.barrier())
+
     def call(self, name, text, body, async_op=False, tensors=(), after=None):
         """Carry out a collective: ``body(transport)`` when its turn has come, then `after()`.
 
         text: what all ranks must agree on, besides the name. Returns a Work with `async_op`, else None.
         """
-        world, transport = self.world, self.transport
-        if transport is None:
-            raise DistBackendError("the process group was destroyed: make it before it is used, and destroy it last")
-        if world.record.fault is not None:
-            raise DistBackendError(world.record.fault)
+        world, transport = self.world, self.usable()
         self.seq = seq = self.seq + 1
         words = f"{name} {text}" if text else name
         record, entry = world.record, world.record.begin(self.number, seq, words, calling_line())
@@ -82,11 +90,7 @@ class ProcessGroup:
 
     def message(self, name, text, peer, body, async_op=False, tensors=(), after=None):
         """Carry out a message to or from `peer` (a rank in the group, or None), in the order of that direction."""
-        world, transport = self.world, self.transport
-        if transport is None:
-            raise DistBackendError("the process group was destroyed: make it before it is used, and destroy it last")
-        if world.record.fault is not None:
-            raise DistBackendError(world.record.fault)
+        world, transport = self.world, self.usable()
         key = name.removeprefix("i"), peer
         lane = self.lanes.get(key)
         if lane is None:
@@ -113,7 +117,7 @@ class ProcessGroup:
         self.regions += 1
         name, stride = f"shared-{self.number}-{self.regions}", -(-size * dtype.itemsize // 64) * 64
         memory = self.world.node.memory(name, max(stride, 64) * len(self.ranks)).reshape(len(self.ranks), -1)
-        self.call("shared_memory", f"of {size} {dtype.name}", lambda transport: transport.barrier())
+        self.meet("shared_memory", f"of {size} {dtype.name}")
         if self._rank == 0:
             self.world.node.forget(name)
         return [row[:size * dtype.itemsize].view(dtype) for row in memory]
@@ -128,7 +132,7 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """What stands for a group that the calling rank is not in."""
+    """``WORLD`` is the group of all ranks, ``NON_GROUP_MEMBER`` a group that the calling rank is not in."""
 
     NON_GROUP_MEMBER = object()
 

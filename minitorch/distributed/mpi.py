@@ -19,7 +19,7 @@ mpi4py.rc.initialize = mpi4py.rc.finalize = False
 from mpi4py import MPI  # noqa: E402
 
 from .node import user_line  # noqa: E402
-from .record import ROW, Record  # noqa: E402
+from .record import ROW, Record, on_uncaught  # noqa: E402
 from .reducing import reduce_arrays  # noqa: E402
 from .store import TCPStore  # noqa: E402
 from .transport import Transport, flat_bytes  # noqa: E402
@@ -38,7 +38,7 @@ def meet(timeout):
             raise RuntimeError("this MPI library does not let several threads call it: use one built with "
                                "MPI_THREAD_MULTIPLE, such as the package mpich")
         atexit.register(end)
-        watch_failure()
+        on_uncaught(lambda error: failed.set())
     comm = MPI.COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
     store = TCPStore("localhost", 0, is_master=True, timeout=timeout) if rank == 0 else None
@@ -46,16 +46,6 @@ def meet(timeout):
     if rank:
         store = TCPStore("localhost" if host == socket.gethostname() else host, port, timeout=timeout)
     return rank, size, store
-
-
-def watch_failure():
-    """Note that this rank ends by an exception."""
-    before = sys.excepthook
-
-    def hook(kind, error, trace):
-        failed.set()
-        before(kind, error, trace)
-    sys.excepthook = hook
 
 
 def end():
@@ -198,11 +188,7 @@ class MPITransport(Transport):
         sent, taken = [a.nbytes for a in arrays], [out.nbytes for out in outs]
         announced = np.empty(self.size, np.int64)
         self.done(self.comm.Ialltoall(np.array(sent, np.int64), announced))
-        wrong = np.flatnonzero(announced != taken)
-        if wrong.size:
-            r = int(wrong[0])
-            self.record.stop(f"rank {self.ranks[self.rank]} expects {taken[r]} bytes of rank {self.ranks[r]}, which "
-                             f"sends {announced[r]}, in all_to_all #{self.seq}: give both the same split sizes")
+        self.check_parts(announced, taken, self.seq)
         send, found = np.concatenate([flat_bytes(a) for a in arrays]), np.empty(sum(taken), np.uint8)
         self.done(self.comm.Ialltoallv([send, sent, MPI.BYTE], [found, taken, MPI.BYTE]))
         for out, one in zip(outs, np.split(found, np.cumsum(taken)[:-1])):
@@ -254,8 +240,6 @@ class MPITransport(Transport):
         n, sender = status.Get_count(MPI.BYTE), status.Get_source()
         if n != data.size:
             found[0].Recv([np.empty(n, np.uint8), MPI.BYTE])
-            self.record.stop(f"rank {self.ranks[self.rank]} expects a message of {data.size} bytes from rank "
-                             f"{self.ranks[sender]}, which has sent {n} bytes: give recv a tensor of the same shape "
-                             f"and dtype")
+        self.check_message(n, data.size, sender)
         found[0].Recv([data, MPI.BYTE])
         return sender

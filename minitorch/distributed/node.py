@@ -1,4 +1,4 @@
-"""What ranks that are threads of one process share; `threads` starts such ranks."""
+"""The memory that ranks share as threads of one process; `threads` starts such ranks."""
 
 import sys
 import threading
@@ -76,7 +76,7 @@ def node_by_store(rank, size, store):
 
 
 class Launch:
-    """What `run` tells the threads that it starts."""
+    """The place of a rank in its job, which `run` tells each thread that it starts."""
 
     def __init__(self, rank, size, store, node):
         self.rank, self.size, self.store, self.node = rank, size, store, node

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 
-from .collectives import member, root_of
+from .collectives import check_at_root, member, root_of
 from .p2p import recv_array, send_array
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list",
@@ -15,17 +15,29 @@ def pickled(value):
     return np.frombuffer(pickle.dumps(value), np.uint8)
 
 
-def sizes_of(transport, data):
-    """The sizes of what all ranks have."""
-    sizes = np.empty(transport.size, np.int64)
-    transport.all_gather(list(sizes.reshape(-1, 1)), np.array([data.size], np.int64))
-    return sizes
-
-
 def padded(data, n):
     found = np.zeros(n, np.uint8)
     found[:data.size] = data
     return found
+
+
+def collect(group, name, text, obj, places, gather):
+    """Write the object of each rank to ``places[rank]``; None for ranks that get nothing.
+
+    ``gather(transport, outs, data)`` moves arrays of one size, `outs` None for such ranks.
+    """
+    data, made = pickled(obj), []
+
+    def body(transport):
+        sizes = np.empty(transport.size, np.int64)
+        transport.all_gather(list(sizes.reshape(-1, 1)), np.array([data.size], np.int64))
+        most = int(sizes.max())
+        outs = None if places is None else [np.empty(most, np.uint8) for _ in sizes]
+        gather(transport, outs, padded(data, most))
+        made.extend(out[:n].tobytes() for out, n in zip(outs or (), sizes))
+    group.call(name, text, body)
+    for i, one in enumerate(made):
+        places[i] = pickle.loads(one)
 
 
 def all_gather_object(object_list, obj, group=None):
@@ -35,16 +47,8 @@ def all_gather_object(object_list, obj, group=None):
         return
     if len(object_list) < found.size():
         raise ValueError(f"all_gather_object: object_list has {len(object_list)} places for {found.size()} ranks")
-    data, made = pickled(obj), []
-
-    def body(transport):
-        sizes = sizes_of(transport, data)
-        outs = [np.empty(int(sizes.max()), np.uint8) for _ in sizes]
-        transport.all_gather(outs, padded(data, int(sizes.max())))
-        made.extend(out[:n].tobytes() for out, n in zip(outs, sizes))
-    found.call("all_gather_object", "", body)
-    for i, one in enumerate(made):
-        object_list[i] = pickle.loads(one)
+    collect(found, "all_gather_object", "", obj, object_list,
+            lambda transport, outs, data: transport.all_gather(outs, data))
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
@@ -52,22 +56,11 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     found = member(group, "gather_object")
     if found is None:
         return
-    root = root_of(found, dst, group_dst, default=found.ranks[0] if dst is None else None)
+    root = root_of(found, dst, group_dst, default=found.ranks[0])
     here = found.rank() == root
-    if here and object_gather_list is None:
-        raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
-    if not here and object_gather_list:
-        raise ValueError("Argument ``object_gather_list`` must NOT be specified on non-destination ranks.")
-    data, made = pickled(obj), []
-
-    def body(transport):
-        sizes = sizes_of(transport, data)
-        outs = [np.empty(int(sizes.max()), np.uint8) for _ in sizes] if here else None
-        transport.gather(outs, padded(data, int(sizes.max())), root)
-        made.extend(out[:n].tobytes() for out, n in zip(outs or (), sizes))
-    found.call("gather_object", f"to {found.ranks[root]}", body)
-    for i, one in enumerate(made):
-        object_gather_list[i] = pickle.loads(one)
+    check_at_root("object_gather_list", object_gather_list, here, "destination")
+    collect(found, "gather_object", f"to {found.ranks[root]}", obj, object_gather_list if here else None,
+            lambda transport, outs, data: transport.gather(outs, data, root))
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
@@ -75,7 +68,7 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
     found = member(group, "broadcast_object_list")
     if found is None:
         return
-    root = root_of(found, src, group_src, default=found.ranks[0] if src is None else None)
+    root = root_of(found, src, group_src, default=found.ranks[0])
     data = pickled(list(object_list)) if found.rank() == root else np.empty(0, np.uint8)
     made = []
 
@@ -98,7 +91,7 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
         return
     if not isinstance(scatter_object_output_list, list) or len(scatter_object_output_list) < 1:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
-    root = root_of(found, src, group_src, default=found.ranks[0] if src is None else None)
+    root = root_of(found, src, group_src, default=found.ranks[0])
     here, n, made = found.rank() == root, found.size(), []
     if here and (scatter_object_input_list is None or len(scatter_object_input_list) != n):
         raise ValueError(f"scatter_object_list: the source rank needs a list of {n} objects, one for each rank")

@@ -164,7 +164,7 @@ def plan(step, link="10GbE", per_node=1, spread=0.0, ranks=None):
         link = LINKS[link]
     world = current_world()
     step()
-    world.default.call("barrier", "", lambda transport: transport.barrier())
+    world.default.meet("barrier")
     trace = world.trace = Trace()
     try:
         step()

@@ -1,4 +1,4 @@
-"""What ranks that are processes of one node share: files in memory, mapped by all.
+"""The memory that ranks share as processes of one node: files in memory, mapped by all.
 
 A job has a folder in memory (``/dev/shm`` where there is one), made by the launcher or by rank 0. The file of the
 record stays there while the job runs; the windows of groups are removed as soon as all of their ranks have mapped them,
@@ -28,7 +28,7 @@ ASK = getattr(signal, "SIGRTMAX", signal.SIGUSR2) - (1 if hasattr(signal, "SIGRT
 
 
 def shared_folder():
-    """Where files are memory."""
+    """The folder in which files are memory."""
     return "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 
 
@@ -130,27 +130,27 @@ def line_of(stack):
 
 
 class Supervisor:
-    """What a parent that starts ranks does for them: it makes the folder, and says by which signal a rank has ended."""
+    """The parent's side of a job: it makes the folder, and notes by which signal a rank has ended."""
 
     def __init__(self, size):
         self.folder, self.size = make_folder(), size
-        self.rows = mapped(os.path.join(self.folder, "record"), ROW.itemsize * size).view(ROW)
+        self.record = Rows(mapped(os.path.join(self.folder, "record"), ROW.itemsize * size).view(ROW))
 
     def ended(self, rank, code):
         """Note the exit code of a rank; negative for a signal."""
-        row = self.rows[rank]
+        row = self.record.rows[rank]
         if code and row["state"] in (ABSENT, RUNNING):
             row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
             row["state"] = KILLED
 
     def first_failed(self):
         """The rank that failed first, or None."""
-        return Rows(self.rows).first_failed()
+        return self.record.first_failed()
 
     def fault(self, rank):
         """The message of a rank's fault; None if it has noted none."""
-        rows = Rows(self.rows)
-        return rows.of_failure(rank) if rank is not None and rows.states[rank] in (FAILED, KILLED) else None
+        failed = rank is not None and self.record.states[rank] in (FAILED, KILLED)
+        return self.record.of_failure(rank) if failed else None
 
     def close(self):
         """Remove the folder."""

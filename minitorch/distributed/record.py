@@ -8,6 +8,7 @@ fault is named on every rank, by rank, call and line, and nobody waits for someb
 import linecache
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -36,7 +37,7 @@ def place_of(line):
 
 
 def several(ranks):
-    """"rank 1", "ranks 0, 2 and 3"; and the verb's ending."""
+    """Some ranks in words: "rank 1", "ranks 0, 2 and 3"."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
@@ -79,7 +80,7 @@ class Rows:
         return f"{fault}; {self.of_waiting(waiting)}" if waiting else fault
 
     def of_end(self, rank):
-        """What to say of a rank that is no more."""
+        """The message about a rank that is no more."""
         row, entry = self.rows[rank], self.last(rank)
         number = int(row["signal"])
         how = (f"was killed (signal {number}, {signal.Signals(number).name})" if number else
@@ -89,7 +90,7 @@ class Rows:
         return f"rank {rank} {how} {'in' if entry['waits'] else 'after'} {self.described(entry)}"
 
     def of_waiting(self, ranks):
-        """What the others do: grouped by call, without those that are between two calls."""
+        """The calls that ranks wait in or are past, in words: ranks of one call together."""
         groups: dict = {}
         for rank in ranks:
             entry = self.last(rank)
@@ -103,7 +104,7 @@ class Rows:
         return "; ".join(f"{several(who)} {verb[len(who) > 1]} {what}" for (verb, what), who in groups.items())
 
     def of_mismatch(self, ranks, group, seq):
-        """What to say of ranks that are in different calls: those in the minority first."""
+        """The message about ranks that are in different calls: those in the minority first."""
         groups: dict = {}
         for rank in ranks:
             entry = self.entry_of(rank, group, seq)
@@ -191,8 +192,7 @@ class Record(Rows):
         for rank in gone:
             self.wait_for_cause(rank)
             self.raise_fault()
-            others = [r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING]
-            self.stop(f"{self.of_end(rank)}; {self.of_waiting(others)}")
+            self.stop(f"{self.of_end(rank)}; {self.of_others(missing)}")
         if seconds > timeout:
             self.stop(self.of_delay(missing, seq, seconds))
 
@@ -203,7 +203,7 @@ class Record(Rows):
             time.sleep(0.02)
 
     def of_delay(self, missing, seq, seconds):
-        """What to say after a timeout: which call the others did not make, and where they are instead."""
+        """The message after a timeout: which call the others did not make, and where they are instead."""
         parts = []
         for rank in missing:
             entry = self.last(rank)
@@ -214,8 +214,11 @@ class Record(Rows):
             parts.append(f"rank {rank} has not {'answered' if seq is None else f'called #{seq}'} for {seconds:.3g} s"
                          + (f"; it is at {shown(place)}" if place else "")
                          + ("" if entry is None else f"; its last call was {self.described(entry)}"))
-        others = [r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING]
-        return "Timed out: " + "; ".join([*parts, self.of_waiting(others)])
+        return "Timed out: " + "; ".join([*parts, self.of_others(missing)])
+
+    def of_others(self, missing):
+        """The text about the ranks that run and are not missing."""
+        return self.of_waiting([r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING])
 
 
 def shown(place):
@@ -224,8 +227,18 @@ def shown(place):
     return place_of(place) + (f" ({text})" if text else "")
 
 
+def on_uncaught(act):
+    """Call ``act(error)`` for an exception that ends the process, before it is shown."""
+    before = sys.excepthook
+
+    def hook(kind, error, trace):
+        act(error.with_traceback(trace))
+        before(kind, error, trace)
+    sys.excepthook = hook
+
+
 def failure_text(rank, error):
-    """What the other ranks are told of an exception: type, text and the innermost line outside of this package."""
+    """The message to other ranks about an exception: type, text and the innermost line outside of this package."""
     line, trace = None, error.__traceback__
     while trace is not None:
         name = trace.tb_frame.f_globals.get("__name__") or ""

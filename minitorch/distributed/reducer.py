@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.device import host
 from ..core.graph import bump_version
-from ..core.tensor import wrap
+from ..core.tensor import Tensor, wrap
 from .buffers import words
 from .collectives import all_reduce
 from .errors import DistBackendError
@@ -23,7 +23,7 @@ FIRST = 1 << 20                                            # bytes of the first 
 
 
 class GradBucket:
-    """What a communication hook is given: some gradients as one flat tensor.
+    """The argument of a communication hook: some gradients as one flat tensor.
 
     The hook returns a Future of the tensor that takes the bucket's place: a mean over the ranks.
     """
@@ -65,14 +65,12 @@ class Bucket:
             self.slices.append((place, place + p.numel()))
             place += p.numel()
         self.size, self.dtype, self.backend = place, params[0].array.dtype, params[0].backend
-        self.flat, self.missing, self.work = None, set(), None
-        self.arrays = None                                 # those of all ranks, in memory that they share
+        self.missing, self.mean = set(), None              # mean: a tensor, or a Future of one
+        self.flat = self.arrays = None                     # the array, and those of all ranks in memory that they share
 
     def clear(self):
         """Wait for all gradients."""
-        self.missing, self.work = {id(p) for p in self.params}, None
-        if self.flat is None:
-            self.flat = np.empty(self.size, self.dtype)
+        self.missing, self.mean = {id(p) for p in self.params}, None
 
     def tensor(self):
         """The flat array as a tensor of the parameters' device."""
@@ -100,17 +98,17 @@ class Reducer:
         self.names = {id(p): name for p, name in zip(params, names)}
         self.buckets = buckets_of(params, min(FIRST, most), most)
         for bucket in self.buckets:
-            if bucket.backend.on_host:
-                bucket.arrays = group.shared(bucket.size, bucket.dtype)
-                bucket.flat = None if bucket.arrays is None else bucket.arrays[group.rank()]
-        self.bucket_of = {id(p): (bucket, p, cut) for bucket in self.buckets
+            bucket.arrays = group.shared(bucket.size, bucket.dtype) if bucket.backend.on_host else None
+            bucket.flat = np.empty(bucket.size, bucket.dtype) if bucket.arrays is None else bucket.arrays[group.rank()]
+        self.bucket_of = {id(p): (bucket, cut) for bucket in self.buckets
                           for p, cut in zip(bucket.params, bucket.slices)}
         self.places = {id(p): i for i, p in enumerate(params)}
         self.hook = self.state = None
         self.op, self.factor = ReduceOp.AVG, None          # with `join`, other means
         self.expecting = False                             # whether this pass is to be averaged
-        self.begun, self.next, self.used, self.find_unused = False, 0, None, False
-        self.handles = [p.register_post_accumulate_grad_hook(self.ready) for p in params]
+        self.begun, self.next, self.used = False, 0, None
+        for p in params:
+            p.register_post_accumulate_grad_hook(self.ready)
 
     def prepare(self, find_unused):
         """A forward pass begins whose gradients are to be averaged; an error if the last one's were not."""
@@ -122,7 +120,7 @@ class Reducer:
                 "Their outputs had no part in the loss. Leave them out of the module, or give "
                 "find_unused_parameters=True to "
                 "DistributedDataParallel, and make sure that all outputs of `forward` take part in the loss.")
-        self.expecting, self.next, self.find_unused = True, 0, find_unused
+        self.expecting, self.next = True, 0
         self.used = np.zeros(len(self.params), np.uint8) if find_unused else None
         for bucket in self.buckets:
             bucket.clear()
@@ -131,7 +129,7 @@ class Reducer:
         """The gradient of a parameter is there."""
         if not self.expecting:
             return
-        bucket, _, (a, b) = self.bucket_of[id(param)]
+        bucket, (a, b) = self.bucket_of[id(param)]
         if id(param) not in bucket.missing:
             raise RuntimeError(
                 f"Expected to mark a variable ready only once: the parameter {self.names[id(param)]!r} received a "
@@ -150,7 +148,7 @@ class Reducer:
         if not self.expecting:
             return
         for param in self.params:
-            bucket, _, (a, b) = self.bucket_of[id(param)]
+            bucket, (a, b) = self.bucket_of[id(param)]
             if id(param) not in reached and id(param) in bucket.missing:
                 grad = param._grad                         # of earlier passes without synchronisation
                 place = bucket.flat[a:b]
@@ -171,20 +169,19 @@ class Reducer:
 
     def send(self, bucket, last):
         """Average a bucket over the ranks; the last one at once, since nothing is left to do meanwhile."""
+        flat = bucket.tensor()
         if self.hook is not None:
-            flat = bucket.tensor()
-            bucket.work = self.hook(self.state, GradBucket(bucket.index, flat, bucket.params, bucket.slices, last))
-            if not hasattr(bucket.work, "wait"):
-                raise TypeError(f"a communication hook returns a Future of a tensor, got {type(bucket.work).__name__}")
+            bucket.mean = self.hook(self.state, GradBucket(bucket.index, flat, bucket.params, bucket.slices, last))
+            if not hasattr(bucket.mean, "wait"):
+                raise TypeError(f"a communication hook returns a Future of a tensor, got {type(bucket.mean).__name__}")
             return
-        flat = wrap(bucket.flat, bucket.backend) if bucket.backend.on_host else bucket.tensor()
         if bucket.arrays is not None:
             op, arrays = self.op, bucket.arrays
             work = self.group.call("all_reduce", words(flat, op.name.lower()),
                                    lambda transport: transport.all_reduce_shared(arrays, op), not last, [flat])
         else:
             work = all_reduce(flat, self.op, self.group, async_op=not last)
-        bucket.work = (flat, work)
+        bucket.mean = flat if work is None else work.get_future()
 
     def finish(self):
         """All gradients are there: write the means into them."""
@@ -199,14 +196,8 @@ class Reducer:
 
     def take(self, bucket):
         """Wait for a bucket's mean, and put it into its array."""
-        if type(bucket.work) is tuple:
-            flat, work = bucket.work
-            if work is not None:
-                work.wait()
-            result = flat
-        else:
-            result = bucket.work.wait()
-            result = result[0] if isinstance(result, (list, tuple)) else result
+        result = bucket.mean if isinstance(bucket.mean, Tensor) else bucket.mean.wait()
+        result = result[0] if isinstance(result, (list, tuple)) else result
         array = result.backend.to_host(result.array)
         if array.size != bucket.size:
             raise DistBackendError(f"a communication hook returned {array.size} elements for a bucket of {bucket.size}")
@@ -214,7 +205,7 @@ class Reducer:
             bucket.flat[...] = array.reshape(-1)
         if self.factor is not None:
             bucket.flat *= bucket.dtype.type(self.factor)
-        bucket.work = None
+        bucket.mean = None
 
     def write(self, param, mean):
         """Make `mean` the gradient of a parameter."""
@@ -230,7 +221,7 @@ class Reducer:
             grad.array[...] = param.backend.from_host(mean)
         bump_version(param._grad, "DistributedDataParallel")
 
-    def shadow(self):
+    def shadow(self, find_unused):
         """Take part in the reductions of a step of other ranks with zeros."""
         for bucket in self.buckets:
             bucket.clear()
@@ -238,12 +229,7 @@ class Reducer:
             bucket.missing.clear()
         for i, bucket in enumerate(self.buckets):
             self.send(bucket, i + 1 == len(self.buckets))
-        if self.find_unused:
+        if find_unused:
             all_reduce(wrap(np.zeros(len(self.params), np.uint8), host()), ReduceOp.MAX, self.group)
         for bucket in self.buckets:
             self.take(bucket)
-
-    def remove(self):
-        """Take the hooks away."""
-        for handle in self.handles:
-            handle.remove()

@@ -20,7 +20,7 @@ class RedOpType(Enum):
 
 
 class ReduceOp:
-    """What a reduction computes of one element of all ranks.
+    """The operation of a reduction, on one element of all ranks.
 
     SUM, AVG (the sum over the number of ranks, rounded towards zero for integers), PRODUCT, MIN, MAX; BAND, BOR, BXOR
     for integers and bool. PyTorch has AVG with NCCL only.

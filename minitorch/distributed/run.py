@@ -65,7 +65,7 @@ def number_of_ranks(text):
 
 
 def streams_of(text, rank):
-    """Which streams of a rank an option names: 0 none, 1 stdout, 2 stderr, 3 both."""
+    """The streams of a rank that an option names: 0 none, 1 stdout, 2 stderr, 3 both."""
     if ":" not in text:
         return int(text)
     return {int(k): int(v) for k, v in (part.split(":") for part in text.split(","))}.get(rank, 0)
@@ -94,7 +94,7 @@ class Attempt:
         options = self.options
         command = [] if options.no_python else [sys.executable, "-u", *(["-m", "minitorch"] if is_aliased() else []),
                                                 *(["-m"] if options.module else [])]
-        outputs = {}
+        outputs, copied = {}, {}                           # copied: the files of streams that the console shows, too
         redirected, teed = streams_of(options.redirects, rank), streams_of(options.tee, rank)
         shown = not options.local_ranks_filter or str(rank) in options.local_ranks_filter.split(",")
         for bit, name in (1, "stdout"), (2, "stderr"):
@@ -104,16 +104,17 @@ class Attempt:
                 file = open(os.path.join(folder, f"{name}.log"), "ab")     # noqa: SIM115  closed at the end
                 self.files.append(file)
                 outputs[name] = subprocess.PIPE if teed & bit else file
+                if teed & bit:
+                    copied[name] = file
             elif not shown:
                 outputs[name] = subprocess.DEVNULL
         process = subprocess.Popen([*command, options.training_script, *options.training_script_args], env=environment,
                                    start_new_session=True, preexec_fn=end_with_parent, **outputs)
         self.processes.append(process)
-        for (bit, name), file in zip(((1, "stdout"), (2, "stderr")), self.files[-len(outputs):] if outputs else ()):
-            if teed & bit:
-                self.threads.append(threading.Thread(target=tee, args=(getattr(process, name), file, getattr(sys, name),
-                                                                       f"[{options.role}{rank}]:"), daemon=True))
-                self.threads[-1].start()
+        for name, file in copied.items():
+            self.threads.append(threading.Thread(target=tee, args=(getattr(process, name), file, getattr(sys, name),
+                                                                   f"[{options.role}{rank}]:"), daemon=True))
+            self.threads[-1].start()
 
     def kill(self, rank, number):
         """Send a signal to a rank and to what it has started."""

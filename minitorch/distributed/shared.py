@@ -2,10 +2,10 @@
 
 Each rank has a slot in memory that all see, of `SLOT` bytes, twice. A collective goes in steps: write to one's own
 slot, come to the barrier, read from the others'. A step uses the slots that the step before it did not, so that one
-barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. What is longer
-than a slot goes in several steps, through the caches.
+barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. Longer arrays
+than a slot go in several steps, through the caches.
 
-All-reduce: of two ranks, each reduces all. Of more, each owns a part of each chunk, reduces the parts of all ranks
+All-reduce: with two ranks, each reduces all. With more, each owns a part of each chunk, reduces the parts of all ranks
 there, and the others copy it. It goes in the order of ranks, so that all transports give the same bits.
 
 At the first barrier of a call the ranks also compare a digest of it (name, dtype, shape, operation, root): a rank that
@@ -23,13 +23,21 @@ __all__ = ["SharedTransport"]
 
 SLOT = 1 << 21
 RING, PACKET = 4, 1 << 16                                  # a channel from rank to rank: packets under way, their size
+HEAD = 16                                                  # bytes of a message's head: its size and its tag
 CACHED = 1 << 16                                           # elements that stay in a core's cache
 LINE = 16                                                  # int64 in a row of counters: rows share no line of a cache
 
 
 def window_bytes(size, slot):
-    """How much memory a group of `size` ranks shares."""
+    """The bytes that a group of `size` ranks shares."""
     return 8 * LINE * size * (1 + size) + 2 * size * slot + size * size * RING * PACKET
+
+
+def packets(message):
+    """The parts of a message that go as one packet each, and where they begin in it: the first one after the head."""
+    yield HEAD, message[:PACKET - HEAD]
+    for place in range(PACKET - HEAD, message.size, PACKET):
+        yield 0, message[place:place + PACKET]
 
 
 class SharedTransport(Transport):
@@ -122,11 +130,7 @@ class SharedTransport(Transport):
         n, sizes = self.size, np.array([a.nbytes for a in arrays], np.int64)
         table = np.empty((n, n), np.int64)
         self.exchange(flat_bytes(sizes), [(r, 0, flat_bytes(table[r])) for r in range(n)], sizes.nbytes)
-        expected = np.array([out.nbytes for out in outs])
-        if (table[:, self.rank] != expected).any():
-            r = int(np.flatnonzero(table[:, self.rank] != expected)[0])
-            self.record.stop(f"rank {self.ranks[self.rank]} expects {expected[r]} bytes of rank {self.ranks[r]}, which "
-                             f"sends {table[r, self.rank]}, in all_to_all #{self.seq}: give both the same split sizes")
+        self.check_parts(table[:, self.rank], [out.nbytes for out in outs], self.seq)
         starts = np.cumsum(table, axis=1) - table
         send = np.concatenate([flat_bytes(a) for a in arrays])
         self.exchange(send, [(r, int(starts[r, self.rank]), flat_bytes(out)) for r, out in enumerate(outs)],
@@ -205,21 +209,16 @@ class SharedTransport(Transport):
     # -- messages ------------------------------------------------------------------------------------------
     def send(self, array, to, tag):
         data = flat_bytes(array)
-        head = np.array([data.size, tag, data.size], np.int64).view(np.uint8)
+        head = np.array([data.size, tag], np.int64).view(np.uint8)
         written, taken, me = self.written, self.taken, self.rank
         with self.sending[to]:
-            place = 0
-            while place < data.size or not place:
-                room = PACKET - (24 if not place else 0)
-                part = data[place:place + room]
+            for begin, part in packets(data):
                 self.until(lambda: written[me, to] - taken[me, to] < RING, lambda: [to])
                 packet = self.channels[me, to, written[me, to] % RING]
-                if not place:
-                    packet[:24] = head
-                packet[PACKET - room:PACKET - room + part.size] = part
+                packet[:begin] = head[:begin]
+                packet[begin:begin + part.size] = part
                 self.sync()
                 written[me, to] += 1
-                place += room
 
     def recv(self, array, source, tag):
         data, me = flat_bytes(array), self.rank
@@ -239,14 +238,14 @@ class SharedTransport(Transport):
         waiting = self.pending[source]
         for i, (found, message) in enumerate(waiting):
             if found == tag:
-                self.fit(message.size, data, source)
+                self.check_message(message.size, data.size, source)
                 data[...] = message
                 del waiting[i]
                 return True
         while wait or self.written[source, self.rank] > self.taken[source, self.rank]:
-            head = self.packet(source)[:24].copy().view(np.int64)
+            head = self.packet(source)[:HEAD].copy().view(np.int64)
             if head[1] == tag:
-                self.fit(int(head[0]), data, source)
+                self.check_message(int(head[0]), data.size, source)
             message = data if head[1] == tag else np.empty(int(head[0]), np.uint8)
             self.unpack(source, message)
             if head[1] == tag:
@@ -262,17 +261,8 @@ class SharedTransport(Transport):
         return self.channels[source, me, taken[source, me] % RING]
 
     def unpack(self, source, message):
-        place = 0
-        while place < message.size or not place:
-            room = PACKET - (24 if not place else 0)
-            part = message[place:place + room]
-            part[...] = self.packet(source)[PACKET - room:PACKET - room + part.size]
+        """Copy a message out of its packets."""
+        for begin, part in packets(message):
+            part[...] = self.packet(source)[begin:begin + part.size]
             self.sync()
             self.taken[source, self.rank] += 1
-            place += room
-
-    def fit(self, n, data, source):
-        if n != data.size:
-            self.record.stop(f"rank {self.ranks[self.rank]} expects a message of {data.size} bytes from rank "
-                             f"{self.ranks[source]}, which has sent {n} bytes: give recv a tensor of the same shape "
-                             f"and dtype")

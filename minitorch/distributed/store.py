@@ -130,7 +130,7 @@ class Store:
             self.pause(0.001)
 
     def queue_len(self, key):
-        """How many entries wait in the queue `key`."""
+        """The number of entries that wait in the queue `key`."""
         return int(self.request("length", key))
 
 
@@ -235,7 +235,7 @@ def unpacked(read):
 
 
 def call_of(parts):
-    """What a frame asks: name, key and other arguments."""
+    """The request in a frame: name, key and other arguments."""
     name, *rest = parts
     keys = len(rest) if name == b"check" else 1
     return [name.decode(), *[part.decode() for part in rest[:keys]], *rest[keys:]]
@@ -258,13 +258,10 @@ class FileStore(Store):
         import fcntl
         with self.lock, open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            end = file.seek(0, os.SEEK_END)
             file.seek(self.position)
-            while True:
-                head = file.read(4)
-                if len(head) < 4:
-                    break
-                parts = [file.read(struct.unpack("<I", file.read(4))[0]) for _ in range(struct.unpack("<I", head)[0])]
-                self.table.answer(*call_of(parts))
+            while file.tell() < end:
+                self.table.answer(*call_of(unpacked(file.read)))
             self.position = file.tell()
             if name in CHANGES:
                 file.write(packed([name, *arguments]))

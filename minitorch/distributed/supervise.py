@@ -1,4 +1,4 @@
-"""What the parent of ranks does while they run: it tells the others how one ended, and leaves no process behind."""
+"""The parent of ranks while they run: it tells the others how one ended, and leaves no process behind."""
 
 import ctypes
 import os
@@ -21,10 +21,10 @@ def free_port():
         return found.getsockname()[1]
 
 
-def end_with_parent(number=signal.SIGKILL):
+def end_with_parent():
     """Called in a child: it is killed when its parent ends, of whatever. On Linux only."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, int(number))            # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))    # PR_SET_PDEATHSIG
 
 
 def is_aliased():
@@ -75,7 +75,7 @@ class Watch:
         return found if found is not None else self.first
 
     def message(self):
-        """What went wrong, in one line."""
+        """The fault of the job in one line; None if none is noted."""
         return self.supervisor.fault(self.cause())
 
     def close(self):
@@ -88,5 +88,5 @@ def exit_text(code):
 
 
 def cores():
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,7 +1,7 @@
 """Ranks as threads of one process: for tests, for lessons, for a look at a distributed program in a debugger.
 
-`run(function, nprocs)` runs a program, ``init_process_group`` and all, in each of several threads. What belongs to a
-process (the default generator, the default dtype, files, environment variables) is shared by such ranks; the process
+`run(function, nprocs)` runs a program, ``init_process_group`` and all, in each of several threads. Such ranks share
+all that belongs to a process (the default generator, the default dtype, files, environment variables); the process
 group, the rank and everything that a rank computes are its own.
 """
 

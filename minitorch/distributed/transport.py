@@ -1,4 +1,4 @@
-"""What the collectives ask of a transport, all on flat NumPy arrays, all blocking.
+"""The interface of transports, which move the data of collectives: on flat NumPy arrays, all calls blocking.
 
 A transport belongs to one group. Ranks here are numbers within the group. `call` tells it of the next collective: its
 number and a digest, which transports compare between ranks where that costs nothing.
@@ -94,6 +94,21 @@ class Transport:
     def recv(self, array, source, tag):
         """Receive from `source`, or from any rank for None; returns whom from."""
         raise NotImplementedError
+
+    def check_parts(self, sent, expected, seq):
+        """An error for the first rank that sends another number of bytes than is expected of it, in an `all_to_all`."""
+        wrong = np.flatnonzero(sent != expected)
+        if wrong.size:
+            r = int(wrong[0])
+            self.record.stop(f"rank {self.ranks[self.rank]} expects {expected[r]} bytes of rank {self.ranks[r]}, which "
+                             f"sends {sent[r]}, in all_to_all #{seq}: give both the same split sizes")
+
+    def check_message(self, sent, expected, sender):
+        """An error if a message has another number of bytes than its receiver expects."""
+        if sent != expected:
+            self.record.stop(f"rank {self.ranks[self.rank]} expects a message of {expected} bytes from rank "
+                             f"{self.ranks[sender]}, which has sent {sent} bytes: give recv a tensor of the same shape "
+                             f"and dtype")
 
     def close(self):
         """Let go of what is shared."""

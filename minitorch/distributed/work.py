@@ -7,7 +7,7 @@ __all__ = ["Future", "Work"]
 
 
 class Future:
-    """What a `Work` will give: ``wait()``, ``then(callback)``, as ``torch.futures.Future``."""
+    """The result of a `Work`, once it is done: ``wait()``, ``then(callback)``, as ``torch.futures.Future``."""
 
     def __init__(self, *, devices=None):
         self._done, self._callbacks, self._lock = threading.Event(), [], threading.Lock()

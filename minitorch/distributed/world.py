@@ -3,7 +3,6 @@
 import atexit
 import os
 import socket
-import sys
 import warnings
 import zlib
 from datetime import timedelta
@@ -14,7 +13,7 @@ from . import context
 from .errors import DistBackendError
 from .groups import GroupMember, ProcessGroup, current_world, default_timeout, resolved
 from .node import ThreadNode, node_by_store
-from .record import failure_text
+from .record import failure_text, on_uncaught
 from .shared import SLOT, SharedTransport, window_bytes
 from .store import DEFAULT, FileStore, PrefixStore, Store, TCPStore
 
@@ -52,9 +51,9 @@ class Backend(str):
 class World:
     """One rank's side of a job."""
 
-    def __init__(self, rank, size, store, node, record, backend, local_rank):
+    def __init__(self, rank, size, store, node, record, backend):
         self.rank, self.size, self.store, self.node, self.record = rank, size, store, node, record
-        self.backend, self.local_rank = backend, local_rank
+        self.backend = backend
         self.groups, self.made, self.messages, self.default = [], 0, 0, None
         self.trace = None                                  # of `plan`
         self.of_ranks: dict = {}                           # ranks -> how many groups of them there were
@@ -166,24 +165,8 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
     if store is not None and not (isinstance(store, Store) and world_size > 0 and rank >= 0):
         raise AssertionError("a store needs rank= (0 or more) and world_size= (more than 0)")
     backend = Backend("gloo" if backend is None or backend == Backend.UNDEFINED else backend)
-    launch, local_rank = context.local.launch, rank_from_environment()[2]
-    if launch is not None:
-        rank, world_size, store, node = launch.rank, launch.size, launch.store, launch.node
-    else:
-        node = None
-        if store is None and init_method in (None, "env://") and backend_engine(backend) == "mpi":
-            rank, world_size, store, node = mpi_job(timeout)
-        elif store is None:
-            store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout))
-    if not 0 <= rank < world_size:
-        raise ValueError(f"Invalid rank {rank}, which should be in the interval [0, {world_size - 1}]")
-    if node is None:
-        if backend == "threaded":
-            node = node_by_store(rank, world_size, PrefixStore("threads", store))
-        else:
-            node = process_node(rank, world_size, store, timeout)
-    record = node.record(rank)
-    world = World(rank, world_size, store, node, record, backend, local_rank if local_rank is not None else rank)
+    rank, world_size, store, node = job_of(backend, init_method, store, rank, world_size, timeout)
+    world = World(rank, world_size, store, node, node.record(rank), backend)
     context.put(world, world.in_thread)
     try:
         world.default = world.group(list(range(world_size)), timeout, backend, group_name or None, "default_pg")
@@ -194,8 +177,24 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
         watch_exit(world)
 
 
+def job_of(backend, init_method, store, rank, world_size, timeout):
+    """(rank, size, store, node) of this rank: as the launch of threads, MPI or the store tells."""
+    launch = context.local.launch
+    if launch is not None:
+        return launch.rank, launch.size, launch.store, launch.node
+    if store is None and init_method in (None, "env://") and backend_engine(backend) == "mpi":
+        return mpi_job(timeout)
+    if store is None:
+        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout))
+    if not 0 <= rank < world_size:
+        raise ValueError(f"Invalid rank {rank}, which should be in the interval [0, {world_size - 1}]")
+    if backend == "threaded":
+        return rank, world_size, store, node_by_store(rank, world_size, PrefixStore("threads", store))
+    return rank, world_size, store, process_node(rank, world_size, store, timeout)
+
+
 def backend_engine(backend):
-    """What carries the backend's calls out: MPI if it is asked for, or if mpiexec has started this process."""
+    """The engine of a backend's calls: MPI if it is asked for, or if mpiexec has started this process."""
     if backend == "mpi":
         return "mpi"
     under_mpi = "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_RANK" in os.environ
@@ -212,7 +211,7 @@ def mpi_job(timeout):
     rank, size, store = meet(timeout)
     hosts = set(hosts_of(rank, size, store))
     if len(hosts) == 1 and os.environ.get("MINITORCH_TRANSPORT") != "mpi":
-        return rank, size, store, process_node(rank, size, store, timeout)
+        return rank, size, store, memory_node(rank, size, store, timeout)
     return rank, size, store, MPINode(rank, size, PrefixStore("rows", store))
 
 
@@ -225,14 +224,19 @@ def hosts_of(rank, size, store):
 
 def process_node(rank, size, store, timeout):
     """The shared memory of processes of one node; an error for ranks of several."""
-    from .processes import ProcessNode
-    if size == 1:
-        return ThreadNode(1)
-    here, found = socket.gethostname(), hosts_of(rank, size, store)
+    here, found = socket.gethostname(), hosts_of(rank, size, store) if size > 1 else []
     others = [r for r, name in enumerate(found) if name != here]
     if others:
         raise DistBackendError(f"rank {rank} is on {here}, rank {others[0]} on {found[others[0]]}: between nodes calls "
                                f"are carried by MPI; start the ranks by mpiexec or srun, with mpi4py installed")
+    return memory_node(rank, size, store, timeout)
+
+
+def memory_node(rank, size, store, timeout):
+    """The shared memory of the processes of one node."""
+    if size == 1:
+        return ThreadNode(1)
+    from .processes import ProcessNode
     return ProcessNode.join(rank, size, PrefixStore("node", store), timeout)
 
 
@@ -245,12 +249,7 @@ def note_failure(error):
 
 def watch_exit(world):
     """Note an uncaught exception, and the end, in the record."""
-    before = sys.excepthook
-
-    def hook(kind, error, trace):
-        note_failure(error.with_traceback(trace))
-        before(kind, error, trace)
-    sys.excepthook = hook
+    on_uncaught(note_failure)
 
     def end():
         if context.process is world:
@@ -271,9 +270,8 @@ def destroy_process_group(group=None):
         world.close()
         world.default = None
         context.put(None, world.in_thread)
-        for store in (world.store,):
-            if hasattr(store, "close") and isinstance(store, FileStore):
-                store.close()
+        if isinstance(world.store, FileStore):
+            world.store.close()
     else:
         found.close()
         world.groups.remove(found)
@@ -420,13 +418,8 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
     made = world.group(ranks, timeout or world.default.timeout, Backend(backend or world.backend),
                        desc=group_desc or "undefined")
     if not use_local_synchronization:
-        barrier_of(world.default, f"of {ranks}")
+        world.default.meet("new_group", f"of {ranks}")
     return made if made.rank() >= 0 else GroupMember.NON_GROUP_MEMBER
-
-
-def barrier_of(group, name):
-    """All ranks make the new group."""
-    group.call("new_group", name, lambda transport: transport.barrier())
 
 
 def new_subgroups_by_enumeration(ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None):
@@ -473,5 +466,5 @@ def split_group(parent_pg=None, split_ranks=None, timeout=None, pg_options=None,
         made = world.group([parent.ranks[r] for r in sorted(ranks)], timeout or parent.timeout, parent.backend,
                            desc=group_desc or "undefined")
         mine = made if made.rank() >= 0 else mine
-    barrier_of(parent, f"of {split_ranks}")
+    parent.meet("new_group", f"of {split_ranks}")
     return mine

@@ -28,7 +28,7 @@ def get_all_sharing_strategies():
 
 
 def get_sharing_strategy():
-    """How tensors reach other processes."""
+    """The way in which tensors reach other processes."""
     return "copy"
 
 

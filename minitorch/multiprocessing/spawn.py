@@ -49,7 +49,7 @@ class ProcessExitedException(ProcessException):
 
 
 def body(function, number, args, error_file):
-    """What a started process does."""
+    """The work of a started process."""
     end_with_parent()
     try:
         function(number, *args)
@@ -125,7 +125,7 @@ class SpawnContext(ProcessContext):
 
 
 def aliased_command_line(**kwargs):
-    """How a process is started in which ``import torch`` means minitorch, too."""
+    """The command that starts a process in which ``import torch`` means minitorch, too."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
     return [multiprocessing.spawn.get_executable(), "-c",
             f"import minitorch.cli.alias as alias; alias.install(); from multiprocessing.spawn import spawn_main; "
@@ -167,7 +167,8 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
                 processes[-1].start()
     except BaseException:
         for process in processes:
-            process.kill() if process.pid else None
+            if process.pid:
+                process.kill()
         watch.close()
         folder.cleanup()
         raise

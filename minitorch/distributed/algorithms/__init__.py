@@ -1,1 +1,1 @@
-"""What is built on collectives: communication hooks of `DistributedDataParallel`."""
+"""Algorithms built on collectives: communication hooks of `DistributedDataParallel`."""

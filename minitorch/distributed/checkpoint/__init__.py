@@ -57,7 +57,7 @@ def group_of(process_group):
 
 def together(group, name):
     if group is not None:
-        group.call(name, "", lambda transport: transport.barrier())
+        group.meet(name)
 
 
 def save(state_dict, *, checkpoint_id, process_group=None, storage_writer=None, planner=None, no_dist=False):
@@ -153,7 +153,7 @@ def joined(path, found, files):
 
 
 def restored(path, stored, files):
-    """What is stored at a path, as it was saved."""
+    """The value that is stored at a path, as it was saved."""
     if repr(path) in stored["containers"]:
         kind, keys = stored["containers"][repr(path)]
         children = [restored((*path, key), stored, files) for key in keys]

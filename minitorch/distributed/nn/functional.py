@@ -15,7 +15,7 @@ __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broad
            "reduce_scatter", "scatter"]
 
 
-def same(ops, op, name):
+def check_op(ops, op, name):
     if op not in ops:
         raise NotImplementedError(f"{name}: there is a derivative for {', '.join(o.name for o in ops)}, not for "
                                   f"{getattr(op, 'name', op)}")
@@ -36,7 +36,7 @@ class AllReduce(Function):
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None):
     """The sum (or AVG) over all ranks, on all ranks."""
-    same((ReduceOp.SUM, ReduceOp.AVG), op, "all_reduce")
+    check_op((ReduceOp.SUM, ReduceOp.AVG), op, "all_reduce")
     return AllReduce.apply(tensor, op, resolved(group))
 
 
@@ -73,7 +73,7 @@ class Reduce(Function):
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None):
     """The sum over all ranks on rank `dst`, zeros on the others."""
-    same((ReduceOp.SUM,), op, "reduce")
+    check_op((ReduceOp.SUM,), op, "reduce")
     return Reduce.apply(tensor, dst, op, resolved(group))
 
 
@@ -110,7 +110,7 @@ class ReduceScatter(Function):
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
     """The sum over all ranks of ``input_list[this rank]``; `output` is taken for PyTorch's sake."""
-    same((ReduceOp.SUM,), op, "reduce_scatter")
+    check_op((ReduceOp.SUM,), op, "reduce_scatter")
     return ReduceScatter.apply(op, resolved(group), *input_list)
 
 

@@ -68,7 +68,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return loss
 
     def _copy_options(self):
-        """What schedules have changed in the groups, to the optimiser's own."""
+        """Copy what schedules have changed in the groups to the optimiser's own."""
         for i, own in zip(self._places, self.optim.param_groups):
             own.update({name: value for name, value in self.param_groups[i].items() if name != "params"})
 

@@ -11,32 +11,24 @@ __all__ = ["allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp1
            "fp16_compress_wrapper"]
 
 
-def mean_of(tensor, group):
-    """A Future of the mean over the ranks, in the tensor's place."""
-    return all_reduce(tensor, ReduceOp.AVG, group, async_op=True).get_future().then(lambda f: f.value()[0])
-
-
 def allreduce_hook(process_group, bucket):
     """The mean over the ranks."""
-    return mean_of(bucket.buffer(), process_group)
-
-
-def compressed(process_group, bucket, dtype):
-    buffer = bucket.buffer()
-    return mean_of(buffer.to(dtype), process_group).then(lambda f: f.value().to(buffer.dtype))
+    work = all_reduce(bucket.buffer(), ReduceOp.AVG, process_group, async_op=True)
+    return work.get_future().then(lambda f: f.value()[0])
 
 
 def fp16_compress_hook(process_group, bucket):
     """The mean of the gradients rounded to float16."""
-    return compressed(process_group, bucket, dtypes.float16)
+    return wrapped(allreduce_hook, dtypes.float16)(process_group, bucket)
 
 
 def bf16_compress_hook(process_group, bucket):
     """The mean of the gradients rounded to bfloat16."""
-    return compressed(process_group, bucket, dtypes.bfloat16)
+    return wrapped(allreduce_hook, dtypes.bfloat16)(process_group, bucket)
 
 
 def wrapped(hook, dtype):
+    """`hook` on gradients rounded to a dtype."""
     def call(state, bucket):
         before = bucket.buffer().dtype
         bucket.set_buffer(bucket.buffer().to(dtype))

@@ -1,7 +1,7 @@
 """PowerSGD: gradients are sent as products of two thin matrices, Vogels, Karimireddy & Jaggi (2019), arXiv:1905.13727.
 
-A gradient, as a matrix M of n x m, becomes P Qᵀ with r columns: P = mean(M Q), orthogonalised, Q = mean(Mᵀ P). What is
-lost is added to the gradient of the next step (error feedback). Gradients for which this would not be smaller go whole.
+A gradient, as a matrix M of n x m, becomes P Qᵀ with r columns: P = mean(M Q), orthogonalised, Q = mean(Mᵀ P). The
+rest is added to the gradient of the next step (error feedback). Gradients for which this would not be smaller go whole.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """What the hook keeps between steps.
+    """The options of the hook, and its memory between steps.
 
     matrix_approximation_rank: r (1). start_powerSGD_iter: the first steps send whole gradients (1,000).
     min_compression_rate: a gradient goes as a product if that is so many times smaller (2). use_error_feedback,
