@@ -12,6 +12,7 @@ zeros, and the result is thrown away. What depends on values (`nonzero`, a mask 
 from ..core import layers
 from ..core.device import device
 from ..core.errors import worded
+from ..utils._pytree import tree_any, tree_map
 from .batched import kernels as _rules  # noqa: F401  which need the definitions
 from .batched.array import Batched, batched
 from .batched.backend import BatchedBackend, rule
@@ -60,7 +61,7 @@ class Meta(BatchedBackend):
 
     def computed(self, op, full, found, arrays, attrs):
         """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""
-        if op.by_values or has_mask(attrs):
+        if op.by_values or tree_any(is_mask, attrs):
             raise unknown(op)
         if getattr(rule.found.get(op.name), "__module__", None) == images.__name__:      # these fold the hidden axis
             return self.from_zeros(op, full, arrays, attrs)
@@ -75,28 +76,18 @@ class Meta(BatchedBackend):
     def from_zeros(self, op, full, arrays, attrs):
         """The results of an op, computed from zeros and thrown away."""
         call = cpu.find(f"full_{op.name}" if full else op.name)      # without layers
-        return self.blanks(call(*self.zeros(arrays), **self.zeros(attrs)))
-
-    def zeros(self, x):
-        """Arrays without elements as arrays of zeros, in tuples, lists and dicts too; anything else as it is."""
-        if x.__class__ is Batched:
-            return cpu.xp.zeros(x.shape, x.dtype)
-        if isinstance(x, (tuple, list)):
-            return getattr(x, "_make", type(x))([self.zeros(v) for v in x])
-        return {k: self.zeros(v) for k, v in x.items()} if isinstance(x, dict) else x
-
-    def blanks(self, found):
-        """Results on the processor as arrays without elements."""
-        if isinstance(found, (tuple, list)):
-            return getattr(found, "_make", type(found))([self.blanks(y) for y in found])
-        return self.blank(cpu.asarray(found)) if hasattr(found, "dtype") else found
+        arrays, attrs = tree_map(zeros, (arrays, attrs))
+        return tree_map(lambda y: self.blank(cpu.asarray(y)) if hasattr(y, "dtype") else y, call(*arrays, **attrs))
 
 
-def has_mask(x):
-    """Whether an index, or another attribute, holds an array of bools."""
-    if x.__class__ is Batched:
-        return x.dtype.kind == "b"
-    return any(map(has_mask, x.values() if isinstance(x, dict) else x)) if isinstance(x, (dict, tuple, list)) else False
+def zeros(x):
+    """Zeros in the shape and dtype of an array without elements; anything else as it is."""
+    return cpu.xp.zeros(x.shape, x.dtype) if x.__class__ is Batched else x
+
+
+def is_mask(x):
+    """Whether `x` is an array of bools."""
+    return x.__class__ is Batched and x.dtype.kind == "b"
 
 
 def unknown(op):

@@ -8,6 +8,7 @@
 
 from ...core.backend import result_only
 from ...core.errors import checked_dim
+from ...utils._pytree import tree_map
 from .array import aligned, wrapped
 
 __all__ = ["class_of", "derived"]
@@ -75,10 +76,7 @@ def along(op, full):
 
 def shaped(F, result, shape):
     """A result, or each of several, in another shape."""
-    found = wrapped(F, result)
-    if isinstance(found, (tuple, list)):
-        return getattr(found, "_make", type(found))([y.reshape(shape) for y in found])
-    return found.reshape(shape)
+    return tree_map(lambda y: y.reshape(shape), wrapped(F, result))
 
 
 def reference(op, full):

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ...utils._pytree import tree_map
 from .array import Batched, Unbatched, aligned, batched, hold, lifted, over, physical, spread, values, wrapped
 
 __all__ = ["Functions", "axis_of", "function"]
@@ -470,13 +471,6 @@ class Functions:
 def unknown(F, name, function, args, options):
     """A function without a rule: of arrays that are the same for all elements of the batch."""
     def one(x):
-        if isinstance(x, (tuple, list)):
-            return type(x)([one(v) for v in x])
         return x.same(f"vmap: there is no batching rule for {name}") if x.__class__ is Batched else x
-    found = function(*one(args), **{k: one(v) for k, v in options.items()})
-
-    def back(x):
-        if isinstance(x, (tuple, list)):
-            return getattr(x, "_make", type(x))([back(v) for v in x])
-        return batched(F, x[None]) if hasattr(x, "ndim") else x
-    return back(found)
+    args, options = tree_map(one, (args, options))
+    return tree_map(lambda x: batched(F, x[None]) if hasattr(x, "ndim") else x, function(*args, **options))

@@ -1,5 +1,6 @@
 """Rules of convolutions, pooling and the like: the batch is folded into that of the images, or into the channels."""
 
+from ....utils._pytree import tree_map
 from ..array import Batched, batched, lifted, over, values
 from ..backend import rule
 
@@ -21,9 +22,9 @@ def fold(v):
 
 
 def unfolded(F, result, size):
-    if isinstance(result, (tuple, list)):
-        return type(result)([unfolded(F, y, size) for y in result])
-    return batched(F, result.reshape((size, result.shape[0] // size if size else 0, *result.shape[1:])))
+    def unfold(y):
+        return batched(F, y.reshape((size, y.shape[0] // size if size else 0, *y.shape[1:])))
+    return tree_map(unfold, result)
 
 
 folding("avg_pool")
