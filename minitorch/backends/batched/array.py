@@ -9,8 +9,8 @@ from ...core import graph
 from ...core.arrays import owner
 from ...core.errors import worded
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values",
-           "wrapped"]
+__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "is_shared", "lifted", "over", "physical", "shared",
+           "spread", "values", "wrapped"]
 
 
 class Unbatched(RuntimeError):
@@ -47,6 +47,16 @@ def wrapped(backend, result):
     if result.__class__ is tuple or result.__class__ is list or isinstance(result, (tuple, list)):
         return getattr(result, "_make", type(result))([wrapped(backend, y) for y in result])
     return batched(backend, result)
+
+
+def is_shared(x):
+    """Whether `x` is the same for all elements of the batch."""
+    return x.__class__ is not Batched or x.value.shape[0] == 1
+
+
+def shared(x):
+    """The array of the backend below of an `x` that is the same for all; what is no batched array as it is."""
+    return x.value[0] if x.__class__ is Batched else x
 
 
 def lifted(backend, x):
@@ -99,12 +109,12 @@ def over(backend, x, n=None):
 def values(backend, arrays):
     """The values of arrays whose hidden axes are of one size: 1 if all are."""
     found = [lifted(backend, x) for x in arrays]
-    if any([x.value.shape[0] != 1 for x in found]):
+    if not all([is_shared(x) for x in found]):
         return [over(backend, x) for x in found]
     return [x.value for x in found]
 
 
-def hold(target, others=(), more=(), arrays=()):
+def hold(target, others=(), arrays=()):
     """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
     all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
     F, memory = target.backend, physical(target)
@@ -113,7 +123,7 @@ def hold(target, others=(), more=(), arrays=()):
     if not isinstance(memory, np.ndarray):                 # which `owner` does not find behind a batched array
         graph.bump_versions([owner(memory)], "a write within vmap", graph.calling_line())
     if target.value.shape[0] != F.size and (
-            any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
+            any([not is_shared(x) and x.backend is F for x in others])
             or any([x.shape[0] != 1 for x in arrays])):
         raise F.not_in_place()
 

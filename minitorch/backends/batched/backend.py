@@ -8,7 +8,7 @@ from ...core.errors import worded
 from ...core.registry import OPS
 from ..kernels import Kernels
 from . import loop, products  # noqa: F401  products: entered for `Functions`
-from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, lifted, over, spread
+from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, is_shared, lifted, over, spread
 from .classes import derived
 from .functions import Functions
 from .indices import explicit, read, write
@@ -98,7 +98,7 @@ class BatchedBackend(Backend):
             if v.shape[0] != self.size:
                 raise worded(RuntimeError(UNBATCHED))
             args = [over(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
-        elif any([x.__class__ is Batched and x.value.shape[0] != 1 for x in args]):
+        elif not all([is_shared(x) for x in args]):
             raise worded(RuntimeError(SAME))
         else:
             args = [spread(self, x, array.ndim) if x.__class__ is Batched else x for x in args]

@@ -11,7 +11,21 @@ import math
 import numpy as np
 
 from ...utils._pytree import tree_map
-from .array import Batched, Unbatched, aligned, batched, hold, lifted, over, physical, spread, values, wrapped
+from .array import (
+    Batched,
+    Unbatched,
+    aligned,
+    batched,
+    hold,
+    is_shared,
+    lifted,
+    over,
+    physical,
+    shared,
+    spread,
+    values,
+    wrapped,
+)
 
 __all__ = ["Functions", "axis_of", "function"]
 
@@ -71,7 +85,7 @@ class Ufunc:
         """Unbuffered, in place: ``x[index] += value``, each time that an index names an element."""
         F = self.F
         places = F.explicit(x, index)
-        hold(x, places, value)
+        hold(x, (*places, *value))
         n = max(getattr(p, "ndim", 0) for p in places)
         own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
         rest = [spread(F, p, n) for p in places]
@@ -129,8 +143,7 @@ for _name in ("isclose", "nan_to_num", "real", "imag", "angle", "sinc", "i0", "i
 def copyto(F, target, source, casting="same_kind", where=True):
     if target.__class__ is not Batched:
         raise F.not_in_place()
-    others = (source, where)
-    hold(target, others)
+    hold(target, (source, where))
     n = target.ndim
     where = where if where is True else spread(F, lifted(F, where), n)
     source = lifted(F, source)
@@ -203,9 +216,8 @@ def take(F, x, index, axis=None, out=None, mode="raise"):
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis = axis_of(x, axis) - 1
-    if index.__class__ is not Batched or index.value.shape[0] == 1:
-        index = index.value[0] if index.__class__ is Batched else index
-        return batched(F, F.inner.xp.take(x.value, index, axis + 1, mode=mode))
+    if is_shared(index):
+        return batched(F, F.inner.xp.take(x.value, shared(index), axis + 1, mode=mode))
     if mode != "raise":
         index = F.xp.clip(index, 0, x.shape[axis] - 1) if mode == "clip" else index % x.shape[axis]
     return F.read(x, (slice(None),) * axis + (index,))
@@ -403,7 +415,7 @@ for _name in ("arange", "eye", "linspace", "tri", "identity"):
 @function()
 def bincount(F, x, weights=None, minlength=0):
     x = lifted(F, x)
-    if weights is None and x.value.shape[0] == 1:
+    if weights is None and is_shared(x):
         return batched(F, F.inner.xp.bincount(x.value[0], minlength=minlength)[None])
     x, *weights = values(F, [x] if weights is None else [x, weights])
     size = x.shape[0]
@@ -420,11 +432,10 @@ def bincount(F, x, weights=None, minlength=0):
 
 @function()
 def searchsorted(F, table, x, side="left", sorter=None):
-    if [t for t in (table, sorter) if t.__class__ is Batched and t.value.shape[0] != 1]:
+    if not (is_shared(table) and is_shared(sorter)):
         rows = zip(*[[None] * F.size if t is None else over(F, t) for t in (table, x, sorter)])
         return batched(F, F.inner.xp.stack([F.inner.xp.searchsorted(t, v, side, s) for t, v, s in rows]))
-    table, sorter = [t.value[0] if t.__class__ is Batched else t for t in (table, sorter)]
-    return batched(F, F.inner.xp.searchsorted(table, lifted(F, x).value, side, sorter))
+    return batched(F, F.inner.xp.searchsorted(shared(table), lifted(F, x).value, side, shared(sorter)))
 
 
 @function("nonzero", "argwhere", "flatnonzero")

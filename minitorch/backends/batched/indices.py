@@ -1,6 +1,6 @@
 """Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
 
-from .array import Batched, Unbatched, batched, hold, lifted, spread
+from .array import Batched, Unbatched, batched, hold, is_shared, lifted, shared, spread
 
 __all__ = ["explicit", "read", "write"]
 
@@ -68,8 +68,8 @@ def without_masks(F, x, parts):
             p = F.inner.xp.asarray(p)
         if p.__class__ is Batched:
             p = p if p.backend is F else lifted(F, p)
-            if p.value.shape[0] == 1:
-                p = p.value[0]
+            if is_shared(p):
+                p = shared(p)
             elif p.dtype == bool:
                 raise Unbatched(MASK)
         if hasattr(p, "ndim") and not isinstance(p, Batched) and p.dtype == bool and p.ndim:
@@ -142,7 +142,7 @@ def write(F, x, index, value):
             raise Unbatched(MASK)
         mask = masks[0].reshape(masks[0].shape + (1,) * (x.ndim - masks[0].ndim))
         return F.xp.copyto(x, F.xp.where(mask, value, x), casting="unsafe")
-    hold(x, parts, (value,))
+    hold(x, (*parts, value))
     if is_basic(parts):
         n = checked(x, parts)[every(parts)].ndim - 1
         x.value[every(parts)] = spread(F, trimmed(value, n), n)
@@ -162,5 +162,3 @@ def trimmed(value, n):
     if extra > 0:
         raise ValueError(f"could not broadcast input array from shape {value.shape} into {n} dimensions")
     return value
-
-

@@ -60,5 +60,3 @@ def stacked(F, rows, error):
     if any([row.shape != rows[0].shape for row in rows]):
         raise error
     return batched(F, F.inner.xp.stack(rows))
-
-
