@@ -167,20 +167,17 @@ for _name in ("sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean",
     reduction(_name)
 
 
-def along(name, default, flat=True):
+def along(name, default):
     """A function along one axis; with None, of all elements in a row."""
     def call(F, x, *args, axis=default, **options):
-        x = lifted(F, x)
-        if args and name not in ("diff", "flip", "expand_dims"):
+        x, inner = lifted(F, x), getattr(F.inner.xp, name)
+        if args and name != "diff":
             axis, *args = args
-        if axis is None and flat:
-            shape = x.shape
-            x, axis = x.reshape(-1), 0
-            if options.get("keepdims"):
-                options.pop("keepdims")
-                found = getattr(F.inner.xp, name)(x.value, *args, axis=1, **options)
-                return batched(F, found).reshape((1,) * len(shape))
-        return batched(F, getattr(F.inner.xp, name)(x.value, *args, axis=axis_of(x, axis), **options))
+        if axis is None:
+            n, x, axis = x.ndim, x.reshape(-1), 0
+            if options.pop("keepdims", False):
+                return batched(F, inner(x.value, *args, axis=1, **options)).reshape((1,) * n)
+        return batched(F, inner(x.value, *args, axis=axis_of(x, axis), **options))
     RULES[name] = call
 
 
@@ -403,7 +400,7 @@ def copy(F, x, order="K"):
 
 def same_for_all(name):
     def call(F, *args, **options):
-        return wrapped(F, [x[None] for x in [getattr(F.inner.xp, name)(*args, **options)]])[0]
+        return batched(F, getattr(F.inner.xp, name)(*args, **options)[None])
     RULES[name] = call
 
 
