@@ -26,6 +26,7 @@ from .array import (
     values,
     wrapped,
 )
+from .indices import of_all
 
 __all__ = ["Functions", "axis_of", "function"]
 
@@ -86,10 +87,8 @@ class Ufunc:
         F = self.F
         places = F.explicit(x, index)
         hold(x, (*places, *value))
-        n = max(getattr(p, "ndim", 0) for p in places)
-        own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
-        rest = [spread(F, p, n) for p in places]
-        self.inner.at(x.value, (own, *rest), *[spread(F, lifted(F, v), n) for v in value])
+        index = of_all(F, x, places)
+        self.inner.at(x.value, index, *[spread(F, lifted(F, v), index[0].ndim - 1) for v in value])
 
     nin = property(lambda self: self.inner.nin)
     nout = property(lambda self: self.inner.nout)

@@ -2,7 +2,7 @@
 
 from .array import Batched, Unbatched, batched, hold, is_shared, lifted, shared, spread
 
-__all__ = ["explicit", "read", "write"]
+__all__ = ["explicit", "of_all", "read", "write"]
 
 MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
         "with a boolean mask.")
@@ -34,12 +34,7 @@ def read(F, x, index):
         return batched(F, x.value[every(parts)])
     parts = without_masks(F, x, parts)
     if any([p.__class__ is Batched for p in parts]):
-        places = explicit(F, x, parts)
-        n = max([getattr(p, "ndim", 0) for p in places])
-        size = max([1, x.value.shape[0], *[p.value.shape[0] for p in places if p.__class__ is Batched]])
-        own = F.inner.xp.arange(size).reshape((-1,) + (1,) * n) if x.value.shape[0] != 1 else 0
-        found = x.value[tuple([own] + [spread(F, p, n) for p in places])]
-        return batched(F, found if found.ndim == n + 1 else found[None])
+        return batched(F, x.value[of_all(F, x, explicit(F, x, parts))])
     return batched(F, one_index(x, parts))
 
 
@@ -121,6 +116,13 @@ def explicit(F, x, index):
         xp.asarray(p) if p.__class__ is int else p for p in found]
 
 
+def of_all(F, x, places):
+    """The index of the value of `x` that takes `places`, as `explicit` gives them, of every element of the batch."""
+    n = max([p.ndim for p in places], default=0)
+    own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
+    return (own, *[spread(F, p, n) for p in places])
+
+
 def broad(p, n):
     """An index array with `n` dimensions."""
     return p if p.ndim == n else p.reshape((1,) * (n - p.ndim) + tuple(p.shape))
@@ -147,10 +149,9 @@ def write(F, x, index, value):
         n = checked(x, parts)[every(parts)].ndim - 1
         x.value[every(parts)] = spread(F, trimmed(value, n), n)
         return None
-    places = explicit(F, x, parts)
-    n = max([p.ndim for p in places], default=0)
-    own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
-    x.value[tuple([own] + [spread(F, p, n) for p in places])] = spread(F, trimmed(value, n), n)
+    places = of_all(F, x, explicit(F, x, parts))
+    n = places[0].ndim - 1
+    x.value[places] = spread(F, trimmed(value, n), n)
     return None
 
 
