@@ -9,8 +9,8 @@ from ...core import graph
 from ...core.arrays import owner
 from ...core.errors import worded
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "is_shared", "lifted", "over", "physical", "shared",
-           "spread", "values", "wrapped"]
+__all__ = ["Batched", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
+           "physical", "shared", "spread", "values", "varying", "wrapped"]
 
 
 class Unbatched(RuntimeError):
@@ -30,6 +30,17 @@ IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because
             "or make `self` of a tensor that is vmapped over, as in x.new_zeros(...).")
 READ_ONLY = ("vmap: a tensor that is vmapped over and requires grad cannot be written to in place, its gradient would "
              "be lost outside: write to a clone()")
+
+
+def varying(what):
+    """PyTorch's refusal of an op, `what`, whose results may differ in size between the elements of a batch."""
+    return f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {what}."
+
+
+def escaped():
+    """The error for a batched tensor that outlived its vmap."""
+    return RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from a "
+                        "function being vmapped, which must return what is to be used afterwards")
 
 
 def batched(backend, value, new=object.__new__):
@@ -66,8 +77,7 @@ def lifted(backend, x):
     if backend.inner.depth:
         x = lifted(backend.inner, x)
     elif x.__class__ is Batched:
-        raise RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from "
-                           "a function being vmapped, which must return what is to be used afterwards")
+        raise escaped()
     else:
         x = backend.inner.xp.asarray(x)
     return batched(backend, x[None])
@@ -82,9 +92,9 @@ def aligned(backend, arrays):
         k = getattr(x, "ndim", 0)
         if k > n:
             n = k
-    if none:                                               # of the backend below, such as a scratch array
-        arrays = [lifted(backend, x) if hasattr(x, "ndim") else x for x in arrays] if n or any([
-            hasattr(x, "ndim") for x in arrays]) else [lifted(backend, x) for x in arrays]
+    if none:                                               # of the backend below, such as a scratch array; or numbers
+        numbers = not any([hasattr(x, "ndim") for x in arrays])
+        arrays = [lifted(backend, x) if numbers or hasattr(x, "ndim") else x for x in arrays]
     return [spread(backend, x, n) for x in arrays]
 
 

@@ -24,6 +24,7 @@ from .array import (
     shared,
     spread,
     values,
+    varying,
     wrapped,
 )
 from .indices import of_all
@@ -418,8 +419,7 @@ def bincount(F, x, weights=None, minlength=0):
     n = max(minlength, int(physical(x).max()) + 1 if x.size else 0)
     if n > minlength and size > 1:
         if int(physical(x.reshape((size, -1)).max(1)).min()) + 1 < n:
-            raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
-                            "vmap over aten::bincount.")
+            raise Unbatched(varying("aten::bincount"))
     places = x.reshape(size, -1) + (F.inner.xp.arange(size) * n)[:, None]
     flat = [w.reshape(-1) for w in weights]
     found = F.inner.xp.bincount(places.reshape(-1), *flat, minlength=size * n)
@@ -436,8 +436,7 @@ def searchsorted(F, table, x, side="left", sorter=None):
 
 @function("nonzero", "argwhere", "flatnonzero")
 def nonzero(F, *args, **options):
-    raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                    "aten::nonzero.")
+    raise Unbatched(varying("aten::nonzero"))
 
 
 @function()

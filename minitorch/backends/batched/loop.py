@@ -4,7 +4,7 @@ import warnings
 
 from ...core.errors import worded
 from ...utils._pytree import tree_map
-from .array import Batched, batched, lifted
+from .array import Batched, batched, lifted, varying
 
 __all__ = ["fell_back", "run", "vmap_fallbacks"]
 
@@ -40,8 +40,7 @@ def element(F, x, i):
 def run(F, op, full, arrays, attrs, error):
     """The op for each element of the batch, and the results stacked; `error` if their shapes differ."""
     if op.by_values:
-        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
-                                  f"to vmap over {op.name}.")) from None
+        raise worded(RuntimeError(varying(op.name))) from None
     inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
 
     def row(i):

@@ -1,7 +1,7 @@
 """Rules of ops that look at values: their references branch on them, which a batch cannot."""
 
 from ....core.errors import worded
-from ..array import Batched, batched, is_shared, lifted, physical, shared, values
+from ..array import Batched, batched, is_shared, lifted, physical, shared, values, varying
 from ..backend import rule
 
 
@@ -48,8 +48,7 @@ def masked_select_backward(F, input, mask, *, shape):
 @rule("unique_indices")
 def unique_indices(F, input, *, size):
     if not is_shared(input):
-        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
-                                  "to vmap over the indices of index_fill."))
+        raise worded(RuntimeError(varying("the indices of index_fill")))
     return batched(F, F.inner.unique_indices(shared(input), size=size)[None])
 
 
