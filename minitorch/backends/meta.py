@@ -52,14 +52,14 @@ class Meta(BatchedBackend):
         pass
 
     # -- ops -------------------------------------------------------------------------------------------------
-    def shapes(self, op, full, found, arrays, attrs):
+    def computed(self, op, full, found, arrays, attrs):
         """The results of an op without values; layers are told of it, as of one on another backend."""
         def call(*arrays, **attrs):
-            return self.computed(op, full, found, arrays, attrs)
+            return self.blank_results(op, full, found, arrays, attrs)
         name = f"full_{op.name}" if full else op.name
         return (layers.around(name, call, self) if layers.stack else call)(*arrays, **attrs)
 
-    def computed(self, op, full, found, arrays, attrs):
+    def blank_results(self, op, full, found, arrays, attrs):
         """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""
         if op.by_values or tree_any(is_mask, attrs):
             raise unknown(op)

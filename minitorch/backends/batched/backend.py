@@ -53,6 +53,13 @@ class BatchedBackend(Backend):
             return getattr(self, name)
         return super().__getattr__(name)
 
+    def computed(self, op, full, found, arrays, attrs):
+        """The results of an op by its rule `found`, or element by element."""
+        try:
+            return found(self, *arrays, **attrs)
+        except Unbatched as error:
+            return loop.run(self, op, full, arrays, attrs, error)
+
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):
         return self.xp.asarray(x, dtype)
@@ -123,10 +130,5 @@ def operation(name):
         found = result_only(found)
 
     def call(self, *arrays, **attrs):
-        if not self.size and self.depth == 0:              # device("meta")
-            return self.shapes(op, full, found, arrays, attrs)
-        try:
-            return found(self, *arrays, **attrs)
-        except Unbatched as error:
-            return loop.run(self, op, full, arrays, attrs, error)
+        return self.computed(op, full, found, arrays, attrs)
     return call
