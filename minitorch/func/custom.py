@@ -16,15 +16,15 @@ SEE = "See \"Custom functions\" in minitorch's page on vmap."
 
 
 class VmapInfo(NamedTuple):
-    """What `Function.vmap` is told of the batch: its size, and what random numbers are in it."""
+    """The batch as `Function.vmap` is told of it: its size, and the `randomness` of the vmap."""
 
     batch_size: int
     randomness: str
 
 
 def function_in_batch(cls, args):
-    """A call of the function `cls` where a vmap runs: ``(args, forward, None)``, with what to record it as ever, or
-    ``(None, None, result)``, what its own rule has made and recorded below the batch."""
+    """A call of the function `cls` where a vmap runs: ``(args, forward, None)``, which are then recorded as ever, or
+    ``(None, None, result)``, a result that its own rule has made and recorded below the batch."""
     if cls.setup_context is Function.setup_context and not cls.generate_vmap_rule:
         raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, "
                            f"...), it must override the setup_context staticmethod. {SEE}")
@@ -55,7 +55,7 @@ def is_differentiated_inside(F, tensors):
 def by_own_rule(cls, F, args):
     """The result of ``cls.vmap``, which is given tensors of the backend below, with the batch along dimension 0."""
     def is_mapped(x):
-        return isinstance(x, Tensor) and x.backend is F and (x.array.value.shape[0] == F.size)
+        return isinstance(x, Tensor) and x.backend is F and x.array.value.shape[0] == F.size
 
     def below(x):
         if not isinstance(x, Tensor) or x.backend is not F:

@@ -214,20 +214,21 @@ def in_place(function):
 
 
 class Memory:
-    """What `core.arrays.pointer` asks for of arrays that are not NumPy's."""
+    """The address of an array, as `core.arrays.pointer` asks for it of arrays that are not NumPy's."""
 
     def __init__(self, ptr):
         self.ptr = ptr
 
 
 class Batched:
-    """An array of the shape of one element of a batch. `value` holds them all along its first axis, or one for all."""
+    """An array of the shape of one element of a batch; `value` holds all of them along its first axis, or one for all.
+    """
 
     __slots__ = ("value", "backend", "shape", "dtype", "ndim", "__weakref__")
     __array_priority__ = 2000
     __hash__ = object.__hash__
 
-    # -- what it looks like ----------------------------------------------------------------------------------
+    # -- its shape and its memory, as they appear ------------------------------------------------------------
     size = property(lambda self: math.prod(self.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: math.prod(self.shape) * self.dtype.itemsize)
@@ -253,7 +254,7 @@ class Batched:
     def __repr__(self):
         return f"Batched({self.value!r})"
 
-    # -- what it would take one element of the batch to know ---------------------------------------------------
+    # -- values, which must be the same for all elements of the batch ----------------------------------------
     def same(self, error):
         """The value that all elements of the batch have; `Unbatched` if they may have others."""
         found = physical(self)

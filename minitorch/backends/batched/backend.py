@@ -100,23 +100,19 @@ class BatchedBackend(Backend):
     def fill_random(self, array, sampler, generator, args):
         if self.randomness == "error":
             raise worded(RuntimeError(RANDOM))
-        v, inner = array.value, self.inner
-        if self.randomness == "different":
-            if v.shape[0] != self.size:
-                raise worded(RuntimeError(UNBATCHED))
-            args = [over(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
-        elif not all([is_shared(x) for x in args]):
+        v, inner, different = array.value, self.inner, self.randomness == "different"
+        if different and v.shape[0] != self.size:
+            raise worded(RuntimeError(UNBATCHED))
+        if not different and not all([is_shared(x) for x in args]):
             raise worded(RuntimeError(SAME))
-        else:
-            args = [spread(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
+        below = over if different else spread
+        args = [below(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
         if not inner.depth:
             args = [inner.to_host(x) if x.__class__ is inner.ndarray else x for x in args]
-        if self.randomness == "different":
-            inner.fill_random(v, sampler, generator, args)
-            return
-        drawn = inner.xp.empty((1, *array.shape), array.dtype)
+        drawn = v if different else inner.xp.empty((1, *array.shape), array.dtype)
         inner.fill_random(drawn, sampler, generator, args)
-        inner.xp.copyto(v, drawn)
+        if not different:
+            inner.xp.copyto(v, drawn)
 
 
 def operation(name):

@@ -55,7 +55,7 @@ def of_one_size(F, arrays):
 
 def along(op, full):
     """An op of one array along `dim`: None, (), an int or a tuple."""
-    name = f"full_{op.name}" if full else op.name
+    name, default = f"full_{op.name}" if full else op.name, dict(op.attrs)["dim"]
 
     def call(F, input, **attrs):
         x, dim, keepdim = input.value, attrs.get("dim", default), attrs.get("keepdim", False)
@@ -65,12 +65,11 @@ def along(op, full):
         if dim is None or dim.__class__ in (tuple, list) and not dim:
             found = inner(x.reshape((x.shape[0], input.size)), **{**attrs, "dim": 1})
             return shaped(F, found, (1,) * n if keepdim else ()) if n != 1 else wrapped(F, found)
-        dims = tuple([checked_dim(d, n) for d in dim]) if dim.__class__ in (tuple, list) else checked_dim(dim, n)
+        several = dim.__class__ in (tuple, list)
+        dims = tuple([checked_dim(d, n) + 1 for d in dim]) if several else checked_dim(dim, n) + 1
         if not n:
             return shaped(F, inner(x.reshape((x.shape[0], 1)), **{**attrs, "dim": 1}), ())
-        return wrapped(F, inner(x, **{**attrs, "dim": dims + 1 if dims.__class__ is int else tuple(
-            [d + 1 for d in dims])}))
-    default = dict(op.attrs)["dim"]
+        return wrapped(F, inner(x, **{**attrs, "dim": dims}))
     return call
 
 

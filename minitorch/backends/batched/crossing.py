@@ -1,7 +1,7 @@
 """Tensors going into a batch and out of it, recorded: a dimension is hidden, shown again, or there was none.
 
 The derivative of hiding a dimension is showing it, and the other way round; that of taking a tensor for all elements of
-a batch is the sum over them. A node stands for each, whose `saved` is what the way back needs.
+a batch is the sum over them. Each of these leaves a node, whose `saved` is a function for the way back.
 """
 
 from ...core import graph

@@ -1,6 +1,6 @@
 """Random numbers in a batch: an error, the same for all elements, or different ones, as each `vmap` around says.
 
-Random functions ask here while a `vmap` runs; what they fill is an array of all elements, by the backend.
+Random functions ask here while a `vmap` runs; the backend fills their arrays, of all elements.
 """
 
 from ...core.errors import worded

@@ -5,7 +5,7 @@ from ..array import batched, is_shared, lifted, over, shared, values
 from ..backend import rule
 
 
-# ---- what treats each image alike --------------------------------------------------------------------------
+# ---- ops that treat all images alike -----------------------------------------------------------------------
 def folding(name):
     """The rule of an op whose inputs all have images along their first dimension."""
     def call(F, *arrays, **attrs):
