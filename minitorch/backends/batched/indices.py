@@ -94,26 +94,21 @@ def explicit(F, x, index):
     arrays = [i for i, p in enumerate(whole) if hasattr(p, "ndim") or p.__class__ is int]
     wide = max([getattr(whole[i], "ndim", 0) for i in arrays], default=0)
     together = bool(arrays) and arrays[-1] - arrays[0] + 1 == len(arrays)
-    at = arrays[0] if together else 0
-    before = sum([1 for i, p in enumerate(whole) if i < at])                # dimensions of the result in front of these
+    before = arrays[0] if together else 0                  # dimensions of the result in front of those of the arrays
     slices = [i for i, p in enumerate(whole) if i not in arrays]
-    n = len(slices) + (wide if arrays else 0)
+    n = len(slices) + wide
     found, dim = [], 0
     for i, p in enumerate(whole):
-        if i in arrays:
-            behind = n - before - wide
-            p = checked_range(p, x.shape[dim])
-            found.append(p if p.__class__ is int or not behind else p.reshape(p.shape + (1,) * behind))
-            dim += 1
+        if p is None:
             continue
-        place = slices.index(i)
-        place += wide if arrays and place >= before else 0
-        if p is not None:
-            a = xp.arange(*p.indices(x.shape[dim]))
-            found.append(a.reshape((-1,) + (1,) * (n - place - 1)))
-            dim += 1
-    return [xp.asarray(p).reshape((1,) * n) if p.__class__ is int else broad(p, n) for p in found] if n else [
-        xp.asarray(p) if p.__class__ is int else p for p in found]
+        if i in arrays:
+            a, behind = xp.asarray(checked_range(p, x.shape[dim])) if p.__class__ is int else p, n - before - wide
+        else:
+            place = slices.index(i)
+            a, behind = xp.arange(*p.indices(x.shape[dim])), n - 1 - (place + wide if place >= before else place)
+        found.append(broad(a.reshape(a.shape + (1,) * behind) if behind else a, n))
+        dim += 1
+    return found
 
 
 def of_all(F, x, places):
@@ -129,7 +124,7 @@ def broad(p, n):
 
 
 def checked_range(p, size):
-    if p.__class__ is int and not -size <= p < size:
+    if not -size <= p < size:
         raise IndexError(f"index {p} is out of bounds for axis 0 with size {size}")
     return p
 
