@@ -1,14 +1,13 @@
 """Forward mode: rules that follow from the definitions, dual levels, views and writes in place, what is built on it."""
 
-import doctest
 import random
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import run_examples
 
 import minitorch as torch
 from minitorch import func
@@ -608,10 +607,7 @@ def test_gradcheck():
 
 
 def test_the_page_about_it():
-    page = Path(__file__).parents[1] / "docs" / "forward_mode.md"
-    text = page.read_text(encoding="utf-8").replace("```", "")
-    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, page.name, str(page), 0)
-    assert not doctest.DocTestRunner(verbose=False).run(test).failed and len(test.examples) == 17
+    assert run_examples("forward_mode.md") == 17
 
 
 # ---- complex numbers ---------------------------------------------------------------------------------------
