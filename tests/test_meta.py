@@ -16,7 +16,7 @@ from minitorch.core.tensor import wrap
 from minitorch.testing.strategies import Draw
 
 meta = get("meta")
-# Whose shapes depend on values; and one whose sample holds no arrays alone.
+# Ops whose shapes depend on values, and one whose sample holds not only arrays.
 REFUSED = {op.name for op in OPS.values() if op.by_values} | {"unique_indices", "rnn_layer_backward"}
 OPS_WITH_SAMPLES = [op for op in batched_cases.rows() if op.name not in REFUSED]
 

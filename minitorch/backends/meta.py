@@ -1,12 +1,12 @@
 """``device("meta")``: tensors that have a shape and a dtype, but no memory and no values.
 
-Calls, backward passes and modules work as on any device: what comes out has the shape and the dtype that it would have,
-and counts as contiguous. So a model can be built, counted and summarised that would not fit into memory;
+Calls, backward passes and modules work as on any device: their results have the shape and the dtype that they would
+have, and count as contiguous. So a model can be built, counted and summarised that would not fit into memory;
 ``module.to_empty(device=...)`` gives its parameters memory elsewhere.
 
 It is the backend of `vmap` for a batch of no elements: the definitions and the batching rules say what each op makes of
-an element, and there is none to compute. Few ops, those on images among them, need an element: they are computed from
-zeros, and the result is thrown away. What depends on values (`nonzero`, a mask as an index) cannot be answered.
+an element, and there is none to compute. A few ops, such as those on images, need an element: they are computed from
+zeros, and the result is thrown away. Ops that depend on values (`nonzero`, a mask as an index) raise an error.
 """
 
 from ..core import layers

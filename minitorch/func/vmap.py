@@ -159,7 +159,7 @@ def batch_dims(func, in_dims, args, leaves):
 
 
 def result_dims(func, out_dims, leaves, spec):
-    """Along which dimension each output is stacked; ValueError for what is none."""
+    """The dimension of each output along which it is stacked; ValueError for `out_dims` that do not fit the outputs."""
     dims = spread(out_dims, tree_unflatten(leaves, spec))
     if dims is None and isinstance(out_dims, (tuple, list)) and len(out_dims) == len(leaves) == 1:
         dims = list(out_dims)

@@ -14,7 +14,7 @@ __all__ = ["Batched", "Unbatched", "aligned", "batched", "escaped", "hold", "is_
 
 
 class Unbatched(RuntimeError):
-    """Something depends on the values of a batch: it can be done for one element of the batch only."""
+    """The error where something depends on the values of a batch: it can be done for one element of the batch only."""
 
     explained = True
 

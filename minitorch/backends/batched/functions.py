@@ -1,4 +1,4 @@
-"""NumPy's functions on batched arrays: what references and composites call as ``F.xp.<name>``.
+"""NumPy's functions on batched arrays: those that references and composites call as ``F.xp.<name>``.
 
 Products, linear algebra and Fourier transforms are in `products.py`.
 
