@@ -109,16 +109,16 @@ def check_nested(op, seed, most=4):
     for outer, inner in zip(all_dims, all_dims[1:] + all_dims[:1]):
         inner = tuple([None if d is None else 0 for d in inner])
         outer = tuple([None if d is None else 0 for d in outer])
-        given, wanted = [], []
-        for column, a, b in zip(inputs, outer, inner):
-            table = [[column[((i if a is not None else 0) + (j if b is not None else 0)) % SIZE]
-                      for j in range(SIZE if b is not None else 1)] for i in range(SIZE if a is not None else 1)]
-            rows = [row if b is not None else row[0] for row in table]
-            given.append(column[0] if not isinstance(column[0], np.ndarray) else
-                         np.array(rows if a is not None else rows[0]))
-        for i, j in itertools.product(range(SIZE), repeat=2):
-            wanted.append(f(*[tensor(column[((i if a is not None else 0) + (j if b is not None else 0)) % SIZE])
-                              for column, a, b in zip(inputs, outer, inner)]))
+
+        def at(k, i, j, outer=outer, inner=inner):
+            return inputs[k][((i if outer[k] == 0 else 0) + (j if inner[k] == 0 else 0)) % SIZE]
+        given = []
+        for k, (a, b) in enumerate(zip(outer, inner)):
+            rows = [[at(k, i, j) for j in range(SIZE)] if b == 0 else at(k, i, 0) for i in range(SIZE)]
+            given.append(at(k, 0, 0) if not isinstance(inputs[k][0], np.ndarray) else
+                         np.array(rows if a == 0 else rows[0]))
+        wanted = [f(*[tensor(at(k, i, j)) for k in range(len(inputs))])
+                  for i, j in itertools.product(range(SIZE), repeat=2)]
         found = vmap(vmap(f, inner), outer)(*map(tensor, given))
         compare(op, (outer, inner), [y.reshape(SIZE * SIZE, *y.shape[2:]) for y in found], wanted)
     return len(all_dims)

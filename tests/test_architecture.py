@@ -28,7 +28,7 @@ ARROWS = {
     "host": "core explain",                                # Python's and NumPy's data, indices and numeric types
     "ops": "core host random return_types explain",        # definitions and references; which backend runs them is open
     "autograd": "core ops explain pytree",                 # modes, hooks, functions of the user's own
-    "backends": "core explain host ops random return_types",   # kernels, entered for the definitions
+    "backends": "core explain host ops pytree random return_types",   # kernels, entered for the definitions
     # -- what is built of tensors
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on

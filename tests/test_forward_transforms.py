@@ -1,10 +1,8 @@
 """Transforms built on forward mode: `jvp`, Jacobians, Hessians; with modules, compiled functions, complex numbers."""
 
-import doctest
-from pathlib import Path
-
 import numpy as np
 import pytest
+from pages import run_examples
 from tangent_checks import T, close
 
 import minitorch as torch
@@ -264,10 +262,7 @@ def test_gradcheck():
 
 
 def test_the_page_about_it():
-    page = Path(__file__).parents[1] / "docs" / "forward_mode.md"
-    text = page.read_text(encoding="utf-8").replace("```", "")
-    test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, page.name, str(page), 0)
-    assert not doctest.DocTestRunner(verbose=False).run(test).failed and len(test.examples) == 17
+    assert run_examples("forward_mode.md") == 17
 
 
 # ---- complex numbers ---------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import copy
 import random
 
+import batched_cases
 import numpy as np
 import pytest
 
@@ -11,21 +12,18 @@ from minitorch import nn
 from minitorch.backends.cpu.backend import cpu
 from minitorch.core.device import get
 from minitorch.core.registry import OPS
-from minitorch.core.tensor import Tensor, wrap
+from minitorch.core.tensor import wrap
 from minitorch.testing.strategies import Draw
 
 meta = get("meta")
-# Whose shapes depend on values; and one whose sample holds no arrays alone.
+# Ops whose shapes depend on values, and one whose sample holds not only arrays.
 REFUSED = {op.name for op in OPS.values() if op.by_values} | {"unique_indices", "rnn_layer_backward"}
-OPS_WITH_SAMPLES = [op for op in OPS.values() if op.name not in REFUSED
-                    and (op.sample or op.inputs[0].kind != "variadic")]
+OPS_WITH_SAMPLES = [op for op in batched_cases.rows() if op.name not in REFUSED]
 
 
 def described(F, op, arrays, attrs):
     tensors = [wrap(F.from_host(x), F) if isinstance(x, np.ndarray) else x for x in arrays]
-    found = op.call(tuple(tensors), **attrs) if op.inputs[0].kind == "variadic" else op.call(*tensors, **attrs)
-    return [(o.shape, o.dtype) for o in (found if isinstance(found, (tuple, list)) else (found,))
-            if isinstance(o, Tensor)]
+    return [(o.shape, o.dtype) for o in batched_cases.tensors_in(batched_cases.call(op, tensors, attrs))]
 
 
 @pytest.mark.parametrize("op", OPS_WITH_SAMPLES, ids=lambda op: op.name)

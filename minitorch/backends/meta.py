@@ -1,17 +1,18 @@
 """``device("meta")``: tensors that have a shape and a dtype, but no memory and no values.
 
-Calls, backward passes and modules work as on any device: what comes out has the shape and the dtype that it would have,
-and counts as contiguous. So a model can be built, counted and summarised that would not fit into memory;
+Calls, backward passes and modules work as on any device: their results have the shape and the dtype that they would
+have, and count as contiguous. So a model can be built, counted and summarised that would not fit into memory;
 ``module.to_empty(device=...)`` gives its parameters memory elsewhere.
 
 It is the backend of `vmap` for a batch of no elements: the definitions and the batching rules say what each op makes of
-an element, and there is none to compute. Few ops, those on images among them, need an element: they are computed from
-zeros, and the result is thrown away. What depends on values (`nonzero`, a mask as an index) cannot be answered.
+an element, and there is none to compute. A few ops, such as those on images, need an element: they are computed from
+zeros, and the result is thrown away. Ops that depend on values (`nonzero`, a mask as an index) raise an error.
 """
 
 from ..core import layers
 from ..core.device import device
 from ..core.errors import worded
+from ..utils._pytree import tree_any, tree_map
 from .batched import kernels as _rules  # noqa: F401  which need the definitions
 from .batched.array import Batched, batched
 from .batched.backend import BatchedBackend, rule
@@ -51,16 +52,16 @@ class Meta(BatchedBackend):
         pass
 
     # -- ops -------------------------------------------------------------------------------------------------
-    def shapes(self, op, full, found, arrays, attrs):
+    def computed(self, op, full, found, arrays, attrs):
         """The results of an op without values; layers are told of it, as of one on another backend."""
         def call(*arrays, **attrs):
-            return self.computed(op, full, found, arrays, attrs)
+            return self.blank_results(op, full, found, arrays, attrs)
         name = f"full_{op.name}" if full else op.name
         return (layers.around(name, call, self) if layers.stack else call)(*arrays, **attrs)
 
-    def computed(self, op, full, found, arrays, attrs):
+    def blank_results(self, op, full, found, arrays, attrs):
         """The results of an op: by its batching rule `found`, or from zeros where that needs an element."""
-        if op.by_values or has_mask(attrs):
+        if op.by_values or tree_any(is_mask, attrs):
             raise unknown(op)
         if getattr(rule.found.get(op.name), "__module__", None) == images.__name__:      # these fold the hidden axis
             return self.from_zeros(op, full, arrays, attrs)
@@ -75,28 +76,18 @@ class Meta(BatchedBackend):
     def from_zeros(self, op, full, arrays, attrs):
         """The results of an op, computed from zeros and thrown away."""
         call = cpu.find(f"full_{op.name}" if full else op.name)      # without layers
-        return self.blanks(call(*self.zeros(arrays), **self.zeros(attrs)))
-
-    def zeros(self, x):
-        """Arrays without elements as arrays of zeros, in tuples, lists and dicts too; anything else as it is."""
-        if x.__class__ is Batched:
-            return cpu.xp.zeros(x.shape, x.dtype)
-        if isinstance(x, (tuple, list)):
-            return getattr(x, "_make", type(x))([self.zeros(v) for v in x])
-        return {k: self.zeros(v) for k, v in x.items()} if isinstance(x, dict) else x
-
-    def blanks(self, found):
-        """Results on the processor as arrays without elements."""
-        if isinstance(found, (tuple, list)):
-            return getattr(found, "_make", type(found))([self.blanks(y) for y in found])
-        return self.blank(cpu.asarray(found)) if hasattr(found, "dtype") else found
+        arrays, attrs = tree_map(zeros, (arrays, attrs))
+        return tree_map(lambda y: self.blank(cpu.asarray(y)) if hasattr(y, "dtype") else y, call(*arrays, **attrs))
 
 
-def has_mask(x):
-    """Whether an index, or another attribute, holds an array of bools."""
-    if x.__class__ is Batched:
-        return x.dtype.kind == "b"
-    return any(map(has_mask, x.values() if isinstance(x, dict) else x)) if isinstance(x, (dict, tuple, list)) else False
+def zeros(x):
+    """Zeros in the shape and dtype of an array without elements; anything else as it is."""
+    return cpu.xp.zeros(x.shape, x.dtype) if x.__class__ is Batched else x
+
+
+def is_mask(x):
+    """Whether `x` is an array of bools."""
+    return x.__class__ is Batched and x.dtype.kind == "b"
 
 
 def unknown(op):

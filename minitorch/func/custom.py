@@ -55,7 +55,7 @@ def is_differentiated_inside(F, tensors):
 def by_own_rule(cls, F, args):
     """The result of ``cls.vmap``, which is given tensors of the backend below, with the batch along dimension 0."""
     def is_mapped(x):
-        return isinstance(x, Tensor) and x.backend is F and (x.array.value.shape[0] == F.size)
+        return isinstance(x, Tensor) and x.backend is F and x.array.value.shape[0] == F.size
 
     def below(x):
         if not isinstance(x, Tensor) or x.backend is not F:

@@ -7,7 +7,7 @@ import functools
 
 from ..backends.batched import kernels as _rules  # noqa: F401  which need the definitions
 from ..backends.batched.backend import BatchedBackend
-from ..backends.batched.crossing import hide, show
+from ..backends.batched.crossing import hide, running, show
 from ..backends.batched.loop import vmap_fallbacks
 from ..core.errors import out_of_range
 from ..core.grad_mode import grad_mode, open_batches
@@ -72,7 +72,7 @@ def mapped(func, leaves, dims, spec, kwargs, size, out_dims, randomness):
     F: dict = {}                                           # device -> the batched backend of this vmap there
     for x, d in zip(leaves, dims):
         if d is not None and x.device not in F:
-            F[x.device] = BatchedBackend(base_of(x.backend), size, randomness)
+            F[x.device] = BatchedBackend(running(x.backend), size, randomness)
     hidden = [x if d is None else hide(F[x.device], x, d) for x, d in zip(leaves, dims)]
     with Entered(next(iter(F.values()))):
         out = func(*tree_unflatten(hidden, spec), **kwargs)
@@ -97,12 +97,6 @@ class Entered:
         open_batches.remove(self.backend)
 
 
-def base_of(backend):
-    """What the backend of a vmap stands on that runs here, for tensors of `backend`: the vmap around, if there is one.
-    """
-    return next((outer for outer in grad_mode.batches[::-1] if outer.device == backend.device), backend)
-
-
 def shown(func, x, dim, F):
     """One output with the mapped dimension at `dim`."""
     if dim is None:
@@ -117,7 +111,7 @@ def shown(func, x, dim, F):
     if not -n <= dim < n:
         raise out_of_range(dim, n)
     some = next(iter(F.values()))
-    return show(F.get(x.device) or BatchedBackend(base_of(x.backend), some.size, some.randomness), x, dim % n)
+    return show(F.get(x.device) or BatchedBackend(running(x.backend), some.size, some.randomness), x, dim % n)
 
 
 def name_of(func):
@@ -165,7 +159,7 @@ def batch_dims(func, in_dims, args, leaves):
 
 
 def result_dims(func, out_dims, leaves, spec):
-    """Along which dimension each output is stacked; ValueError for what is none."""
+    """The dimension of each output along which it is stacked; ValueError for `out_dims` that do not fit the outputs."""
     dims = spread(out_dims, tree_unflatten(leaves, spec))
     if dims is None and isinstance(out_dims, (tuple, list)) and len(out_dims) == len(leaves) == 1:
         dims = list(out_dims)

@@ -13,7 +13,7 @@ from ..core.device import device as Device
 from ..core.errors import checked_dim
 from .creation.create import empty, placed
 from .define import composite, op
-from .elementwise.complex import conj
+from .elementwise.complex import complex_type, conj
 from .indexing.index import _slice
 from .nn.pad import constant_pad_nd
 from .shapes.join import roll
@@ -23,20 +23,10 @@ NORMS = (None, "backward", "forward", "ortho")
 SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def complex_like(x):
-    """The NumPy dtype of complex numbers with the precision of `x`."""
-    return "complex128" if x.dtype in ("float64", "complex128") else "complex64"
-
-
-def real_like(x):
-    """The NumPy dtype of the parts of the complex numbers `x`."""
-    return "float64" if x.dtype in ("float64", "complex128") else "float32"
-
-
 # ---- the op definitions ------------------------------------------------------------------------------------
 @op(namespace=None, complex="conjugate", node_name="FftC2CBackward0",
     sample=lambda d: ([d.complex((2, 3, 4))], dict(dims=d.choice([(2,), (0, 1)]), inverse=d.bool(),
-                                                          norm=d.choice(NORMS))),
+                                                   norm=d.choice(NORMS))),
     input=lambda F, g, dims, norm, inverse: F.fft_complex(g, dims=dims, norm=SWAPPED[norm], inverse=not inverse))
 def fft_complex(F, input, *, dims, norm, inverse):
     """The transform of complex numbers along `dims`, or its inverse."""
@@ -49,7 +39,7 @@ def fft_complex(F, input, *, dims, norm, inverse):
     input=lambda F, g, dims, norm, input_shape: from_half(F, g, dims, norm, input_shape))
 def fft_half(F, input, *, dims, norm):
     """The transform of real numbers along `dims`: of the last of these the frequencies 0, 1, ..., n // 2."""
-    return F.xp.fft.rfftn(input, None, dims, norm).astype(complex_like(input), copy=False)
+    return F.xp.fft.rfftn(input, None, dims, norm).astype(complex_type(input.dtype), copy=False)
 
 
 def from_half(F, g, dims, norm, shape):
@@ -67,7 +57,7 @@ def from_half(F, g, dims, norm, shape):
 def fft_real(F, input, *, dims, n, norm):
     """The inverse of `fft_half`: real numbers, `n` of them along the last of `dims`."""
     sizes = [*[input.shape[d] for d in dims[:-1]], n]
-    return F.xp.fft.irfftn(input, sizes, dims, norm).astype(real_like(input), copy=False)
+    return F.xp.fft.irfftn(input, sizes, dims, norm).astype(input.real.dtype, copy=False)
 
 
 def half_sample(d):
@@ -100,7 +90,7 @@ def prepared(name, input, norm, real=False):
     elif x.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {x.dtype}: fft.{name}() takes float32, float64 and complex tensors")
     if not real and x.dtype.kind != "c":
-        input = _to(input, dtype=input.dtype.to_complex().np)
+        input = _to(input, dtype=complex_type(input.array.dtype))
     return input
 
 

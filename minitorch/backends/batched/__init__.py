@@ -8,5 +8,5 @@ backend. A backend may stand on another batched one: that is a vmap in a vmap.
 How an op treats the hidden axis is derived from its definition by class (`classes.py`): elementwise ops and those of
 matrices take it for one more leading dimension, those with `dim` count one further. For many of the others the
 reference itself is run: on batched arrays, whose functions (`functions.py`) know of the axis. Rules written by hand, as
-kernels are (`@rule`), are for speed and for what fits no class. What is left runs element by element (`loop.py`).
+kernels are (`@rule`), are for speed and for ops that fit no class. The others run element by element (`loop.py`).
 """

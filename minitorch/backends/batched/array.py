@@ -9,12 +9,12 @@ from ...core import graph
 from ...core.arrays import owner
 from ...core.errors import worded
 
-__all__ = ["Batched", "Unbatched", "aligned", "batched", "hold", "lifted", "over", "physical", "spread", "values",
-           "wrapped"]
+__all__ = ["Batched", "Unbatched", "aligned", "batched", "escaped", "hold", "is_shared", "lifted", "over",
+           "physical", "shared", "spread", "values", "varying", "wrapped"]
 
 
 class Unbatched(RuntimeError):
-    """Something depends on the values of a batch: it can be done for one element of the batch only."""
+    """The error where something depends on the values of a batch: it can be done for one element of the batch only."""
 
     explained = True
 
@@ -30,6 +30,17 @@ IN_PLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because
             "or make `self` of a tensor that is vmapped over, as in x.new_zeros(...).")
 READ_ONLY = ("vmap: a tensor that is vmapped over and requires grad cannot be written to in place, its gradient would "
              "be lost outside: write to a clone()")
+
+
+def varying(what):
+    """PyTorch's refusal of an op, `what`, whose results may differ in size between the elements of a batch."""
+    return f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {what}."
+
+
+def escaped():
+    """The error for a batched tensor that outlived its vmap."""
+    return RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from a "
+                        "function being vmapped, which must return what is to be used afterwards")
 
 
 def batched(backend, value, new=object.__new__):
@@ -49,6 +60,16 @@ def wrapped(backend, result):
     return batched(backend, result)
 
 
+def is_shared(x):
+    """Whether `x` is the same for all elements of the batch."""
+    return x.__class__ is not Batched or x.value.shape[0] == 1
+
+
+def shared(x):
+    """The array of the backend below of an `x` that is the same for all; what is no batched array as it is."""
+    return x.value[0] if x.__class__ is Batched else x
+
+
 def lifted(backend, x):
     """`x`, a number or an array of `backend` or of one below it, as an array of `backend`."""
     if x.__class__ is Batched and x.backend is backend:
@@ -56,8 +77,7 @@ def lifted(backend, x):
     if backend.inner.depth:
         x = lifted(backend.inner, x)
     elif x.__class__ is Batched:
-        raise RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from "
-                           "a function being vmapped, which must return what is to be used afterwards")
+        raise escaped()
     else:
         x = backend.inner.xp.asarray(x)
     return batched(backend, x[None])
@@ -72,9 +92,9 @@ def aligned(backend, arrays):
         k = getattr(x, "ndim", 0)
         if k > n:
             n = k
-    if none:                                               # of the backend below, such as a scratch array
-        arrays = [lifted(backend, x) if hasattr(x, "ndim") else x for x in arrays] if n or any([
-            hasattr(x, "ndim") for x in arrays]) else [lifted(backend, x) for x in arrays]
+    if none:                                               # of the backend below, such as a scratch array; or numbers
+        numbers = not any([hasattr(x, "ndim") for x in arrays])
+        arrays = [lifted(backend, x) if numbers or hasattr(x, "ndim") else x for x in arrays]
     return [spread(backend, x, n) for x in arrays]
 
 
@@ -99,12 +119,12 @@ def over(backend, x, n=None):
 def values(backend, arrays):
     """The values of arrays whose hidden axes are of one size: 1 if all are."""
     found = [lifted(backend, x) for x in arrays]
-    if any([x.value.shape[0] != 1 for x in found]):
+    if not all([is_shared(x) for x in found]):
         return [over(backend, x) for x in found]
     return [x.value for x in found]
 
 
-def hold(target, others=(), more=(), arrays=()):
+def hold(target, others=(), arrays=()):
     """See to it that `target` can hold what is written to it: RuntimeError, in PyTorch's words, if it is the same for
     all elements of a batch and one of the values (batched arrays; or `arrays` of the backend below) is not."""
     F, memory = target.backend, physical(target)
@@ -113,7 +133,7 @@ def hold(target, others=(), more=(), arrays=()):
     if not isinstance(memory, np.ndarray):                 # which `owner` does not find behind a batched array
         graph.bump_versions([owner(memory)], "a write within vmap", graph.calling_line())
     if target.value.shape[0] != F.size and (
-            any([x.__class__ is Batched and x.backend is F and x.value.shape[0] != 1 for x in (*others, *more)])
+            any([not is_shared(x) and x.backend is F for x in others])
             or any([x.shape[0] != 1 for x in arrays])):
         raise F.not_in_place()
 
@@ -194,20 +214,21 @@ def in_place(function):
 
 
 class Memory:
-    """What `core.arrays.pointer` asks for of arrays that are not NumPy's."""
+    """The address of an array, as `core.arrays.pointer` asks for it of arrays that are not NumPy's."""
 
     def __init__(self, ptr):
         self.ptr = ptr
 
 
 class Batched:
-    """An array of the shape of one element of a batch. `value` holds them all along its first axis, or one for all."""
+    """An array of the shape of one element of a batch; `value` holds all of them along its first axis, or one for all.
+    """
 
     __slots__ = ("value", "backend", "shape", "dtype", "ndim", "__weakref__")
     __array_priority__ = 2000
     __hash__ = object.__hash__
 
-    # -- what it looks like ----------------------------------------------------------------------------------
+    # -- its shape and its memory, as they appear ------------------------------------------------------------
     size = property(lambda self: math.prod(self.shape))
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: math.prod(self.shape) * self.dtype.itemsize)
@@ -233,7 +254,7 @@ class Batched:
     def __repr__(self):
         return f"Batched({self.value!r})"
 
-    # -- what it would take one element of the batch to know ---------------------------------------------------
+    # -- values, which must be the same for all elements of the batch ----------------------------------------
     def same(self, error):
         """The value that all elements of the batch have; `Unbatched` if they may have others."""
         found = physical(self)

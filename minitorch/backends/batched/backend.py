@@ -8,7 +8,7 @@ from ...core.errors import worded
 from ...core.registry import OPS
 from ..kernels import Kernels
 from . import loop, products  # noqa: F401  products: entered for `Functions`
-from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, lifted, over, spread
+from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, is_shared, lifted, over, spread
 from .classes import derived
 from .functions import Functions
 from .indices import explicit, read, write
@@ -53,6 +53,13 @@ class BatchedBackend(Backend):
             return getattr(self, name)
         return super().__getattr__(name)
 
+    def computed(self, op, full, found, arrays, attrs):
+        """The results of an op by its rule `found`, or element by element."""
+        try:
+            return found(self, *arrays, **attrs)
+        except Unbatched as error:
+            return loop.run(self, op, full, arrays, attrs, error)
+
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):
         return self.xp.asarray(x, dtype)
@@ -93,23 +100,19 @@ class BatchedBackend(Backend):
     def fill_random(self, array, sampler, generator, args):
         if self.randomness == "error":
             raise worded(RuntimeError(RANDOM))
-        v, inner = array.value, self.inner
-        if self.randomness == "different":
-            if v.shape[0] != self.size:
-                raise worded(RuntimeError(UNBATCHED))
-            args = [over(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
-        elif any([x.__class__ is Batched and x.value.shape[0] != 1 for x in args]):
+        v, inner, different = array.value, self.inner, self.randomness == "different"
+        if different and v.shape[0] != self.size:
+            raise worded(RuntimeError(UNBATCHED))
+        if not different and not all([is_shared(x) for x in args]):
             raise worded(RuntimeError(SAME))
-        else:
-            args = [spread(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
+        below = over if different else spread
+        args = [below(self, x, array.ndim) if x.__class__ is Batched else x for x in args]
         if not inner.depth:
             args = [inner.to_host(x) if x.__class__ is inner.ndarray else x for x in args]
-        if self.randomness == "different":
-            inner.fill_random(v, sampler, generator, args)
-            return
-        drawn = inner.xp.empty((1, *array.shape), array.dtype)
+        drawn = v if different else inner.xp.empty((1, *array.shape), array.dtype)
         inner.fill_random(drawn, sampler, generator, args)
-        inner.xp.copyto(v, drawn)
+        if not different:
+            inner.xp.copyto(v, drawn)
 
 
 def operation(name):
@@ -123,10 +126,5 @@ def operation(name):
         found = result_only(found)
 
     def call(self, *arrays, **attrs):
-        if not self.size and self.depth == 0:              # device("meta")
-            return self.shapes(op, full, found, arrays, attrs)
-        try:
-            return found(self, *arrays, **attrs)
-        except Unbatched as error:
-            return loop.run(self, op, full, arrays, attrs, error)
+        return self.computed(op, full, found, arrays, attrs)
     return call

@@ -8,6 +8,7 @@
 
 from ...core.backend import result_only
 from ...core.errors import checked_dim
+from ...utils._pytree import tree_map
 from .array import aligned, wrapped
 
 __all__ = ["class_of", "derived"]
@@ -54,7 +55,7 @@ def of_one_size(F, arrays):
 
 def along(op, full):
     """An op of one array along `dim`: None, (), an int or a tuple."""
-    name = f"full_{op.name}" if full else op.name
+    name, default = f"full_{op.name}" if full else op.name, dict(op.attrs)["dim"]
 
     def call(F, input, **attrs):
         x, dim, keepdim = input.value, attrs.get("dim", default), attrs.get("keepdim", False)
@@ -64,21 +65,17 @@ def along(op, full):
         if dim is None or dim.__class__ in (tuple, list) and not dim:
             found = inner(x.reshape((x.shape[0], input.size)), **{**attrs, "dim": 1})
             return shaped(F, found, (1,) * n if keepdim else ()) if n != 1 else wrapped(F, found)
-        dims = tuple([checked_dim(d, n) for d in dim]) if dim.__class__ in (tuple, list) else checked_dim(dim, n)
+        several = dim.__class__ in (tuple, list)
+        dims = tuple([checked_dim(d, n) + 1 for d in dim]) if several else checked_dim(dim, n) + 1
         if not n:
             return shaped(F, inner(x.reshape((x.shape[0], 1)), **{**attrs, "dim": 1}), ())
-        return wrapped(F, inner(x, **{**attrs, "dim": dims + 1 if dims.__class__ is int else tuple(
-            [d + 1 for d in dims])}))
-    default = dict(op.attrs)["dim"]
+        return wrapped(F, inner(x, **{**attrs, "dim": dims}))
     return call
 
 
 def shaped(F, result, shape):
     """A result, or each of several, in another shape."""
-    found = wrapped(F, result)
-    if isinstance(found, (tuple, list)):
-        return getattr(found, "_make", type(found))([y.reshape(shape) for y in found])
-    return found.reshape(shape)
+    return tree_map(lambda y: y.reshape(shape), wrapped(F, result))
 
 
 def reference(op, full):

@@ -1,7 +1,7 @@
 """Tensors going into a batch and out of it, recorded: a dimension is hidden, shown again, or there was none.
 
 The derivative of hiding a dimension is showing it, and the other way round; that of taking a tensor for all elements of
-a batch is the sum over them. A node stands for each, whose `saved` is what the way back needs.
+a batch is the sum over them. Each of these leaves a node, whose `saved` is a function for the way back.
 """
 
 from ...core import graph
@@ -10,9 +10,10 @@ from ...core.grad_mode import grad_mode
 from ...core.graph import Node
 from ...core.registry import OPS
 from ...core.tensor import Tensor, mark_view, wrap
-from .array import Batched, batched, lifted, over
+from .array import Batched, batched, escaped, lifted, over
 
-__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "room_beside", "show"]
+__all__ = ["chain", "entered", "hide", "join", "lift", "of_one_batch", "room_beside", "running",
+           "show"]
 
 
 class Crossing(Node):
@@ -111,12 +112,14 @@ def room_beside(x, other):
 
 
 def entered(x):
-    """`x`, a tensor, in the batch that runs here, if there is one: what is differentiated has a gradient for each
+    """`x`, a tensor, in the batch that runs here, if there is one: a differentiated tensor has a gradient for each
     element of it."""
-    for F in grad_mode.batches[::-1]:
-        if F.device == x.device:
-            return join(F, x)
-    return x
+    return join(running(x.backend), x)
+
+
+def running(backend):
+    """The batched backend of the innermost vmap that runs here on the device of `backend`; `backend` if none does."""
+    return next((F for F in grad_mode.batches[::-1] if F.device == backend.device), backend)
 
 
 def onto(F, backend):
@@ -149,8 +152,7 @@ def join(F, x):
             return hide(F, show(backend, x, 0), 0)
         return lift(F, join(F.inner, x))
     if backend.depth:
-        raise RuntimeError("vmap: a tensor is used outside of the vmap in which it was made: it may have escaped from "
-                           "a function being vmapped, which must return what is to be used afterwards")
+        raise escaped()
     if not x.array.ndim and x.is_cpu:                      # a number
         return x.to(F.device)
     raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {F.device} and "
@@ -158,7 +160,7 @@ def join(F, x):
 
 
 def of_one_batch(inputs):
-    """The inputs of a call, of which some are batched, with all tensors on the innermost backend among theirs."""
+    """The inputs of a call with every tensor taken into the innermost batch that one of them is in."""
     F = max([x.backend for x in inputs if isinstance(x, Tensor)], key=lambda backend: backend.depth)
     return [join(F, x) if isinstance(x, Tensor) and x.backend is not F else x for x in inputs]
 

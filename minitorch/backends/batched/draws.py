@@ -1,12 +1,12 @@
 """Random numbers in a batch: an error, the same for all elements, or different ones, as each `vmap` around says.
 
-Random functions ask here while a `vmap` runs; what they fill is an array of all elements, by the backend.
+Random functions ask here while a `vmap` runs; the backend fills their arrays, of all elements.
 """
 
 from ...core.errors import worded
 from ...core.grad_mode import grad_mode
 from ...core.tensor import wrap
-from .array import Batched, batched, over, physical
+from .array import Batched, batched, is_shared, over, physical
 from .backend import RANDOM, SAME, UNBATCHED
 from .crossing import chain, entered, join
 
@@ -82,7 +82,7 @@ def spread_out(array, found):
         F = x.backend
         if F.randomness == "different":
             x = over(F, x)
-        elif x.value.shape[0] == 1:
+        elif is_shared(x):
             x = x.value
         else:
             raise worded(RuntimeError(SAME))

@@ -1,4 +1,4 @@
-"""NumPy's functions on batched arrays: what references and composites call as ``F.xp.<name>``.
+"""NumPy's functions on batched arrays: those that references and composites call as ``F.xp.<name>``.
 
 Products, linear algebra and Fourier transforms are in `products.py`.
 
@@ -10,7 +10,24 @@ import math
 
 import numpy as np
 
-from .array import Batched, Unbatched, aligned, batched, hold, lifted, over, physical, spread, values, wrapped
+from ...utils._pytree import tree_map
+from .array import (
+    Batched,
+    Unbatched,
+    aligned,
+    batched,
+    hold,
+    is_shared,
+    lifted,
+    over,
+    physical,
+    shared,
+    spread,
+    values,
+    varying,
+    wrapped,
+)
+from .indices import of_all
 
 __all__ = ["Functions", "axis_of", "function"]
 
@@ -70,11 +87,9 @@ class Ufunc:
         """Unbuffered, in place: ``x[index] += value``, each time that an index names an element."""
         F = self.F
         places = F.explicit(x, index)
-        hold(x, places, value)
-        n = max(getattr(p, "ndim", 0) for p in places)
-        own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
-        rest = [spread(F, p, n) for p in places]
-        self.inner.at(x.value, (own, *rest), *[spread(F, lifted(F, v), n) for v in value])
+        hold(x, (*places, *value))
+        index = of_all(F, x, places)
+        self.inner.at(x.value, index, *[spread(F, lifted(F, v), index[0].ndim - 1) for v in value])
 
     nin = property(lambda self: self.inner.nin)
     nout = property(lambda self: self.inner.nout)
@@ -128,8 +143,7 @@ for _name in ("isclose", "nan_to_num", "real", "imag", "angle", "sinc", "i0", "i
 def copyto(F, target, source, casting="same_kind", where=True):
     if target.__class__ is not Batched:
         raise F.not_in_place()
-    others = (source, where)
-    hold(target, others)
+    hold(target, (source, where))
     n = target.ndim
     where = where if where is True else spread(F, lifted(F, where), n)
     source = lifted(F, source)
@@ -153,20 +167,17 @@ for _name in ("sum", "prod", "max", "min", "amax", "amin", "any", "all", "mean",
     reduction(_name)
 
 
-def along(name, default, flat=True):
+def along(name, default):
     """A function along one axis; with None, of all elements in a row."""
     def call(F, x, *args, axis=default, **options):
-        x = lifted(F, x)
-        if args and name not in ("diff", "flip", "expand_dims"):
+        x, inner = lifted(F, x), getattr(F.inner.xp, name)
+        if args and name != "diff":
             axis, *args = args
-        if axis is None and flat:
-            shape = x.shape
-            x, axis = x.reshape(-1), 0
-            if options.get("keepdims"):
-                options.pop("keepdims")
-                found = getattr(F.inner.xp, name)(x.value, *args, axis=1, **options)
-                return batched(F, found).reshape((1,) * len(shape))
-        return batched(F, getattr(F.inner.xp, name)(x.value, *args, axis=axis_of(x, axis), **options))
+        if axis is None:
+            n, x, axis = x.ndim, x.reshape(-1), 0
+            if options.pop("keepdims", False):
+                return batched(F, inner(x.value, *args, axis=1, **options)).reshape((1,) * n)
+        return batched(F, inner(x.value, *args, axis=axis_of(x, axis), **options))
     RULES[name] = call
 
 
@@ -202,9 +213,8 @@ def take(F, x, index, axis=None, out=None, mode="raise"):
     if axis is None:
         x, axis = x.reshape(-1), 0
     axis = axis_of(x, axis) - 1
-    if index.__class__ is not Batched or index.value.shape[0] == 1:
-        index = index.value[0] if index.__class__ is Batched else index
-        return batched(F, F.inner.xp.take(x.value, index, axis + 1, mode=mode))
+    if is_shared(index):
+        return batched(F, F.inner.xp.take(x.value, shared(index), axis + 1, mode=mode))
     if mode != "raise":
         index = F.xp.clip(index, 0, x.shape[axis] - 1) if mode == "clip" else index % x.shape[axis]
     return F.read(x, (slice(None),) * axis + (index,))
@@ -390,7 +400,7 @@ def copy(F, x, order="K"):
 
 def same_for_all(name):
     def call(F, *args, **options):
-        return wrapped(F, [x[None] for x in [getattr(F.inner.xp, name)(*args, **options)]])[0]
+        return batched(F, getattr(F.inner.xp, name)(*args, **options)[None])
     RULES[name] = call
 
 
@@ -402,15 +412,14 @@ for _name in ("arange", "eye", "linspace", "tri", "identity"):
 @function()
 def bincount(F, x, weights=None, minlength=0):
     x = lifted(F, x)
-    if weights is None and x.value.shape[0] == 1:
+    if weights is None and is_shared(x):
         return batched(F, F.inner.xp.bincount(x.value[0], minlength=minlength)[None])
     x, *weights = values(F, [x] if weights is None else [x, weights])
     size = x.shape[0]
     n = max(minlength, int(physical(x).max()) + 1 if x.size else 0)
     if n > minlength and size > 1:
         if int(physical(x.reshape((size, -1)).max(1)).min()) + 1 < n:
-            raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
-                            "vmap over aten::bincount.")
+            raise Unbatched(varying("aten::bincount"))
     places = x.reshape(size, -1) + (F.inner.xp.arange(size) * n)[:, None]
     flat = [w.reshape(-1) for w in weights]
     found = F.inner.xp.bincount(places.reshape(-1), *flat, minlength=size * n)
@@ -419,17 +428,15 @@ def bincount(F, x, weights=None, minlength=0):
 
 @function()
 def searchsorted(F, table, x, side="left", sorter=None):
-    if [t for t in (table, sorter) if t.__class__ is Batched and t.value.shape[0] != 1]:
+    if not (is_shared(table) and is_shared(sorter)):
         rows = zip(*[[None] * F.size if t is None else over(F, t) for t in (table, x, sorter)])
         return batched(F, F.inner.xp.stack([F.inner.xp.searchsorted(t, v, side, s) for t, v, s in rows]))
-    table, sorter = [t.value[0] if t.__class__ is Batched else t for t in (table, sorter)]
-    return batched(F, F.inner.xp.searchsorted(table, lifted(F, x).value, side, sorter))
+    return batched(F, F.inner.xp.searchsorted(shared(table), lifted(F, x).value, side, shared(sorter)))
 
 
 @function("nonzero", "argwhere", "flatnonzero")
 def nonzero(F, *args, **options):
-    raise Unbatched("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                    "aten::nonzero.")
+    raise Unbatched(varying("aten::nonzero"))
 
 
 @function()
@@ -470,13 +477,6 @@ class Functions:
 def unknown(F, name, function, args, options):
     """A function without a rule: of arrays that are the same for all elements of the batch."""
     def one(x):
-        if isinstance(x, (tuple, list)):
-            return type(x)([one(v) for v in x])
         return x.same(f"vmap: there is no batching rule for {name}") if x.__class__ is Batched else x
-    found = function(*one(args), **{k: one(v) for k, v in options.items()})
-
-    def back(x):
-        if isinstance(x, (tuple, list)):
-            return getattr(x, "_make", type(x))([back(v) for v in x])
-        return batched(F, x[None]) if hasattr(x, "ndim") else x
-    return back(found)
+    args, options = tree_map(one, (args, options))
+    return tree_map(lambda x: batched(F, x[None]) if hasattr(x, "ndim") else x, function(*args, **options))

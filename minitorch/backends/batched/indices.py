@@ -1,8 +1,8 @@
 """Indices of batched arrays: ``x[index]`` and ``x[index] = value`` on raw arrays, as NumPy takes them."""
 
-from .array import Batched, Unbatched, batched, hold, lifted, spread
+from .array import Batched, Unbatched, batched, hold, is_shared, lifted, shared, spread
 
-__all__ = ["explicit", "read", "write"]
+__all__ = ["explicit", "of_all", "read", "write"]
 
 MASK = ("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
         "with a boolean mask.")
@@ -34,12 +34,7 @@ def read(F, x, index):
         return batched(F, x.value[every(parts)])
     parts = without_masks(F, x, parts)
     if any([p.__class__ is Batched for p in parts]):
-        places = explicit(F, x, parts)
-        n = max([getattr(p, "ndim", 0) for p in places])
-        size = max([1, x.value.shape[0], *[p.value.shape[0] for p in places if p.__class__ is Batched]])
-        own = F.inner.xp.arange(size).reshape((-1,) + (1,) * n) if x.value.shape[0] != 1 else 0
-        found = x.value[tuple([own] + [spread(F, p, n) for p in places])]
-        return batched(F, found if found.ndim == n + 1 else found[None])
+        return batched(F, x.value[of_all(F, x, explicit(F, x, parts))])
     return batched(F, one_index(x, parts))
 
 
@@ -68,8 +63,8 @@ def without_masks(F, x, parts):
             p = F.inner.xp.asarray(p)
         if p.__class__ is Batched:
             p = p if p.backend is F else lifted(F, p)
-            if p.value.shape[0] == 1:
-                p = p.value[0]
+            if is_shared(p):
+                p = shared(p)
             elif p.dtype == bool:
                 raise Unbatched(MASK)
         if hasattr(p, "ndim") and not isinstance(p, Batched) and p.dtype == bool and p.ndim:
@@ -99,26 +94,28 @@ def explicit(F, x, index):
     arrays = [i for i, p in enumerate(whole) if hasattr(p, "ndim") or p.__class__ is int]
     wide = max([getattr(whole[i], "ndim", 0) for i in arrays], default=0)
     together = bool(arrays) and arrays[-1] - arrays[0] + 1 == len(arrays)
-    at = arrays[0] if together else 0
-    before = sum([1 for i, p in enumerate(whole) if i < at])                # dimensions of the result in front of these
+    before = arrays[0] if together else 0                  # dimensions of the result in front of those of the arrays
     slices = [i for i, p in enumerate(whole) if i not in arrays]
-    n = len(slices) + (wide if arrays else 0)
+    n = len(slices) + wide
     found, dim = [], 0
     for i, p in enumerate(whole):
-        if i in arrays:
-            behind = n - before - wide
-            p = checked_range(p, x.shape[dim])
-            found.append(p if p.__class__ is int or not behind else p.reshape(p.shape + (1,) * behind))
-            dim += 1
+        if p is None:
             continue
-        place = slices.index(i)
-        place += wide if arrays and place >= before else 0
-        if p is not None:
-            a = xp.arange(*p.indices(x.shape[dim]))
-            found.append(a.reshape((-1,) + (1,) * (n - place - 1)))
-            dim += 1
-    return [xp.asarray(p).reshape((1,) * n) if p.__class__ is int else broad(p, n) for p in found] if n else [
-        xp.asarray(p) if p.__class__ is int else p for p in found]
+        if i in arrays:
+            a, behind = xp.asarray(checked_range(p, x.shape[dim])) if p.__class__ is int else p, n - before - wide
+        else:
+            place = slices.index(i)
+            a, behind = xp.arange(*p.indices(x.shape[dim])), n - 1 - (place + wide if place >= before else place)
+        found.append(broad(a.reshape(a.shape + (1,) * behind) if behind else a, n))
+        dim += 1
+    return found
+
+
+def of_all(F, x, places):
+    """The index of the value of `x` that takes `places`, as `explicit` gives them, of every element of the batch."""
+    n = max([p.ndim for p in places], default=0)
+    own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
+    return (own, *[spread(F, p, n) for p in places])
 
 
 def broad(p, n):
@@ -127,7 +124,7 @@ def broad(p, n):
 
 
 def checked_range(p, size):
-    if p.__class__ is int and not -size <= p < size:
+    if not -size <= p < size:
         raise IndexError(f"index {p} is out of bounds for axis 0 with size {size}")
     return p
 
@@ -142,15 +139,14 @@ def write(F, x, index, value):
             raise Unbatched(MASK)
         mask = masks[0].reshape(masks[0].shape + (1,) * (x.ndim - masks[0].ndim))
         return F.xp.copyto(x, F.xp.where(mask, value, x), casting="unsafe")
-    hold(x, parts, (value,))
+    hold(x, (*parts, value))
     if is_basic(parts):
         n = checked(x, parts)[every(parts)].ndim - 1
         x.value[every(parts)] = spread(F, trimmed(value, n), n)
         return None
-    places = explicit(F, x, parts)
-    n = max([p.ndim for p in places], default=0)
-    own = F.inner.xp.arange(x.value.shape[0]).reshape((-1,) + (1,) * n)
-    x.value[tuple([own] + [spread(F, p, n) for p in places])] = spread(F, trimmed(value, n), n)
+    places = of_all(F, x, explicit(F, x, parts))
+    n = places[0].ndim - 1
+    x.value[places] = spread(F, trimmed(value, n), n)
     return None
 
 
@@ -162,5 +158,3 @@ def trimmed(value, n):
     if extra > 0:
         raise ValueError(f"could not broadcast input array from shape {value.shape} into {n} dimensions")
     return value
-
-

@@ -3,7 +3,8 @@
 import warnings
 
 from ...core.errors import worded
-from .array import Batched, batched, lifted
+from ...utils._pytree import tree_map
+from .array import Batched, batched, lifted, varying
 
 __all__ = ["fell_back", "run", "vmap_fallbacks"]
 
@@ -29,43 +30,32 @@ def note(name, why):
 
 
 def element(F, x, i):
-    """Element `i` of a batch, of arrays in tuples, lists and dicts too."""
-    if x.__class__ is Batched:
-        if x.backend is not F and x.backend.depth < F.depth:
-            return x
-        v = lifted(F, x).value
-        return v[i if v.shape[0] != 1 else 0]
-    if isinstance(x, (tuple, list)):
-        return getattr(x, "_make", type(x))([element(F, v, i) for v in x])
-    if isinstance(x, dict):
-        return {k: element(F, v, i) for k, v in x.items()}
-    return x
+    """Element `i` of a batched array; anything else as it is."""
+    if x.__class__ is not Batched or x.backend is not F and x.backend.depth < F.depth:
+        return x
+    v = lifted(F, x).value
+    return v[i if v.shape[0] != 1 else 0]
 
 
 def run(F, op, full, arrays, attrs, error):
     """The op for each element of the batch, and the results stacked; `error` if their shapes differ."""
     if op.by_values:
-        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
-                                  f"to vmap over {op.name}.")) from None
+        raise worded(RuntimeError(varying(op.name))) from None
     inner = getattr(F.inner, f"full_{op.name}" if full else op.name)
 
-    rows = [inner(*element(F, arrays, i), **element(F, attrs, i)) for i in range(F.size)]
-    found = stacked(F, rows, error)
+    def row(i):
+        arrays_here, attrs_here = tree_map(lambda x: element(F, x, i), (arrays, attrs))
+        return inner(*arrays_here, **attrs_here)
+    found = tree_map(lambda *rows: stacked(F, rows, error), *[row(i) for i in range(F.size)])
     note(op.name, str(error))
     return found
 
 
 def stacked(F, rows, error):
-    one = rows[0]
-    if one is None:
-        return None
-    if isinstance(one, (tuple, list)):
-        return getattr(one, "_make", type(one))([stacked(F, list(column), error) for column in zip(*rows)])
-    if not hasattr(one, "dtype"):
-        return one
+    """The batch of these arrays, one for each element; the first of anything else."""
+    if not hasattr(rows[0], "dtype"):
+        return rows[0]
     rows = [F.inner.asarray(row) for row in rows]
     if any([row.shape != rows[0].shape for row in rows]):
         raise error
     return batched(F, F.inner.xp.stack(rows))
-
-

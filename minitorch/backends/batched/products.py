@@ -1,6 +1,6 @@
 """NumPy's products, linear algebra and Fourier transforms on batched arrays: entered as in `functions.py`."""
 
-from .array import Unbatched, aligned, batched, lifted, wrapped
+from .array import Unbatched, aligned, batched, is_shared, lifted, shared, wrapped
 from .functions import RULES, axis_of, function
 
 
@@ -48,28 +48,27 @@ def einsum(F, equation, *operands, **options):
     left, arrow, right = equation.replace(" ", "").partition("->")
     if not arrow:
         raise Unbatched("vmap: einsum without ->")
-    if any([x.value.shape[0] != 1 for x in arrays]):
-        left = ",".join([part if x.value.shape[0] == 1 else letter + part for part, x in zip(left.split(","), arrays)])
-        found = F.inner.xp.einsum(f"{left}->{letter}{right}",
-                                  *[x.value[0] if x.value.shape[0] == 1 else x.value for x in arrays], **options)
-        return batched(F, found)
-    return batched(F, F.inner.xp.einsum(equation, *[x.value[0] for x in arrays], **options)[None])
+    if all([is_shared(x) for x in arrays]):
+        return batched(F, F.inner.xp.einsum(equation, *[shared(x) for x in arrays], **options)[None])
+    left = ",".join([part if is_shared(x) else letter + part for part, x in zip(left.split(","), arrays)])
+    found = F.inner.xp.einsum(f"{left}->{letter}{right}", *[shared(x) if is_shared(x) else x.value for x in arrays],
+                              **options)
+    return batched(F, found)
 
 
 # ---- linear algebra and Fourier transforms: NumPy's take leading dimensions -------------------------------------
 def leading(name):
     def call(F, *arrays, **options):
-        head, *rest = name.split(".")
-        inner = getattr(getattr(F.inner.xp, head), rest[0])
+        inner = getattr(F.inner.xp.linalg, name)
         matrices = [x for x in arrays if hasattr(x, "ndim")]
         others = arrays[len(matrices):]
         return wrapped(F, inner(*aligned(F, [lifted(F, x) for x in matrices]), *others, **options))
-    RULES[name] = call
+    RULES[f"linalg.{name}"] = call
 
 
 for _name in ("det", "inv", "slogdet", "svd", "qr", "eigh", "eigvalsh", "eig", "eigvals", "cholesky", "svdvals",
               "pinv", "matrix_rank"):
-    leading(f"linalg.{_name}")
+    leading(_name)
 
 
 @function("linalg.solve")

@@ -79,7 +79,7 @@ for _name, _part in (("real", part(real, "The real parts, as a view; of a real t
 
 # ---- from parts --------------------------------------------------------------------------------------------
 def complex_type(dtype):
-    """The NumPy dtype of complex numbers with parts of a real one."""
+    """The NumPy dtype of complex numbers with parts of a real one; a complex one itself."""
     return dtypes.from_np(dtype).to_complex().np
 
 

@@ -17,6 +17,7 @@ from ...core.tensor import wrap
 from ..creation.create import zero
 from ..define import composite, op
 from ..elementwise.compare import where
+from ..elementwise.complex import complex_type, is_complex
 from ..shapes.join import cat, tril
 from .matmul import matmul
 
@@ -344,11 +345,10 @@ def _svd(F, input, *, full):
 
 def empty_svd(xp, x, full):
     m, n = x.shape[-2:]
-    k = 0 if not min(m, n) else min(m, n)
+    k = min(m, n)
     u, v = [xp.broadcast_to(xp.eye(i, dtype=x.dtype), (*x.shape[:-2], i, i)).copy() for i in (m, n)]
     s = xp.zeros((*x.shape[:-2], k), x.real.dtype)
-    return (u, s, v) if full else (
-        u[..., :k], s, v[..., :k, :])
+    return (u, s, v) if full else (u[..., :k], s, v[..., :k, :])
 
 
 def svd_slope(F, g, out):
@@ -379,11 +379,6 @@ def svd_slope(F, g, out):
         if v.shape[-1] > k:
             rest = rest + F.matmul(u, (gv - F.matmul(h(F, x), v)) / down)
     return F.matmul(F.matmul(u, inner), v) + rest
-
-
-def is_complex(x):
-    """Whether a raw array or a tensor is complex."""
-    return getattr(x, "array", x).dtype.kind == "c"
 
 
 def phase(F, x):
@@ -494,11 +489,7 @@ def eigvalsh(A, UPLO="L"):
 def _eig(F, input):
     """Eigenvalues and eigenvectors of length 1, as columns."""
     values, vectors = F.xp.linalg.eig(input)
-    return values.astype(complex_kind(input)), vectors.astype(complex_kind(input))
-
-
-def complex_kind(x):
-    return "complex64" if x.dtype in ("float32", "complex64") else "complex128"
+    return values.astype(complex_type(input.dtype)), vectors.astype(complex_type(input.dtype))
 
 
 def eig_slope(F, g, out):
@@ -533,7 +524,7 @@ def eigvals(A):
     check("linalg.eigvals", A.array, square=True)
     if grad_mode.levels or A.needs_grad and grad_mode.enabled:   # the derivative needs the vectors
         return _eig(A)[0]
-    return wrap(A.backend.xp.linalg.eigvals(A.array).astype(complex_kind(A.array)), A.backend)
+    return wrap(A.backend.xp.linalg.eigvals(A.array).astype(complex_type(A.array.dtype)), A.backend)
 
 
 # ---- Householder reflections -------------------------------------------------------------------------------

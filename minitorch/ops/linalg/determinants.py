@@ -3,7 +3,8 @@
 from ... import return_types
 from ...core.errors import ArrayLinAlgError
 from ..define import composite, op
-from .decompositions import check, h, is_complex, t
+from ..elementwise.complex import is_complex
+from .decompositions import check, h, t
 from .matrices import eps
 
 
@@ -21,8 +22,8 @@ def det(F, A):
     return F.xp.linalg.det(A)
 
 
-@op(complex="holomorphic", promotion="any", native=True, namespace=None, input=lambda F, g, input,
-    out: cofactor_slope(F, g, input, out),
+@op(complex="holomorphic", promotion="any", native=True, namespace=None,
+    input=lambda F, g, input, out: cofactor_slope(F, g, input, out),
     sample=lambda d: ([d.spread_matrix()], {}))
 def cofactors(F, input):
     """``det(A) A^-T``, the gradient of the determinant; for nearly singular matrices from singular values:

@@ -228,22 +228,24 @@ def _H(self):
 
 def _mT(self):
     """The last two dimensions swapped: a view."""
-    if self.array.ndim == 1:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
-                           f"tensor.")
-    if not self.array.ndim:
-        warn_of_number("Tensor.mT", "This function is the identity in these cases.")
-    return transpose(self, -2, -1) if self.array.ndim else permute(self, ())
+    if self.array.ndim < 2:
+        return no_matrix(self, "mT", "This function is the identity in these cases.")
+    return transpose(self, -2, -1)
 
 
 def _mH(self):
     """The last two dimensions swapped and the elements conjugated; of real numbers a view."""
-    if self.array.ndim == 1:
-        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self.array.ndim}-D "
-                           f"tensor.")
-    if not self.array.ndim:
-        warn_of_number("Tensor.mH", "Consider using x.conj().")
-    return (transpose(self, -2, -1) if self.array.ndim else permute(self, ())).conj()
+    if self.array.ndim < 2:
+        return no_matrix(self, "mH", "Consider using x.conj().").conj()
+    return transpose(self, -2, -1).conj()
+
+
+def no_matrix(x, name, instead):
+    """A number as its own transpose, with a warning; RuntimeError for a vector."""
+    if x.array.ndim:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    warn_of_number(f"Tensor.{name}", instead)
+    return permute(x, ())
 
 
 for _name, _transposed in (("T", _T), ("H", _H), ("mT", _mT), ("mH", _mH)):

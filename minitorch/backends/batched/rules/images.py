@@ -1,10 +1,11 @@
 """Rules of convolutions, pooling and the like: the batch is folded into that of the images, or into the channels."""
 
-from ..array import Batched, batched, lifted, over, values
+from ....utils._pytree import tree_map
+from ..array import batched, is_shared, lifted, over, shared, values
 from ..backend import rule
 
 
-# ---- what treats each image alike --------------------------------------------------------------------------
+# ---- ops that treat all images alike -----------------------------------------------------------------------
 def folding(name):
     """The rule of an op whose inputs all have images along their first dimension."""
     def call(F, *arrays, **attrs):
@@ -21,9 +22,9 @@ def fold(v):
 
 
 def unfolded(F, result, size):
-    if isinstance(result, (tuple, list)):
-        return type(result)([unfolded(F, y, size) for y in result])
-    return batched(F, result.reshape((size, result.shape[0] // size if size else 0, *result.shape[1:])))
+    def unfold(y):
+        return batched(F, y.reshape((size, y.shape[0] // size if size else 0, *y.shape[1:])))
+    return tree_map(unfold, result)
 
 
 folding("avg_pool")
@@ -39,10 +40,6 @@ folding("max_unpool")
 
 
 # ---- convolutions ------------------------------------------------------------------------------------------
-def is_shared(x):
-    return x.__class__ is not Batched or x.value.shape[0] == 1
-
-
 def channels(v):
     """(h, N, C, ...) as (N, h C, ...)."""
     v = v.swapaxes(0, 1)
@@ -64,9 +61,9 @@ def grouped(geometry, size):
 def convolution(F, input, weight, bias=None, *, geometry=None):
     x, w = lifted(F, input), lifted(F, weight)
     if is_shared(w):
-        shared = None if bias is None or not is_shared(bias) else lifted(F, bias).value[0]
-        out = unfolded(F, F.inner.convolution(fold(x.value), w.value[0], shared, geometry=geometry), x.value.shape[0])
-        if bias is None or shared is not None:
+        one = shared(bias) if is_shared(bias) else None
+        out = unfolded(F, F.inner.convolution(fold(x.value), w.value[0], one, geometry=geometry), x.value.shape[0])
+        if is_shared(bias):
             return out
     elif is_shared(x) and geometry.groups == 1:            # more outputs of the same images
         out = from_channels(F, F.inner.convolution(x.value[0], fold(w.value), None, geometry=geometry), F.size)
@@ -99,5 +96,3 @@ def convolution_backward_weight(F, input, grad, *, geometry, size):
         n = x.shape[0]
         found = inner(channels(x), channels(g), geometry=grouped(geometry, n), size=size)
     return batched(F, found.reshape((n, found.shape[0] // n, *found.shape[1:])))
-
-

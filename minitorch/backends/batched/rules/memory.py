@@ -1,5 +1,7 @@
 """Rules of views of memory: what they read lies at the same places in each element of the batch."""
 
+from math import prod
+
 from ....ops.shapes.shape import places
 from ..array import batched, values
 from ..backend import rule
@@ -27,10 +29,7 @@ def as_strided_take(F, input, *, size, stride, storage_offset, layout):
 @rule("as_strided_backward")
 def as_strided_backward(F, input, *, size, stride, storage_offset, layout):
     take, flat = places_of(F, size, stride, storage_offset, layout).reshape(-1), rows(input.value)
-    n = 1
-    for k in layout[0]:
-        n *= k
-    out = F.inner.xp.zeros((n + 1, flat.shape[0]), flat.dtype)
+    out = F.inner.xp.zeros((prod(layout[0]) + 1, flat.shape[0]), flat.dtype)
     F.inner.xp.add.at(out, take + 1, flat.T)
     return batched(F, out[1:].T.reshape((-1, *layout[0])))
 
@@ -50,8 +49,6 @@ def as_strided_zero(F, input, *, size, stride, storage_offset, layout):
     out = rows(F.inner.xp.array(input.value, order="C"))
     out[:, take[take >= 0]] = 0
     return batched(F, out.reshape(input.value.shape))
-
-
 
 
 # ---- copies: one for all elements of the batch where the input is one ------------------------------------------

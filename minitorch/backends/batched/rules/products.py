@@ -2,12 +2,8 @@
 
 from math import prod
 
-from ..array import aligned, batched, lifted
+from ..array import aligned, batched, is_shared, lifted
 from ..backend import rule
-
-
-def is_shared(x):
-    return x.value.shape[0] == 1
 
 
 def product(F, a, b):

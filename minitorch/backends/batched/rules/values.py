@@ -1,25 +1,15 @@
 """Rules of ops that look at values: their references branch on them, which a batch cannot."""
 
 from ....core.errors import worded
-from ..array import Batched, batched, lifted, physical, values
+from ..array import Batched, batched, is_shared, lifted, physical, shared, values, varying
 from ..backend import rule
-
-
-def is_same(x):
-    """Whether an input is the same for all elements of the batch."""
-    return x.__class__ is not Batched or x.value.shape[0] == 1
-
-
-def one(x):
-    """The value of an input that is the same for all."""
-    return x.value[0] if x.__class__ is Batched else x
 
 
 @rule("isin")
 def isin(F, elements, test_elements, *, assume_unique=False, invert=False):
-    if is_same(test_elements):
+    if is_shared(test_elements):
         flat = elements.value if elements.__class__ is Batched else elements
-        found = F.inner.isin(flat, one(test_elements), assume_unique=assume_unique, invert=invert)
+        found = F.inner.isin(flat, shared(test_elements), assume_unique=assume_unique, invert=invert)
         return batched(F, found)
     elements, tests = lifted(F, elements), test_elements.reshape((-1,))
     found = (elements[(..., None)] == tests).any(-1)
@@ -57,10 +47,9 @@ def masked_select_backward(F, input, mask, *, shape):
 
 @rule("unique_indices")
 def unique_indices(F, input, *, size):
-    if not is_same(input):
-        raise worded(RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted "
-                                  "to vmap over the indices of index_fill."))
-    return batched(F, F.inner.unique_indices(one(input), size=size)[None])
+    if not is_shared(input):
+        raise worded(RuntimeError(varying("the indices of index_fill")))
+    return batched(F, F.inner.unique_indices(shared(input), size=size)[None])
 
 
 @rule("histogramdd")
@@ -78,18 +67,16 @@ def histogramdd(F, input, weight=None, *, edges=()):
 
 @rule("rnn_layer")
 def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
-    shared = (w_ih, w_hh, b_ih, b_hh)
-    if not all([is_same(x) for x in shared]):
-        return F.reference.rnn_layer(input, hidden, *shared, cell, mode=mode, reverse=reverse)
+    weights = (w_ih, w_hh, b_ih, b_hh)
+    if not all([is_shared(x) for x in weights]):
+        return F.reference.rnn_layer(input, hidden, *weights, cell, mode=mode, reverse=reverse)
     states = [input, hidden] if cell is None else [input, hidden, cell]
     x, *rest = values(F, states)
     size, steps, rows = x.shape[:3]
     x = F.inner.xp.moveaxis(x, 0, 1).reshape((steps, size * rows, -1))
     rest = [s.reshape((size * rows, -1)) for s in rest]
-    outputs = F.inner.rnn_layer(x, rest[0], *[one(w) for w in shared], rest[1] if len(rest) > 1 else None, mode=mode,
-                                reverse=reverse)
+    outputs = F.inner.rnn_layer(x, rest[0], *[shared(w) for w in weights], rest[1] if len(rest) > 1 else None,
+                                mode=mode, reverse=reverse)
     h = F.inner.xp.moveaxis(outputs[0].reshape((steps, size, rows, -1)), 1, 0)
     found = [h, *[c.reshape((size, rows, -1)) for c in outputs[1:]]]
     return tuple([batched(F, y) for y in found]), None, None, None, None
-
-
