@@ -66,7 +66,7 @@ class Plan:
         outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:
             inputs = plan.name_inputs(recorder, tensors, names)
-            ends = GraphEnds(tensors, base)
+            ends = GraphEnds(tensors)
             try:
                 result = function(*args, **kwargs)
             finally:
@@ -412,9 +412,9 @@ class GraphEnd(Node):
 
     __slots__ = ()
 
-    def __init__(self, t, base):
+    def __init__(self, t):
         self.op, self.parents, self.saved, self.shape = Description, (t.node,), (), t.array.shape
-        self.backend, self.time, self.hooks = base, graph.version_counter, None
+        self.backend, self.time, self.hooks = t.backend, graph.version_counter, None
 
     def pull(self, g, create_graph):
         return (g,)
@@ -426,8 +426,8 @@ class GraphEnd(Node):
 class GraphEnds:
     """The `GraphEnd`s of the arguments that are no leaves."""
 
-    def __init__(self, tensors, base):
-        self.ends = [(i, t, t.node, GraphEnd(t, base)) for i, t in enumerate(tensors) if t.node is not None]
+    def __init__(self, tensors):
+        self.ends = [(i, t, t.node, GraphEnd(t)) for i, t in enumerate(tensors) if t.node is not None]
         for _, t, _, end in self.ends:
             t.node = end
 
