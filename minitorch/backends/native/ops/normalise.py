@@ -8,7 +8,7 @@ import numpy as np
 
 from ....ops.nn.standardise import batch_dims, count_over
 from ..eager import kernel, plain, shared
-from ..parts import ENOUGH, MOST
+from ..parts import count_parts
 
 
 def many_rows(d):
@@ -56,7 +56,7 @@ def of_row_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), ep
 def projected(grad, input, weight, kept, dims, eps, centred, parameters):
     """The gradient of the input, and those of weight and bias if they are asked for."""
     dx, d = np.empty(input.shape, input.dtype), count_over(input.shape, dims)
-    parts = max(1, min(input.size // ENOUGH, MOST))
+    parts = count_parts(input.size)
     few = sums = None
     if parameters:
         few, sums = np.zeros((parts, 2, d), input.dtype), np.zeros((parts, 2, d))
