@@ -170,8 +170,8 @@ class Printer:
         return own + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
 
     # -- expressions ---------------------------------------------------------------------------------------
-    def cell(self, ref, loops=None):
-        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(loops or self.loops, ref.strides) if s]
+    def cell(self, ref):
+        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
         return f"{self.names[self.place(ref)]}[{' + '.join(parts) or '0'}]"
 
     def spell(self, n):
@@ -199,7 +199,7 @@ class Printer:
     # -- statements ----------------------------------------------------------------------------------------
     def done(self):
         body, indent = [], "  " * len(self.dims)
-        self.rows_done, self.effects_done, head = set(), set(), []
+        self.rows_done, self.effects_done = set(), set()
         totals = {}
         for e, *_ in self.effects:
             if e.kind in SUMS and not any(e.ref.strides):
@@ -211,7 +211,7 @@ class Printer:
             self.rows(at, body, indent)
             self.one_pass(at, body, indent)
         self.rows(self.passes + 1, body, indent)
-        lines = [self.head(), *head]
+        lines = [self.head()]
         for e, name in totals.items():
             lines.append(f"  {self.total_type(e)} {name} = 0;")
         for e, _, _ in self.effects:

@@ -46,6 +46,7 @@ class Call:
 
 # ------------------------------------------------------------------ questions
 def into(array):
+    """How many bytes after the beginning of its memory an array begins."""
     return pointer(array) - pointer(owner(array))
 
 

@@ -186,8 +186,6 @@ class Lowering(Sums, Lookups):
         pairs = ((one, two.expressed(one.dims)), (one.expressed(two.dims), two))
         for a, b in pairs:
             if a is not None and b is not None and a.takes(b):
-                if a is one and b is two:
-                    a = one
                 a.take(b)
                 return a
         return None
