@@ -171,7 +171,7 @@ def test_writes_to_an_argument_with_a_graph_reach_the_graph():
     lambda x: x.bfloat16().norm().mul_(x[0].bfloat16())], ids=["clone", "cast", "16 bits"])
 def test_a_copy_of_a_number_is_an_array_where_it_is_written(write):
     def f(x):
-        torch.rand(2)                                      # not repeatable: no eager run stands in for a failing program
+        torch.rand(2)                                      # so no eager run stands in for a program that fails
         return write(x)                                    # `norm` returns a number, whose `astype` is one too
     compiled = agrees(f, *[lambda k=k: (torch.full((3,), k + 1.0),) for k in range(3)])
     assert compiled(torch.ones(3)).array.__class__ is np.ndarray

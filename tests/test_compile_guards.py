@@ -1,4 +1,4 @@
-"""What a compiled function asks before it runs its program, and what no program can do: it runs as Python then."""
+"""Checks that a compiled function makes before its program runs; functions that no program can replace stay Python."""
 
 import random
 import warnings

@@ -66,7 +66,7 @@ class Sums:
         order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (-abs(source.strides[d]), d))
         rest = [d for d in order if d not in axes]
         reduced = [d for d in order if d in axes]
-        if kind != "sum":                                  # which needs rows, then what is reduced
+        if kind != "sum":                                  # maxima need rows: reduced dimensions come last
             order = rest + reduced
         dims = tuple(shape[d] for d in order) or (1,)
         ref = source.moved([source.strides[d] for d in order] or [0])

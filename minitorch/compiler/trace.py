@@ -148,7 +148,7 @@ class Recorder:
         if isinstance(result, (self.ndarray, np.generic)):
             scalar = isinstance(result, np.generic)
             traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
-            if instruction is not None:                    # of a number, methods such as `astype` return another
+            if instruction is not None:                    # methods of a number, such as `astype`, return another
                 traced.value = self.known(traced.array, "made")
                 traced.value.scalar = scalar or not result.shape and any(v.scalar for v in instruction.operands())
                 if traced.value.root is traced.value:

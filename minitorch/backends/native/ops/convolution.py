@@ -9,7 +9,7 @@ from ...cpu.convolution.choice import forced
 from ..eager import kernel, plain, shared
 from ..parts import count_parts
 
-PANEL, TILE = 64, 12           # of src/tile.h, at most
+PANEL, TILE = 64, 12           # as in src/tile.h, at most
 
 
 def image(d):

@@ -1,7 +1,7 @@
 """layer_norm and rms_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
 
-The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells
-kernels apart: NumPy's compute both again where one is missing.
+The first two keep the means and the reciprocal deviations in the place of r, and None in that of y. Backward kernels
+know by it which forward kernel ran; NumPy's compute both again where one is missing.
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ def of_channels(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=
 
 
 def of_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
-    """Of rows, or of channels, of which `batch_norm` has kept the means."""
+    """True for gradients of rows, and of channels where `batch_norm` has kept their means."""
     if y is None:
         return of_row_gradients(F, grad, input, weight, y, r, dims=dims)
     return (y.ndim == 1 and r is not None and r.shape == y.shape and grad.shape == input.shape
