@@ -166,6 +166,17 @@ def test_writes_to_an_argument_with_a_graph_reach_the_graph():
         assert w.grad.tolist() == [18.0] * 3
 
 
+@pytest.mark.parametrize("write", [
+    lambda x: x.norm().clone().copy_(x[0]), lambda x: x.norm().double().copy_(x[0]),
+    lambda x: x.bfloat16().norm().mul_(x[0].bfloat16())], ids=["clone", "cast", "16 bits"])
+def test_a_copy_of_a_number_is_an_array_where_it_is_written(write):
+    def f(x):
+        torch.rand(2)                                      # so no eager run stands in for a program that fails
+        return write(x)                                    # `norm` returns a number, whose `astype` is one too
+    compiled = agrees(f, *[lambda k=k: (torch.full((3,), k + 1.0),) for k in range(3)])
+    assert compiled(torch.ones(3)).array.__class__ is np.ndarray
+
+
 # ---- arguments and results that share memory ---------------------------------------------------------------
 def test_aliased_arguments():
     def f(x, y):

@@ -1,4 +1,4 @@
-"""What a compiled function asks before it runs its program, and what no program can do: it runs as Python then."""
+"""Checks that a compiled function makes before its program runs; functions that no program can replace stay Python."""
 
 import random
 import warnings
@@ -346,6 +346,23 @@ def test_a_run_that_was_given_up_leaves_an_ordinary_graph():
     y.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward()
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_gradient_by_an_argument_inside_is_a_tensor_of_the_trace(given_up):
+    """So it goes together with others in a trace, also where the recording has been given up."""
+    norm = nn.LayerNorm(4)
+
+    def f(x):
+        g, = torch.autograd.grad((x * x).sum(), x)
+        if given_up:
+            (x > 0).sum().item()
+        return (norm(g) * x).detach()
+    compiled = torch.compile(f)
+    for k in range(3):
+        w = torch.arange(12.0).reshape(3, 4).sub(k).requires_grad_()
+        same(f(w * 1), compiled(w * 1))
+    assert eagerly(compiled) is given_up
 
 
 def test_gradients_of_any_layout_arrive():

@@ -206,8 +206,6 @@ def test_one_thread_and_two_give_the_same_bits(monkeypatch):
     from minitorch.backends.cpu.tuning import tuning
     from minitorch.backends.native import parts
     monkeypatch.setattr(parts, "ENOUGH", 200)
-    monkeypatch.setattr("minitorch.backends.native.ops.normalise.ENOUGH", 200)
-    monkeypatch.setattr("minitorch.backends.native.ops.convolution.ENOUGH", 200)
     found = []
     for n in (1, 2):
         with tuning.changed(threads=n):

@@ -121,12 +121,10 @@ class Printer:
     # -- which pass ----------------------------------------------------------------------------------------
     def order(self):
         """The pass over the row in which each value can be computed; what later passes need of earlier ones."""
-        self.stage, self.users = {}, {}
+        self.stage = {}
         for n in self.k.nodes:
             stage = max([self.stage.get(a, 0) for a in n.args], default=0)
             self.stage[n] = stage + 1 if n.op in REDUCTIONS else stage
-            for a in n.args:
-                self.users.setdefault(a, []).append(n)
         self.effects = []                                  # (effect, over all columns?, pass)
         for e in self.k.effects:
             values = [x for x in (e.x, e.row) if x is not None]
@@ -141,7 +139,7 @@ class Printer:
             self.overwritten[e.ref.root] = min(stage, self.overwritten.get(e.ref.root, stage))
         self.stored = {e.x: e.ref for e, wide, _ in self.effects if e.kind == "store" and wide and e.x.level == "e"
                        and e.x.op not in ("load", "column")}
-        self.uses = {}                                     # of values of elements: the last pass that has them
+        self.uses = {}                                     # the last pass that needs a value of elements
         for e, wide, stage in self.effects:
             if wide and e.x.level == "e":
                 self.uses[e.x] = max(stage, self.uses.get(e.x, 0))
@@ -157,7 +155,7 @@ class Printer:
                     self.carried[n] = None
 
     def cost(self, n, at):
-        """What it costs to compute a value again in pass `at`."""
+        """The cost of computing a value again in pass `at`."""
         if n.level != "e" or n.op == "const":
             return 0
         if n in self.carried or n in self.stored:
@@ -170,8 +168,8 @@ class Printer:
         return own + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
 
     # -- expressions ---------------------------------------------------------------------------------------
-    def cell(self, ref, loops=None):
-        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(loops or self.loops, ref.strides) if s]
+    def cell(self, ref):
+        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
         return f"{self.names[self.place(ref)]}[{' + '.join(parts) or '0'}]"
 
     def spell(self, n):
@@ -199,7 +197,7 @@ class Printer:
     # -- statements ----------------------------------------------------------------------------------------
     def done(self):
         body, indent = [], "  " * len(self.dims)
-        self.rows_done, self.effects_done, head = set(), set(), []
+        self.rows_done, self.effects_done = set(), set()
         totals = {}
         for e, *_ in self.effects:
             if e.kind in SUMS and not any(e.ref.strides):
@@ -211,7 +209,7 @@ class Printer:
             self.rows(at, body, indent)
             self.one_pass(at, body, indent)
         self.rows(self.passes + 1, body, indent)
-        lines = [self.head(), *head]
+        lines = [self.head()]
         for e, name in totals.items():
             lines.append(f"  {self.total_type(e)} {name} = 0;")
         for e, _, _ in self.effects:
@@ -273,7 +271,7 @@ class Printer:
         return [*lines, "  " * depth + f"{self.cell(e.ref)} = ({c}){self.sum_cell(e)};"]
 
     def rows(self, at, body, indent):
-        """What is computed, and done, once a row, as soon as it can be."""
+        """Values and effects that come once a row, as soon as they can be computed."""
         for n in self.k.nodes:
             if n.level != "e" and n not in self.rows_done and n.op not in REDUCTIONS and self.stage[n] <= at:
                 self.rows_done.add(n)

@@ -1,4 +1,4 @@
-"""What a program is lowered to besides row kernels: matrix products and calls; and what is asked of values."""
+"""Items of a lowered program that are no row kernels: matrix products and calls; and questions about values."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class Call:
 
 # ------------------------------------------------------------------ questions
 def into(array):
+    """How many bytes after the beginning of its memory an array begins."""
     return pointer(array) - pointer(owner(array))
 
 

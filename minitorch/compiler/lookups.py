@@ -47,8 +47,8 @@ class Lookups:
     def counts(self, kernel, row):
         return kernel.add("greater_equal", [row, kernel.const(0, row.dtype)], np.dtype(bool))
 
-    def temporary(self, shape=()):
-        return Value("made", np.empty(shape, np.float32))
+    def temporary(self):
+        return Value("made", np.empty((), np.float32))
 
     def class_reduction(self, kernel, loss, row, out, reduction):
         """The effects of a loss for each row; what is left to do after them."""

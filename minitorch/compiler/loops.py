@@ -1,4 +1,4 @@
-"""Row kernels: the one form of what is computed by loops, and the rule by which they are fused.
+"""Row kernels: the one form of all computation by loops, and the rule by which they are fused.
 
 A kernel has a domain `dims`, the last of which are the columns, and statements on it. A statement makes a value for
 each element ("e"), for each row ("r") or once and for all ("k"): a load, a map (a scalar function), a reduction of a
@@ -51,7 +51,7 @@ def restride(shape, strides, dims):
 
 
 class Ref:
-    """Elements of memory: what it begins at (`anchor`, a Value), an offset, a stride for each dimension of a domain.
+    """Elements of memory: the Value that it begins at (`anchor`), an offset, a stride for each dimension of a domain.
 
     Offset and strides count elements. `root` stands for the memory: two of the same root may overlap.
     """
@@ -101,7 +101,7 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class Effect:
-    """What a kernel does to memory: `kind` ("store", "sum", "rowsum", "scatter"), where, with which value.
+    """A change that a kernel makes to memory: `kind` ("store", "sum", "rowsum", "scatter"), place and value.
 
     A sum adds up over the dimensions in which its ref has stride 0; a rowsum takes one value from each row. A scatter
     adds to row `row` of a table.

@@ -186,8 +186,6 @@ class Lowering(Sums, Lookups):
         pairs = ((one, two.expressed(one.dims)), (one.expressed(two.dims), two))
         for a, b in pairs:
             if a is not None and b is not None and a.takes(b):
-                if a is one and b is two:
-                    a = one
                 a.take(b)
                 return a
         return None
@@ -288,7 +286,7 @@ class Lowering(Sums, Lookups):
     def copied(self, x, out):
         """A copy, of another type if need be."""
         if isinstance(x, Value) and is_inexact(x.dtype) and out.dtype.kind in "iu":
-            raise NoLowering("from floats to integers")    # what C leaves open for those outside the range
+            raise NoLowering("from floats to integers")    # C leaves open what becomes of those outside the range
         self.kind(out)
         return self.map("copy", out, [x], lambda kernel, x: self.operand(kernel, x, out.dtype))
 
@@ -386,7 +384,7 @@ class Lowering(Sums, Lookups):
 
     # -- references ----------------------------------------------------------------------------------------
     def expanded(self, i, name, args, kwargs):
-        """What an op's reference does, in place of the op."""
+        """The items of an op's reference, in place of the op."""
         recorder = Recorder(self.base.ndarray)
         tracer = ReferenceTracer(self.base, recorder)
         for v in values_of((args, kwargs)):

@@ -124,7 +124,7 @@ class Unit:
         self.offsets, self.size, self.outside = offsets, size, sources
         self.functions, self.texts, self.scratch, self.blas = {}, [], 0, False
         self.segments: list = []
-        self.orders: list = []                             # of each C function: the values in its tuple
+        self.orders: list = []                             # the values in the tuple of each C function
         self.steps: list = []
         for i in items:
             if isinstance(i, Call):

@@ -16,7 +16,7 @@ from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
 from ..backends.native.toolchain import Unavailable
 from ..core import engine, graph
-from ..core.arrays import owner, pointer
+from ..core.arrays import owner
 from ..core.device import get
 from ..core.grad_mode import grad_mode, recording
 from ..core.graph import MultiOutputNode, Node, OutputNode
@@ -25,6 +25,7 @@ from ..explain.graphs import raise_freed
 from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing, circumstances
+from .items import into
 from .native import Native
 from .program import Program, Value
 from .results import Results, bump
@@ -66,7 +67,7 @@ class Plan:
         outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:
             inputs = plan.name_inputs(recorder, tensors, names)
-            ends = GraphEnds(tensors, base)
+            ends = GraphEnds(tensors)
             try:
                 result = function(*args, **kwargs)
             finally:
@@ -212,7 +213,7 @@ class Plan:
         groups = {v.root for v in outside if v.root in written}
         self.sharing = Sharing([v.example for v in outside],
                                [n for n, v in enumerate(outside) if v.root in groups]) if groups else None
-        self.placed = [(n, pointer(v.example) - pointer(owner(v.example)), owner(v.example).nbytes)
+        self.placed = [(n, into(v.example), owner(v.example).nbytes)
                        for n, v in enumerate(outside) if id(owner(v.example)) in recorder.addressed]
         impure = any(not i.pure for i in program.instructions)
         self.repeatable = not self.written and not impure and not self.leaves
@@ -266,8 +267,8 @@ class Plan:
         """True if what is written to shares memory as in the trace, and lies where it matters as it did."""
         tensors = [*tensors, *self.tensors]
         for n, offset, nbytes in self.placed:
-            memory = owner(tensors[n].array)
-            if memory.nbytes != nbytes or pointer(tensors[n].array) - pointer(memory) != offset:
+            a = tensors[n].array
+            if owner(a).nbytes != nbytes or into(a) != offset:
                 return False
         if self.sharing is None:
             return True
@@ -412,9 +413,9 @@ class GraphEnd(Node):
 
     __slots__ = ()
 
-    def __init__(self, t, base):
+    def __init__(self, t):
         self.op, self.parents, self.saved, self.shape = Description, (t.node,), (), t.array.shape
-        self.backend, self.time, self.hooks = base, graph.version_counter, None
+        self.backend, self.time, self.hooks = t.backend, graph.version_counter, None
 
     def pull(self, g, create_graph):
         return (g,)
@@ -426,8 +427,8 @@ class GraphEnd(Node):
 class GraphEnds:
     """The `GraphEnd`s of the arguments that are no leaves."""
 
-    def __init__(self, tensors, base):
-        self.ends = [(i, t, t.node, GraphEnd(t, base)) for i, t in enumerate(tensors) if t.node is not None]
+    def __init__(self, tensors):
+        self.ends = [(i, t, t.node, GraphEnd(t)) for i, t in enumerate(tensors) if t.node is not None]
         for _, t, _, end in self.ends:
             t.node = end
 

@@ -27,7 +27,7 @@ class Value:
     def __init__(self, kind, example, root=None, source: Any = None, name=""):
         self.kind, self.example, self.source, self.name = kind, example, source, name
         self.root: Value = root or self
-        self.scalar = False                                # whether NumPy makes a scalar here, not an array
+        self.scalar = False                                # whether NumPy may make a scalar here, not an array
         self.fixed = kind == "constant"                    # of a root: whether it is the same in every run
 
     shape = property(lambda self: self.example.shape)

@@ -46,7 +46,7 @@ class Coefficient:
         self.xp, self.node, self.value = xp, node, value
 
     def compare(self, relation, other):
-        """What a branch depends on: true now, and looked at again in each step."""
+        """The condition of a branch: its value now, which is looked at again in each step."""
         if self.value is None:
             raise NoLowering("a branch by more than a coefficient")
         found = relation(self.value, other)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .items import NoLowering, Product, as_blas
-from .loops import Effect, Kernel, Ref
+from .loops import Effect, Kernel, Ref, restride
 from .program import Value
 
 __all__ = ["ALIASES", "Sums"]
@@ -65,8 +65,9 @@ class Sums:
                 target[d], stride = stride, stride * shape[d]
         order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (-abs(source.strides[d]), d))
         rest = [d for d in order if d not in axes]
-        if kind != "sum" or (axes and order[len(rest):] == [d for d in order if d in axes]):
-            order = rest + [d for d in order if d in axes]     # rows, then what is reduced
+        reduced = [d for d in order if d in axes]
+        if kind != "sum":                                  # maxima need rows: reduced dimensions come last
+            order = rest + reduced
         dims = tuple(shape[d] for d in order) or (1,)
         ref = source.moved([source.strides[d] for d in order] or [0])
         to = Ref(result, result, 0, [target[d] for d in order] or [0], result.dtype)
@@ -76,28 +77,22 @@ class Sums:
         if not axes:
             kernel.store(to, kernel.cast(kernel.load(ref), work))
             return [kernel]
-        width = math.prod(dims[len(rest):])
-        folded = [math.prod(dims[:len(rest)]), width]
-        if order == rest + [d for d in order if d in axes] and (len(rest) < len(order)):
-            return self.by_rows(kernel, kind, ref, to, dims, len(rest), work, folded)
+        if order == rest + reduced:
+            return self.by_rows(kernel, kind, ref, to, len(rest), work)
         kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
         return [kernel]
 
-    def by_rows(self, kernel, kind, ref, to, dims, lead, work, folded):
+    def by_rows(self, kernel, kind, ref, to, lead, work):
         """A reduction of the last dimensions: of rows, where these are one in memory."""
-        strides, stride = ref.strides, ref.strides[-1]
-        for n, s in zip(reversed(dims[lead + 1:]), reversed(strides[lead:-1])):
-            stride *= n
-            if s != stride:
-                if kind != "sum":
-                    raise NoLowering("dimensions that are not one in memory")
-                kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
-                return [kernel]
-        if not lead and kind == "sum" and len(dims) > 1:   # everything: in the shape that neighbours have
+        dims, columns = kernel.dims, math.prod(kernel.dims[lead:])
+        row = restride(dims[lead:], ref.strides[lead:], (columns,))
+        if row is None and kind != "sum":
+            raise NoLowering("dimensions that are not one in memory")
+        if row is None or kind == "sum" and not lead and len(dims) > 1:    # everything: in the shape of neighbours
             kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
             return [kernel]
-        kernel.dims = (*dims[:lead], folded[1])
-        ref, to = ref.moved((*strides[:lead], strides[-1])), to.moved((*to.strides[:lead], 0))
+        kernel.dims = (*dims[:lead], columns)
+        ref, to = ref.moved((*ref.strides[:lead], *row)), to.moved((*to.strides[:lead], 0))
         kernel.store(to, kernel.reduce(kind, kernel.cast(kernel.load(ref), work)))
         return [kernel]
 

@@ -148,9 +148,9 @@ class Recorder:
         if isinstance(result, (self.ndarray, np.generic)):
             scalar = isinstance(result, np.generic)
             traced = TracedScalar(np.asarray(result), self) if scalar else Traced(result, self)
-            if instruction is not None:
+            if instruction is not None:                    # methods of a number, such as `astype`, return another
                 traced.value = self.known(traced.array, "made")
-                traced.value.scalar = scalar
+                traced.value.scalar = scalar or not result.shape and any(v.scalar for v in instruction.operands())
                 if traced.value.root is traced.value:
                     traced.value.fixed = instruction.fixed
                 instruction.results.append(traced.value)
@@ -276,11 +276,11 @@ class Tracing(NodeHook):
 
     def check_writes(self):
         """Give up if memory was written to that the recorder does not know."""
-        traced = {id(x) for x in self.recorder.owners.values()}
+        recorder = self.recorder
+        traced = {id(x) for x in recorder.owners.values()}
         shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
         if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
-            self.recorder.give_up("it writes to a tensor on another device, or past the trace")
-        recorder = self.recorder
+            recorder.give_up("it writes to a tensor on another device, or past the trace")
         written = {v.root for i in recorder.program.instructions for v in i.writes}
         for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element
             root = recorder.roots[key][1] if key in recorder.roots else None

@@ -73,7 +73,7 @@ class Traced(NDArrayOperatorsMixin):
 
     @property
     def data(self):
-        """What `core.arrays.pointer` asks for: the address. Offsets between addresses are the same in every run."""
+        """The address, as `core.arrays.pointer` reads it. Offsets between addresses are the same in every run."""
         self.recorder.addressed.add(id(owner(self.array)))
         return Address(pointer(self.array))
 
@@ -152,7 +152,7 @@ class Traced(NDArrayOperatorsMixin):
 
 
 class TracedScalar(Traced):
-    """What a function of NumPy's returned as a number. It is no array, and not written to: ``s += 1`` is a new one."""
+    """A number that a function of NumPy's returned. It is no array, and not written to: ``s += 1`` is a new one."""
 
     def as_array(self):
         """The number as an array."""

@@ -24,7 +24,7 @@ import numpy as np
 from ...core import layers
 from ..cpu import backend as host
 from ..kernels import Kernels
-from .library import build
+from .library import address, build
 from .parts import in_parts
 from .toolchain import Unavailable, reason
 
@@ -95,28 +95,24 @@ def plain(first, *others):
     return all([x is None or x.__class__ is np.ndarray and x.dtype == dtype and x.flags.c_contiguous for x in others])
 
 
-def address(array):
-    """Where an array of the host begins; None for None."""
-    return None if array is None else array.__array_interface__["data"][0]
-
-
 @functools.cache
-def compiled(file, name, char, arguments, result=""):
+def compiled(file, name, char, arguments):
     """The function `name` of ``src/<file>.h`` for a dtype, built when it is first asked for."""
     text = f'#define T {TYPES[char]}\n#define IS_DOUBLE {int(char == "d")}\n#include "{file}.h"\n'
-    return build(text, FLAGS).function(name, arguments, result)
+    return build(text, FLAGS).function(name, arguments)
 
 
 def whole(file, name, first, arguments, *values):
     """Call a function once, with arrays as addresses; `first` says the dtype."""
-    return compiled(file, name, first.dtype.char, arguments)(*addresses(values))
+    return compiled(file, name, first.dtype.char, arguments)(*for_c(values))
 
 
 def shared(file, name, first, arguments, *values, size=None):
     """The same in parts that several threads may take: the function is given ``(part, parts, *values)``."""
     in_parts(compiled(file, name, first.dtype.char, "ll" + arguments), first.size if size is None else size,
-             *addresses(values))
+             *for_c(values))
 
 
-def addresses(values):
+def for_c(values):
+    """Arguments of a function of C: arrays as addresses, numbers and None as they are."""
     return [address(v) if v.__class__ is np.ndarray else v for v in values]

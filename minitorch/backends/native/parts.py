@@ -8,10 +8,15 @@ import functools
 
 from ..cpu.threads import share
 
-__all__ = ["ENOUGH", "in_parts"]
+__all__ = ["count_parts", "in_parts"]
 
 ENOUGH = 1 << 17           # elements of each part, at least: below, waking another thread costs more than it saves
 MOST = 16                  # parts, whatever the size
+
+
+def count_parts(size):
+    """How many parts `in_parts` makes of work on `size` elements."""
+    return max(1, min(size // ENOUGH, MOST))
 
 
 def in_parts(function, size, *arguments):
@@ -19,7 +24,7 @@ def in_parts(function, size, *arguments):
 
     The function computes the rows ``[n * part / parts, n * (part + 1) / parts)`` of its n rows.
     """
-    parts = max(1, min(size // ENOUGH, MOST))
+    parts = count_parts(size)
     if parts == 1:
         function(0, 1, *arguments)
     else:

@@ -16,11 +16,12 @@ from pathlib import Path
 
 __all__ = ["Unavailable", "compiler", "processor", "reason", "run"]
 
-# What NumPy computes, and nothing else: no -ffast-math, products and sums are rounded apart. Without errno and traps,
-# which nobody asks for, comparisons and roots vectorise; integers wrap around; any pointer may point anywhere.
+# The flags keep NumPy's results: no -ffast-math, and products and sums are rounded one by one. Comparisons and roots
+# vectorise, as they set no errno and raise no traps; integers wrap around; any pointer may point anywhere.
 FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off",
          "-fwrapv", "-fno-strict-aliasing", "-fno-stack-protector", "-w")
-# Of each line the first that is taken, beside those before: what this processor can do, and loops marked by hand.
+# Flags that not every compiler takes; from each group the first one that it takes is used: instructions of this
+# processor, loops marked by hand, long vectors.
 WISHES = ("-march=native", "-mcpu=native"), ("-fopenmp-simd",), ("-mprefer-vector-width=512",)
 PROBE = """
 #include <math.h>
@@ -34,7 +35,7 @@ float probe(const float *x, long n) {
 
 
 class Unavailable(RuntimeError):
-    """There is no native code here, and why."""
+    """Native code cannot be had here; the message says why."""
 
 
 def switched_off():
@@ -125,7 +126,7 @@ def run(command, timeout=300):
 
 @functools.lru_cache(maxsize=1)
 def processor():
-    """What tells processors apart that need different code: a folder in a home may serve several machines."""
+    """A text that tells processors apart that need different code: a folder in a home may serve several machines."""
     try:
         with open("/proc/cpuinfo") as file:
             lines = file.read().split("\n\n")[0].splitlines()

@@ -7,9 +7,9 @@ import numpy as np
 from ....ops.nn.conv import Geometry
 from ...cpu.convolution.choice import forced
 from ..eager import kernel, plain, shared
-from ..parts import ENOUGH, MOST
+from ..parts import count_parts
 
-PANEL, TILE = 64, 12           # of src/tile.h, at most
+PANEL, TILE = 64, 12           # as in src/tile.h, at most
 
 
 def image(d):
@@ -55,16 +55,12 @@ def framed(x, geometry):
     return x.shape[1] // geometry.groups * prod(sizes)
 
 
-def parts_of(size):
-    return max(1, min(size // ENOUGH, MOST))
-
-
 def convolve(x, weight, bias, out, geometry):
     """Fill `out` with the convolution."""
     rows = weight[0].size
     each = framed(x, geometry) + rows * (PANEL + len(weight) // geometry.groups + TILE)
     size = out.size * rows // 64                           # work that makes a thread worth waking
-    scratch = np.empty((parts_of(size), each), x.dtype)
+    scratch = np.empty((count_parts(size), each), x.dtype)
     shared("convolve", "convolve", x, "pppppp l",
            shape_for_c(x, len(weight), out.shape[2:], weight.shape[2:], geometry), x, np.ascontiguousarray(weight),
            None if bias is None else np.ascontiguousarray(bias), out, scratch, each, size=size)

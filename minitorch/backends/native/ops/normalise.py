@@ -1,14 +1,14 @@
 """layer_norm and rms_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
 
-The first two keep the means and the reciprocal deviations in the place of r, and nothing in that of y, which tells
-kernels apart: NumPy's compute both again where one is missing.
+The first two keep the means and the reciprocal deviations in the place of r, and None in that of y. Backward kernels
+know by it which forward kernel ran; NumPy's compute both again where one is missing.
 """
 
 import numpy as np
 
 from ....ops.nn.standardise import batch_dims, count_over
 from ..eager import kernel, plain, shared
-from ..parts import ENOUGH, MOST
+from ..parts import count_parts
 
 
 def many_rows(d):
@@ -56,7 +56,7 @@ def of_row_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), ep
 def projected(grad, input, weight, kept, dims, eps, centred, parameters):
     """The gradient of the input, and those of weight and bias if they are asked for."""
     dx, d = np.empty(input.shape, input.dtype), count_over(input.shape, dims)
-    parts = max(1, min(input.size // ENOUGH, MOST))
+    parts = count_parts(input.size)
     few = sums = None
     if parameters:
         few, sums = np.zeros((parts, 2, d), input.dtype), np.zeros((parts, 2, d))
@@ -70,7 +70,7 @@ def of_channels(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=
 
 
 def of_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
-    """Of rows, or of channels, of which `batch_norm` has kept the means."""
+    """True for gradients of rows, and of channels where `batch_norm` has kept their means."""
     if y is None:
         return of_row_gradients(F, grad, input, weight, y, r, dims=dims)
     return (y.ndim == 1 and r is not None and r.shape == y.shape and grad.shape == input.shape

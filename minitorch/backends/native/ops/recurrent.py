@@ -10,7 +10,7 @@ import numpy as np
 from ....ops.nn.recurrent import GATES
 from ..eager import kernel, limits, plain, whole
 
-PANEL, DEEP = 64, 256          # of src/tile.h; PANEL at most
+PANEL, DEEP = 64, 256          # as in src/tile.h; PANEL at most
 MODES = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 
 
@@ -72,7 +72,7 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
 
 
 def biases(mode, b_ih, b_hh, n):
-    """What is added to all gates, and, of a GRU, the bias of the part of n that comes from the state."""
+    """The bias of all gates, and for a GRU that of the part of n that comes from the state."""
     if b_ih is None and b_hh is None:
         return None, None
     both = [b for b in (b_ih, b_hh) if b is not None]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ....ops.shapes.memory import overlaps
-from ..eager import address, limits, plain, shared
+from ..eager import limits, plain, shared
+from ..library import address
 
 RULES = {"sgd": (0, 1), "adam": (2, 3)}                    # how many states a rule of that name may have
 
