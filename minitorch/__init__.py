@@ -130,7 +130,16 @@ PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       #
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
-                              "set_autocast_dtype", "is_autocast_available"), "amp.autocast_mode"),
+                              "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
+                              "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
+                              "is_autocast_cpu_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+                              "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"), "amp.autocast_mode"),
+             **dict.fromkeys(("get_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
+                              "set_deterministic_debug_mode"), "settings"),
+             **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"),
+                             "autograd.anomaly"),
+             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction"), "jit"),
+             **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "_C"),
              **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
                               "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
 

@@ -5,8 +5,17 @@
 
 from types import SimpleNamespace
 
-from ..compiler import (allow_in_graph, assume_constant_result, compile, disable, is_compiling, list_backends,
-                        reset, set_stance, substitute_in_graph)
+from ..compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    compile,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+    set_stance,
+    substitute_in_graph,
+)
 from ..compiler.module import CompiledModule as OptimizedModule
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph",

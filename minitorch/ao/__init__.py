@@ -1,4 +1,4 @@
-"""``torch.ao``: PyTorch's namespace of quantisation, of which there are the marks that models carry (`quantization`)."""
+"""``torch.ao``: PyTorch's namespace of quantisation; here are the marks that models carry (`quantization`)."""
 
 from . import quantization
 

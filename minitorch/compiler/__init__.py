@@ -25,9 +25,22 @@ import functools
 from ..nn.modules.module import Module
 from .compiled import Compiled
 from .module import CompiledModule
-from .names import (allow_in_graph, assume_constant_result, cudagraph_mark_step_begin, disable, get_default_backend,
-                    is_compiling, is_dynamo_compiling, is_exporting, list_backends, reset, set_default_backend,
-                    set_stance, substitute_in_graph, wrap_numpy)
+from .names import (
+    allow_in_graph,
+    assume_constant_result,
+    cudagraph_mark_step_begin,
+    disable,
+    get_default_backend,
+    is_compiling,
+    is_dynamo_compiling,
+    is_exporting,
+    list_backends,
+    reset,
+    set_default_backend,
+    set_stance,
+    substitute_in_graph,
+    wrap_numpy,
+)
 from .stance import current
 
 __all__ = ["Compiled", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",

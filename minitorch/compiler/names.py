@@ -14,8 +14,8 @@ from ..nn.modules.module import Module
 from ..utils._pytree import tree_map
 from . import trace
 from .compiled import Compiled
-from .stance import current
 from .module import CompiledModule
+from .stance import current
 
 __all__ = ["allow_in_graph", "assume_constant_result", "cudagraph_mark_step_begin", "disable", "get_default_backend",
            "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_default_backend",

@@ -3,7 +3,7 @@
 import platform
 from contextlib import AbstractContextManager
 
-from . import amp  # noqa: F401
+from ..amp import cpu as amp  # noqa: F401
 
 __all__ = ["Stream", "StreamContext", "current_device", "current_stream", "device_count", "get_capabilities",
            "is_available", "is_initialized", "set_device", "stream", "synchronize"]
@@ -71,5 +71,5 @@ def stream(stream):
 
 
 def get_capabilities():
-    """Which kind of processor it is: ``{"architecture": ...}``, without the extensions that PyTorch's kernels ask for."""
+    """The kind of processor, ``{"architecture": ...}``, without the extensions that PyTorch's kernels ask for."""
     return {"architecture": platform.machine()}

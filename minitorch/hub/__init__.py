@@ -16,7 +16,7 @@ from ..serialization import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
-HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")                 # the beginning of a checksum, in names such as net-5c106cde.pth
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")                 # the beginning of a checksum: net-5c106cde.pth
 _state: dict = {"dir": None}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from ..futures import Future, completed
 from ..nn.modules.module import Module
-from . import annotations
+from . import annotations  # noqa: F401  (a module of PyTorch's)
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction",
            "ScriptModule", "TracerWarning", "annotate", "enable_onednn_fusion", "export", "export_opnames", "fork",
@@ -144,7 +144,7 @@ def isinstance(obj, target_type):                          # noqa: A001  (PyTorc
     if origin in (list, set, frozenset):
         return of_class(obj, origin) and all([isinstance(x, inner[0]) for x in obj])
     if origin is dict:
-        return of_class(obj, dict) and all([isinstance(k, inner[0]) and isinstance(v, inner[1]) for k, v in obj.items()])
+        return of_class(obj, dict) and all([isinstance(x, tuple[inner]) for x in obj.items()])  # type: ignore
     if origin is tuple:
         if inner[-1:] == (...,):
             return of_class(obj, tuple) and all([isinstance(x, inner[0]) for x in obj])
@@ -186,7 +186,7 @@ strict_fusion = fuser = optimized_execution
 
 
 def set_fusion_strategy(strategy):
-    """Taken as PyTorch takes it, a list of pairs such as ``("STATIC", 2)``: nothing is fused. Returns the one before."""
+    """Taken as PyTorch takes it, a list of pairs such as ``("STATIC", 2)``: nothing is fused. Returns the last."""
     before, _state["strategy"] = _state["strategy"], list(strategy)
     return before
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035  (programs import them from here)
 
-__all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3"]
+__all__ = [f"BroadcastingList{n}" for n in range(1, 7)]
 
 
 class BroadcastingList:
@@ -12,5 +12,4 @@ class BroadcastingList:
         return list[types]
 
 
-for _n in range(1, 7):
-    globals()[f"BroadcastingList{_n}"] = BroadcastingList()
+globals().update({name: BroadcastingList() for name in __all__})

@@ -1,4 +1,4 @@
-"""``torch.library``: operators of the user's own, with kernels by device, shapes, derivative formulas and batching rules.
+"""``torch.library``: operators of the user's own: kernels by device, shapes, derivative formulas, batching rules.
 
     @torch.library.custom_op("mylib::sin", mutates_args=())
     def sin(x: torch.Tensor) -> torch.Tensor:
@@ -11,7 +11,7 @@ that calls an operator whose kernel leaves tensors runs eagerly.
 """
 
 from .check import OpCheckError, opcheck
-from .operator import OPERATORS, CustomOpDef, operator
+from .operators import OPERATORS, CustomOpDef, operator
 from .schema import infer_schema, parse
 
 __all__ = ["CustomOpDef", "Library", "OpCheckError", "custom_op", "define", "impl", "impl_abstract", "infer_schema",
@@ -97,7 +97,7 @@ class Library:
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
-        """Let `fn` compute an operator where `dispatch_key` says: "CPU", "CUDA", "Meta", "CompositeExplicitAutograd"."""
+        """Let `fn` compute an operator on "CPU", "CUDA", "Meta" or everywhere ("CompositeExplicitAutograd")."""
         name = op_name if isinstance(op_name, str) else op_name.name()
         found = operator(name if "::" in name else f"{self.ns}::{name}")
         kind = _word(dispatch_key or self.dispatch_key)

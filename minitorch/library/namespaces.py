@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from .operator import OPERATORS
+from .operators import OPERATORS
 
 __all__ = ["Namespace", "namespace"]
 

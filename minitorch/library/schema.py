@@ -18,8 +18,8 @@ __all__ = ["Argument", "Schema", "infer_schema", "parse"]
 REQUIRED = object()
 TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType",
          device: "Device", layout: "Layout", memory_format: "MemoryFormat", types.NoneType: "None"}
-ARGUMENT = re.compile(r"(?P<type>Tensor\((?P<alias>\w+)(?P<mutated>!?)\)|\w+)(?P<suffix>(?:\?|\[\d*\])*)\s+(?P<name>\w+)"
-                      r"(?:\s*=\s*(?P<default>.+))?")
+ARGUMENT = re.compile(r"(?P<type>Tensor\((?P<alias>\w+)(?P<mutated>!?)\)|\w+)(?P<suffix>(?:\?|\[\d*\])*)\s+"
+                      r"(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?")
 WHOLE = re.compile(r"\s*(?:(?P<namespace>\w+)::)?(?P<name>\w+)?(?:\.(?P<overload>\w+))?\s*"
                    r"\((?P<arguments>.*)\)\s*->\s*(?P<returns>.*?)\s*", re.S)
 

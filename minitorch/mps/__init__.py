@@ -1,4 +1,4 @@
-"""``torch.mps``: Apple's GPUs. There are none here: what asks says so, as in PyTorch built without them; the rest raises."""
+"""``torch.mps``: Apple's GPUs. There are none here, and what asks says so, as in PyTorch built without them."""
 
 from ..xpu import device_count, is_available, manual_seed
 

@@ -1,4 +1,4 @@
-"""``torch.mtia``: Meta's accelerators. There are none here: what asks says so, as in PyTorch built without them."""
+"""``torch.mtia``: Meta's accelerators. There are none here, and what asks says so."""
 
 from ..xpu import device_count, is_available, is_initialized
 

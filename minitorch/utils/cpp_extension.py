@@ -12,8 +12,8 @@ IS_HIP_EXTENSION = False
 
 def load(name, *args, **kwargs):
     """RuntimeError: extensions of PyTorch are not built."""
-    raise RuntimeError(f"the extension {name!r} is written against PyTorch's C++ and cannot be built for minitorch: use "
-                       "the program's way in Python, or write a backends.cuda kernel (CONTRIBUTING.md)")
+    raise RuntimeError(f"the extension {name!r} is written against PyTorch's C++ and cannot be built for minitorch: "
+                       "use the program's way in Python, or write a backends.cuda kernel (CONTRIBUTING.md)")
 
 
 CppExtension = CUDAExtension = load_inline = load

@@ -1,4 +1,4 @@
-"""``torch.utils.hooks``: the handle that every registration of a hook returns, and marks for hooks that are not saved."""
+"""``torch.utils.hooks``: the handle that registrations of hooks return, and marks for hooks that are not saved."""
 
 from ..autograd.hooks import RemovableHandle
 from ..explain.callers import warn

@@ -11,4 +11,4 @@ __all__ = ["__version__", "cuda", "debug", "git_version", "hip", "rocm", "xpu"]
 __version__ = TorchVersion("2.13.0+minitorch")
 debug = False
 git_version = "Unknown"
-cuda = hip = rocm = xpu = None                             # CuPy brings its own CUDA, which is not known before it is loaded
+cuda = hip = rocm = xpu = None                             # CuPy brings its own CUDA, unknown before it is loaded

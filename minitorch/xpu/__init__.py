@@ -1,4 +1,4 @@
-"""``torch.xpu``: Intel's GPUs. There are none here: what asks says so, as in PyTorch built without them; the rest raises."""
+"""``torch.xpu``: Intel's GPUs. There are none here, and what asks says so, as in PyTorch built without them."""
 
 __all__ = ["current_device", "device_count", "empty_cache", "get_device_name", "is_available", "is_bf16_supported",
            "is_initialized", "manual_seed", "manual_seed_all", "memory_allocated", "set_device", "synchronize"]

@@ -84,7 +84,7 @@ class CustomOpDef:
 
     # -- what it is made of --------------------------------------------------------------------------------------
     def register_kernel(self, device_types, fn=None, /):
-        """Let `fn` compute it on devices of these types ("cpu", "cuda", a list; None: all). A decorator without `fn`."""
+        """Let `fn` compute it on devices of these types ("cpu", "cuda", a list; None: all), or decorate it."""
         if fn is None:
             return lambda fn: self.register_kernel(device_types, fn)
         for kind in [device_types] if device_types is None or isinstance(device_types, str) else device_types:
@@ -168,7 +168,8 @@ class CustomOpDef:
 
     def run(self, values):
         """The kernel's results, checked, with writes to the arguments counted."""
-        args, kwargs = self.given(values)
+        bare = tree_map(lambda x: x.detach() if isinstance(x, Tensor) and x.needs_grad else x, values)
+        args, kwargs = self.given(bare if self.apart or self.formula is not None else values)
         result = self.kernel(values)(*args, **kwargs)
         for argument, value in zip(self.schema.arguments, values):
             if argument.mutated:

@@ -1,8 +1,8 @@
 """``torch.cpu.amp``: mixed precision on the processor, by its older name."""
 
-from ..amp import GradScaler as _GradScaler
-from ..amp import autocast as _autocast
 from ..core.dtypes import bfloat16
+from . import GradScaler as _GradScaler
+from .autocast_mode import autocast as _autocast
 
 __all__ = ["GradScaler", "autocast"]
 
@@ -17,5 +17,5 @@ class autocast(_autocast):                                 # noqa: N801  (PyTorc
 class GradScaler(_GradScaler):
     """``amp.GradScaler("cpu", ...)``."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__("cpu", *args, **kwargs)
+    def __init__(self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
