@@ -129,3 +129,7 @@ def set_warn_always(b):
 def is_warn_always_enabled():
     """The flag that `set_warn_always` was given."""
     return _state["warn_always"]
+
+
+has_lapack = has_spectral = True                           # NumPy brings them
+has_mkl = has_openmp = False

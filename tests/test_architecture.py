@@ -36,8 +36,8 @@ ARROWS = {
     "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
     "transforms": "core host ops nn",                      # nn: a transform can be a module
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
-    "utils": "core explain ops amp autograd backends random settings cuda vision",   # loaders pin memory, start workers;
-                                                           # TensorBoard's grids of pictures
+    "utils": "core explain ops amp autograd backends random settings cuda vision",   # loaders pin memory and start
+                                                           # workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
@@ -55,7 +55,7 @@ ARROWS = {
     "ao": "nn", "quantization": "ao", "hub": "datasets serialization", "_dynamo": "compiler",
     "library": "amp autograd compiler core ops pytree testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
-    "cuda": "core amp backends ops random", "accelerator": "core cuda",
+    "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",

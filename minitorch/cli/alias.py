@@ -26,6 +26,7 @@ ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitor
              "torchvision.transforms": "minitorch.transforms", "torchvision.utils": "minitorch.vision"}
 # Files of PyTorch whose contents lie in another file here: package -> file here -> files there.
 FILES = {
+    "accelerator": {"": "memory"},
     "amp": {"": "grad_scaler"},
     "autograd": {"": "variable", ".anomaly": "anomaly_mode"},
     "cpu.amp": {"amp.cpu": "/ autocast_mode grad_scaler"},

@@ -112,7 +112,7 @@ class Tensor:
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the memory is the host's.")
     is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = False
-    is_xpu = is_mps = is_xla = is_mtia = is_vulkan = False
+    is_xpu = is_mps = is_xla = is_mtia = is_vulkan = is_ipu = is_maia = volatile = False
     layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, ``x.layout()``, a picture.")
 
     def size(self, dim=None):

@@ -133,6 +133,8 @@ class Optimizer(stepping.Stepping):
             cls._patch_step_function()
         return self
 
+    profile_hook_step = staticmethod(_with_hooks)          # its name in PyTorch
+
     @classmethod
     def _patch_step_function(cls):
         """Put the hooks around the step of the class."""

@@ -31,6 +31,10 @@ class TaskSpec:
     env: str | None = None
     num_threads: int = 1
 
+    def setup_str(self):
+        """The setup in words; nothing where there is none."""
+        return "" if self.setup in ("pass", "") else f"setup: {self.setup}"
+
     @property
     def title(self):
         """The label, or the statement where there is none, with the sub-label."""
@@ -40,8 +44,7 @@ class TaskSpec:
 
     def summarize(self):
         """Title, description and setup, in lines."""
-        setup = "" if self.setup in ("pass", "") else f"setup: {self.setup}"
-        return "\n".join([text for text in (self.title, self.description, setup) if text])
+        return "\n".join([text for text in (self.title, self.description, self.setup_str()) if text])
 
 
 @dataclass(repr=False)
