@@ -40,7 +40,7 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 
 
 def get_device_module(device=None):
-    """``torch.cuda`` or ``torch.cpu``: that of a device, given as such or by name; default: of the accelerator, if any."""
+    """``torch.cuda`` or ``torch.cpu``: that of a device or its name; default: of the accelerator, if there is one."""
     if isinstance(device, str):
         device = _Device(device)
     kind = ("cuda" if is_available() else "cpu") if device is None else device.type

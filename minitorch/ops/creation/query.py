@@ -67,8 +67,18 @@ def is_set_to(self, tensor):
 
 @method
 def is_shared(self):
-    """True if the memory is shared between processes; ordinary tensors are not."""
-    return False
+    """True if the memory is shared between processes: see `share_memory_`. That of a GPU counts as shared."""
+    return self.is_cuda or late.is_shared(self)
+
+
+@method
+def share_memory_(self):
+    """Move this tensor, and all that looks at its memory, to memory that processes share; on a GPU nothing happens.
+
+    Processes that are forked later, or get it through a `multiprocessing.Queue`, see each other's writes.
+    """
+    late.share_memory([self])
+    return self
 
 
 @method

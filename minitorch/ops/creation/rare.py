@@ -10,7 +10,7 @@ from ..define import composite, method
 from ..linalg.matrices import matrix_norm
 from ..reductions.norms import vector_norm
 from ..shapes.memory import UntypedStorage
-from ..shapes.view import as_strided, split_with_sizes
+from ..shapes.view import split_with_sizes
 from .create import empty, tensor
 
 
@@ -66,7 +66,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
     if size is not None:
         steps = stride if stride is not None else contiguous(size)
-        source = as_strided(source.detach(), size, steps, storage_offset)
+        source = source.detach().as_strided(size, steps, storage_offset)
     self.array, self.backend, self._base, self._views = source.array, source.backend, None, None
     return self
 
@@ -109,8 +109,8 @@ def const_data_ptr(self):
 
 def same_size(x, size, what):
     if x.numel() != prod_of(size):
-        raise RuntimeError(f"requested {what} to {'x'.join(map(str, size))} ({prod_of(size)} elements in total), but the "
-                           f"given tensor has a size of {'x'.join(map(str, x.shape))} ({x.numel()} elements). "
+        raise RuntimeError(f"requested {what} to {'x'.join(map(str, size))} ({prod_of(size)} elements in total), but "
+                           f"the given tensor has a size of {'x'.join(map(str, x.shape))} ({x.numel()} elements). "
                            "autograd's resize can only change the shape of a given tensor, while preserving the number "
                            "of elements.")
     return x.reshape(size)
