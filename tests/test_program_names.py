@@ -58,7 +58,7 @@ def test_jit_refuses_files_and_says_what_to_do(tmp_path):
     ([1, 2], list[int], True), ([1, "a"], list[int], False), ([], list[str], True), ({"a": 1}, dict[str, int], True),
     ({"a": "b"}, dict[str, int], False), ((1, "a"), tuple[int, str], True), ((1,), tuple[int, str], False),
     ((1, 2, 3), tuple[int, ...], True), (None, typing.Optional[int], True), (3, int | None, True), (3.0, int | str, False),
-    ([None, 1], list[typing.Optional[int]], True), (3, (str, int), True), ([[1]], list[list[int]], True)])
+    ([None, 1], list[int | None], True), (3, (str, int), True), ([[1]], list[list[int]], True)])
 def test_jit_isinstance_looks_inside(value, kind, answer):
     assert torch.jit.isinstance(value, kind) is answer
 
