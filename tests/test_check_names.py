@@ -59,7 +59,8 @@ def test_files_beside_the_program_are_read(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("from . import inner\n")
     (tmp_path / "package" / "inner.py").write_text("import torch\ntorch.first\nimport program\n")
-    found = lacking(tmp_path, "from package import thing\nimport beside, sys\n", beside="import torch\n\ntorch.second\n")
+    beside = "import torch\n\ntorch.second\n"
+    found = lacking(tmp_path, "from package import thing\nimport beside, sys\n", beside=beside)
     assert found == {"torch.first": [2], "torch.second": [3]}
 
 

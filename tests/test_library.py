@@ -41,7 +41,8 @@ def keep_joined(ctx, inputs, output):
     ctx.sizes, ctx.w, ctx.wanted = [len(x) for x in inputs[0]], inputs[1], ctx.needs_input_grad
 
 
-joined.register_autograd(lambda ctx, g: ([part * ctx.w for part in g.split(ctx.sizes)], None), setup_context=keep_joined)
+joined.register_autograd(lambda ctx, g: ([part * ctx.w for part in g.split(ctx.sizes)], None),
+                         setup_context=keep_joined)
 
 
 @library.custom_op("tests::powers", mutates_args=())

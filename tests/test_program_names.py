@@ -1,4 +1,4 @@
-"""Names that programs import: `jit`, `hub`, `futures`, `types`, `compiler`, `library`, small modules of `utils` and more."""
+"""Names that programs import: `jit`, `hub`, `futures`, `types`, small modules of `utils` and more."""
 
 import copy
 import io
@@ -26,8 +26,8 @@ def test_jit_returns_what_it_is_given():
     def f(x):
         return x + 1
     linear = nn.Linear(2, 3)
-    for decorate in (torch.jit.script, torch.jit.export, torch.jit.unused, torch.jit.ignore, torch.jit.ignore(drop=True),
-                     torch.jit.script_method, torch.jit.script_if_tracing, torch.jit.interface):
+    for decorate in (torch.jit.script, torch.jit.export, torch.jit.unused, torch.jit.ignore, torch.jit.interface,
+                     torch.jit.ignore(drop=True), torch.jit.script_method, torch.jit.script_if_tracing):
         assert decorate(f) is f
     assert torch.jit.script(linear) is torch.jit.trace(linear, torch.ones(1, 2)) is linear
     assert not torch.jit.is_scripting() and not torch.jit.is_tracing() and torch.jit.annotate(int, 3) == 3
@@ -57,7 +57,8 @@ def test_jit_refuses_files_and_says_what_to_do(tmp_path):
 @pytest.mark.parametrize("value, kind, answer", [
     ([1, 2], list[int], True), ([1, "a"], list[int], False), ([], list[str], True), ({"a": 1}, dict[str, int], True),
     ({"a": "b"}, dict[str, int], False), ((1, "a"), tuple[int, str], True), ((1,), tuple[int, str], False),
-    ((1, 2, 3), tuple[int, ...], True), (None, typing.Optional[int], True), (3, int | None, True), (3.0, int | str, False),
+    ((1, 2, 3), tuple[int, ...], True), (None, typing.Optional[int], True), (3, int | None, True),      # noqa: UP045
+    (3.0, int | str, False),
     ([None, 1], list[int | None], True), (3, (str, int), True), ([[1]], list[list[int]], True)])
 def test_jit_isinstance_looks_inside(value, kind, answer):
     assert torch.jit.isinstance(value, kind) is answer
@@ -116,7 +117,7 @@ def test_versions_compare_as_their_numbers(a, b):
 
 def test_stages_of_versions_are_ordered():
     order = ["1.0.dev3", "1.0a1", "1.0b2", "1.0rc1", "1.0", "1.0+cpu", "1.0.post1", "1.1.dev0", "1!0.5"]
-    assert [v for v in sorted(map(TorchVersion, reversed(order)))] == order
+    assert sorted(map(TorchVersion, reversed(order))) == order
     assert torch.version.__version__ > (2, 12) and torch.version.__version__.split("+")[1] == "minitorch"
     assert TorchVersion("no version") > "a" and {TorchVersion("1.0"): 1}["1.0"] == 1
 
