@@ -128,7 +128,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing", "compiler", "jit", "hub",
          "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps", "mtia", "ao",
          "quantization")
-PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
+_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
@@ -151,11 +151,12 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
-    elif name in PARTS or name in PRIVATE:
+    elif name in PARTS or name in _PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:
-        raise AttributeError(f"module 'minitorch' has no attribute {name!r}", name=name,
-                             obj=importlib.import_module(__name__))
+        near = importlib.import_module("difflib").get_close_matches(name, __dir__(), 1)   # Python looks at 750 names only
+        raise AttributeError(f"module 'minitorch' has no attribute {name!r}" + "".join([f". Did you mean: {x!r}?"
+                                                                                        for x in near]), name=name)
     globals()[name] = found
     return found
 

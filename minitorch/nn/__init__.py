@@ -6,7 +6,7 @@ that editors and type checkers see its names.
 
 # ruff: noqa: F401, F403
 
-from importlib import import_module
+import importlib
 
 from . import functional, init, modules, parallel, parameter, utils
 from .modules.activation import *
@@ -37,5 +37,5 @@ from .summary import summary
 def __getattr__(name):
     """Modules that few programs use are imported when asked for."""
     if name in ("attention", "common_types", "grad"):
-        return import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -161,9 +161,9 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
 
 
 @composite(method=False)
-def nuclear_norm(input, dim=(-2, -1), keepdim=False):
-    """``linalg.matrix_norm(input, "nuc")``, by its older name."""
-    return matrix_norm(input, "nuc", dim, keepdim)
+def nuclear_norm(input, dim=None, keepdim=False):
+    """``linalg.matrix_norm(input, "nuc", dim)``, by its older name; `dim` is the last two by default."""
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim)
 
 
 @composite(method=False)
