@@ -154,7 +154,7 @@ def __getattr__(name):
     elif name in PARTS or name in _PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:
-        near = importlib.import_module("difflib").get_close_matches(name, __dir__(), 1)   # Python looks at 750 names only
+        near = importlib.import_module("difflib").get_close_matches(name, __dir__(), 1)   # Python looks at 750 names
         raise AttributeError(f"module 'minitorch' has no attribute {name!r}" + "".join([f". Did you mean: {x!r}?"
                                                                                         for x in near]), name=name)
     globals()[name] = found

@@ -141,18 +141,6 @@ class Tensor:
         """The size of one element in bytes."""
         return self.array.itemsize
 
-    def is_floating_point(self):
-        """Whether the dtype is a floating-point type."""
-        return self.dtype.is_floating_point
-
-    def is_complex(self):
-        """Whether the dtype is complex."""
-        return self.array.dtype.kind == "c"
-
-    def is_signed(self):
-        """Whether the dtype has negative values."""
-        return self.dtype.is_signed
-
     def is_inference(self):
         """Whether its memory was made in `inference_mode`."""
         return bool(graph.inference) and id(owner(self.array)) in graph.inference
