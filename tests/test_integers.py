@@ -9,9 +9,10 @@ from minitorch.core.call import general
 from minitorch.core.registry import OPS
 from minitorch.core.template import WHOLE, takes_out
 
+HARD = ("floor_divide", "remainder", "fmod", "maximum", "pow")
 QUICK = sorted(name for name, op in OPS.items() if op.promotion in WHOLE and len(op.inputs) == 2 and takes_out(op)
                and "i" not in op.refuses and all(x.kind in ("tensor", "number") for x in op.inputs)
-               and not op.attrs and (op.forward is None or name in ("floor_divide", "remainder", "fmod", "maximum", "pow")))
+               and not op.attrs and (op.forward is None or name in HARD))
 SMALL = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 NUMBERS = st.one_of(st.integers(-5, 5), st.integers(-2**40, 2**40), st.booleans(), st.floats(-3, 3))
 
