@@ -41,6 +41,7 @@ ARROWS = {
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
+    "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "distributed",                      # starts ranks
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools

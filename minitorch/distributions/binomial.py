@@ -6,7 +6,7 @@ from ..ops.creation.random import binomial
 from . import constraints
 from .bernoulli import numbers_below
 from .distribution import Distribution
-from .utils import ByProbabilities
+from .utils import ByProbabilities, only_value
 
 __all__ = ["Binomial"]
 
@@ -59,7 +59,5 @@ class Binomial(ByProbabilities, Distribution):
         return -(log_prob.exp() * log_prob).sum(0)
 
     def enumerate_support(self, expand=True):
-        n = int(self.total_count.max())
-        if not self.total_count.min() == n:
-            raise NotImplementedError("Inhomogeneous total count not supported by `enumerate_support`.")
-        return numbers_below(n + 1, self, expand, self._param.dtype)
+        n = only_value(self.total_count, "total count")
+        return numbers_below(int(n) + 1, self, expand, self._param.dtype)

@@ -345,38 +345,43 @@ class _CorrCholesky(_LowerCholesky):
         return super().check(value) & ((length - 1).abs() <= tolerance).all(-1)
 
 
+def is_square(value):
+    return value.shape[-2] == value.shape[-1]
+
+
 class _Square(Constraint):
     """Square matrices."""
 
     event_dim = 2
 
     def check(self, value):
-        return full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=dtypes.bool, device=value.device)
+        return full(value.shape[:-2], is_square(value), dtype=dtypes.bool, device=value.device)
 
 
 class _Symmetric(_Square):
     """Symmetric matrices, to 1e-6."""
 
     def check(self, value):
-        if value.shape[-2] != value.shape[-1]:
-            return super().check(value)
-        return value.isclose(value.mT, atol=1e-6).flatten(-2).all(-1)
+        return value.isclose(value.mT, atol=1e-6).flatten(-2).all(-1) if is_square(value) else super().check(value)
 
 
 class _PositiveSemidefinite(_Symmetric):
     """Symmetric matrices without negative eigenvalues."""
 
     def check(self, value):
-        symmetric = super().check(value)
-        return symmetric if not symmetric.all() else (eigvalsh(value) >= 0).all(-1)
+        found = super().check(value)
+        if not is_square(value):
+            return found
+        safe = value.masked_fill(~found[..., None, None], 0.0)             # NaN has no eigenvalues
+        return found & (eigvalsh(safe) >= 0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
     """Symmetric matrices that have a Cholesky factor."""
 
     def check(self, value):
-        symmetric = super().check(value)
-        return symmetric if not symmetric.all() else cholesky_ex(value).info == 0
+        found = super().check(value)
+        return found & (cholesky_ex(value).info == 0) if is_square(value) else found
 
 
 # ---- PyTorch's names ---------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ from ..ops.creation.random import rand
 from ..ops.elementwise.compare import where
 from ..ops.nn.loss import binary_cross_entropy_with_logits
 from . import constraints
-from .distribution import all_true
 from .exp_family import ExponentialFamily
-from .utils import ByProbabilities, broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .utils import ByProbabilities, all_true, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 

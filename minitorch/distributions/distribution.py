@@ -5,11 +5,10 @@ dimensions of one event.
 """
 
 from ..autograd.grad_mode import no_grad
-from ..backends.batched.array import physical
 from ..core.tensor import Size, Tensor
 from ..explain.callers import warn
 from . import constraints
-from .utils import lazy_property
+from .utils import all_true, lazy_property
 
 __all__ = ["Distribution"]
 
@@ -211,8 +210,3 @@ class Distribution:
         given = {k: self.__dict__[k] for k in self.arg_constraints if k in self.__dict__}
         shown = [f"{k}: {v if v.numel() == 1 else v.size()}" for k, v in given.items()]
         return f"{self.__class__.__name__}({', '.join(shown)})"
-
-
-def all_true(found):
-    """Whether all elements of a bool tensor are true; in a `vmap`, those of all its elements."""
-    return bool(physical(found.array).all())

@@ -7,8 +7,8 @@ from ..ops.creation.create import zeros_like
 from ..ops.elementwise.compare import where
 from ..ops.nn.loss import binary_cross_entropy_with_logits
 from . import constraints
-from .distribution import Distribution, all_true
-from .utils import ByProbabilities, broadcast_all, drawn
+from .distribution import Distribution
+from .utils import ByProbabilities, all_true, broadcast_all, drawn
 
 __all__ = ["Geometric"]
 

@@ -147,26 +147,26 @@ def enter(cls_p, cls_q, cross_entropy, lacks=None):
         return found if lacks is None else where(lacks(p, q), math.inf, found)
 
 
-for _p in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform):
-    enter(_p, Normal, with_normal)
-for _p in (Beta, ContinuousBernoulli, Gamma):
-    enter(_p, Exponential, with_exponential)
-for _p in (Beta, Exponential):
-    enter(_p, Gamma, with_gamma)
-for _p in (Exponential, Gamma, Normal, Uniform):
-    enter(_p, Gumbel, with_gumbel)
-for _p in (Beta, ContinuousBernoulli):
-    enter(_p, Uniform, with_uniform, covers_unit)
-enter(Beta, ContinuousBernoulli, with_continuous_bernoulli)
-enter(Normal, Laplace, with_laplace)
-enter(Pareto, Exponential, with_exponential, heavier(1))
-enter(Pareto, Gamma, with_gamma, heavier(1))
-enter(Pareto, Normal, with_normal, heavier(2))
-enter(Uniform, Beta, with_beta, within_unit)
-enter(Uniform, ContinuousBernoulli, with_continuous_bernoulli, within_unit)
-enter(Uniform, Exponential, with_exponential, below_zero)
-enter(Uniform, Gamma, with_gamma, below_zero)
-enter(Uniform, Pareto, with_pareto, below_scale)
+PAIRS: list = [                                            # families on the left, on the right, cross entropy, lacks
+    ((Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Uniform), Normal, with_normal, None),
+    ((Beta, ContinuousBernoulli, Gamma), Exponential, with_exponential, None),
+    ((Beta, Exponential), Gamma, with_gamma, None),
+    ((Exponential, Gamma, Normal, Uniform), Gumbel, with_gumbel, None),
+    ((Beta, ContinuousBernoulli), Uniform, with_uniform, covers_unit),
+    ((Beta,), ContinuousBernoulli, with_continuous_bernoulli, None),
+    ((Normal,), Laplace, with_laplace, None),
+    ((Pareto,), Exponential, with_exponential, heavier(1)),
+    ((Pareto,), Gamma, with_gamma, heavier(1)),
+    ((Pareto,), Normal, with_normal, heavier(2)),
+    ((Uniform,), Beta, with_beta, within_unit),
+    ((Uniform,), ContinuousBernoulli, with_continuous_bernoulli, within_unit),
+    ((Uniform,), Exponential, with_exponential, below_zero),
+    ((Uniform,), Gamma, with_gamma, below_zero),
+    ((Uniform,), Pareto, with_pareto, below_scale),
+]
+for _firsts, _second, _cross_entropy, _lacks in PAIRS:
+    for _first in _firsts:
+        enter(_first, _second, _cross_entropy, _lacks)
 
 
 @register_kl(Bernoulli, Poisson)
@@ -175,18 +175,17 @@ def bernoulli_poisson(p, q):
     return q.rate - p.probs * q.rate.log() - p.entropy()
 
 
-# Pairs where p has values, with a probability above 0, that q has not.
-_BOUNDED = (Beta, ContinuousBernoulli, Pareto, Uniform)
-INFINITE = {Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Exponential: _BOUNDED, Gamma: _BOUNDED,
-            Gumbel: (*_BOUNDED, Exponential, Gamma), Laplace: (*_BOUNDED, Exponential, Gamma),
-            Normal: (*_BOUNDED, Exponential, Gamma), Pareto: (Beta, ContinuousBernoulli, Uniform),
-            Poisson: (Bernoulli, Binomial)}
-
-
 def infinite(p, q):
+    """For families of which p has values, with a probability above 0, that q has not."""
     return full_like(p.mean, math.inf)
 
 
-for _p, _others in INFINITE.items():
-    for _q in _others:
-        register_kl(_p, _q)(infinite)
+BOUNDED = (Beta, ContinuousBernoulli, Pareto, Uniform)
+INFINITE: dict = {
+    Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Exponential: BOUNDED, Gamma: BOUNDED,
+    Gumbel: (*BOUNDED, Exponential, Gamma), Laplace: (*BOUNDED, Exponential, Gamma),
+    Normal: (*BOUNDED, Exponential, Gamma), Pareto: (Beta, ContinuousBernoulli, Uniform), Poisson: (Bernoulli, Binomial),
+}
+for _first, _seconds in INFINITE.items():
+    for _second in _seconds:
+        register_kl(_first, _second)(infinite)

@@ -30,7 +30,7 @@ from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
-from .utils import _sum_rightmost, euler_constant
+from .utils import _sum_rightmost, all_true, euler_constant
 
 __all__: list = []
 
@@ -75,7 +75,8 @@ def exponential_family(p, q):
     others = q._natural_params
     result = q._log_normalizer(*others) - normalizer
     for ours, theirs, mean in zip(params, others, means):
-        result = result - _sum_rightmost((theirs - ours) * mean, len(q.event_shape))
+        term = (theirs - ours) * mean
+        result = result - _sum_rightmost(term, term.dim() - max(len(p.batch_shape), len(q.batch_shape)))
     return result
 
 
@@ -138,7 +139,7 @@ def categorical(p, q):
 @register_kl(Binomial, Binomial)
 def binomial(p, q):
     """Infinite where p has more trials."""
-    if (p.total_count < q.total_count).any():
+    if not all_true(p.total_count >= q.total_count):
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return where(p.total_count > q.total_count, math.inf, found)

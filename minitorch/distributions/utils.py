@@ -4,6 +4,7 @@ import math
 from functools import update_wrapper
 
 from ..autograd.grad_mode import enable_grad
+from ..backends.batched.array import physical
 from ..core.dtypes import get_default_dtype
 from ..core.grad_mode import grad_mode
 from ..core.registry import late
@@ -73,6 +74,21 @@ class _lazy_property_and_property(lazy_property, property):
 def _sum_rightmost(value, dim):
     """The sum over the last `dim` dimensions."""
     return value.flatten(-dim).sum(-1) if dim else value
+
+
+# ---- decisions ---------------------------------------------------------------------------------------------
+def all_true(found):
+    """Whether all elements of a bool tensor are true; in a `vmap`, those of all its elements."""
+    return bool(physical(found.array).all())
+
+
+def only_value(x, what):
+    """The number that all elements of `x` are, in a `vmap` those of all its elements; NotImplementedError otherwise."""
+    array = physical(x.array)
+    n = array.max().item()
+    if array.min().item() != n:
+        raise NotImplementedError(f"Inhomogeneous {what} not supported.")
+    return n
 
 
 # ---- random numbers ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from ..ops.elementwise.compare import where
 from ..ops.elementwise.special import i0e, i1e
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, lazy_property
+from .utils import all_true, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
@@ -57,7 +57,7 @@ class VonMises(Distribution):
         with no_grad():
             angle = zeros(shape, dtype=loc.dtype, device=loc.device)
             left = angle == 0
-            while left.any():                              # all are drawn again, and those that are left are taken
+            while not all_true(~left):                    # all are drawn again, and those that are left are taken
                 u1, u2, u3 = rand((3,) + shape, dtype=loc.dtype, device=loc.device).unbind()
                 z = (math.pi * u1).cos()
                 f = (1 + r * z) / (r + z)

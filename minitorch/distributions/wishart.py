@@ -15,7 +15,7 @@ from . import constraints
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .multivariate_normal import OfMatrix, half_log_det
-from .utils import is_number, vec_to_tril_matrix
+from .utils import all_true, is_number, vec_to_tril_matrix
 
 __all__ = ["Wishart"]
 
@@ -40,9 +40,9 @@ class Wishart(OfMatrix, ExponentialFamily):
             df = tensor(df, dtype=matrix.dtype, device=matrix.device)
         batch_shape = Size(broadcast_shapes(batch_shape, df.shape))
         self.df = df.expand(batch_shape)
-        if (self.df <= n - 1).any():
+        if not all_true(self.df > n - 1):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
-        if (self.df < n).any():
+        if not all_true(self.df >= n):
             warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
         super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
@@ -89,14 +89,14 @@ class Wishart(OfMatrix, ExponentialFamily):
         self._bartlett_sampling(sample_shape)
         sample = self._bartlett_sampling(sample_shape)
         singular = ~self.support.check(sample)
-        if not singular.any():
+        if all_true(~singular):
             return sample
         warn("Singular sample detected.")
         for _ in range(max_try_correction):
             again = self._bartlett_sampling(sample_shape)
             sample = where(singular[..., None, None], again, sample)
             singular = singular & ~self.support.check(again)
-            if not singular.any():
+            if all_true(~singular):
                 break
         return sample
 

@@ -54,11 +54,24 @@ def compare_gradients(a, b, given, rtol, what):
         return
     weights = np.cos(np.arange(numbers(a).size)).reshape(a.shape)
     mine = minitorch.autograd.grad(a, given[0], minitorch.tensor(weights), allow_unused=True, retain_graph=True)
-    theirs = torch.autograd.grad(b, given[1], torch.tensor(weights), allow_unused=True, retain_graph=True)
+    try:
+        theirs = torch.autograd.grad(b, given[1], torch.tensor(weights), allow_unused=True, retain_graph=True)
+    except RuntimeError as error:                          # PyTorch's Wishart writes to a mask that it has saved
+        assert "inplace operation" in str(error) and "Wishart" in what
+        return
     for g, h in zip(mine, theirs):
         assert (g is None) == (h is None), what
         if g is not None:
             close(g, h, rtol, "gradient of " + what)
+
+
+@pytest.fixture(autouse=True)
+def default_dtype(request):
+    """Float64 for the one distribution that mixes its parameters with a number of the default dtype in PyTorch."""
+    if "GeneralizedPareto" in request.node.name:
+        torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -83,9 +96,9 @@ def test_distribution(name, recwarn):
             minitorch.manual_seed(3)
             torch.manual_seed(3)
             a, b = compare(mine, theirs, lambda p: getattr(p, draw)(shape), 1e-6, draw)
-            assert minitorch.rand(()).item() == torch.rand(()).item(), "the generators have come apart"
+            assert minitorch.rand(1, dtype=minitorch.float32).item() == torch.rand(1, dtype=torch.float32).item(), "the generators have come apart"
             if not isinstance(a, type):
-                compare_gradients(a, b, given, loose, draw)
+                compare_gradients(a, b, given, loose, f"{draw} of {name}")
     minitorch.manual_seed(4)
     value = mine.sample((2,))
     other = torch.tensor(value.tolist(), dtype=getattr(torch, str(value.dtype).split(".")[1]))
@@ -150,7 +163,6 @@ def test_divergences_are_registered_for_the_same_pairs():
     assert ours == {(p.__name__, q.__name__) for p, q in torch.distributions.kl._KL_REGISTRY}
 
 
-UNLIKE = {("ContinuousBernoulli", "Uniform"), ("Uniform", "ContinuousBernoulli")}    # infinite on [0, 1] in PyTorch
 PAIRS = {
     "Bernoulli": "d.Bernoulli(x([[0.2, 0.5], [0.0, 1.0]]))", "Beta": "d.Beta(x([0.5, 2.0]), x([0.7, 3.0]))",
     "Binomial": "d.Binomial(6, x([0.2, 0.9]))", "Categorical": "d.Categorical(x([[0.2, 0.5, 0.3], [1.0, 2.0, 0.0]]))",
@@ -167,7 +179,10 @@ PAIRS = {
     "TransformedDistribution": "d.LogNormal(x([0.0, 1.0]), x([1.0, 0.3]))", "ExponentialFamily": "d.Wishart(x(5.0), "
                                "x([[2.0, 0.3], [0.3, 1.0]]))",
 }
-OTHER = {"Bernoulli": "d.Bernoulli(x([0.3, 0.0]))", "Categorical": "d.Categorical(x([0.2, 0.0, 0.8]))",
+OTHER = {"Bernoulli": "d.Bernoulli(x([[0.3, 0.0], [0.3, 0.0]]))",
+         ("ContinuousBernoulli", "Uniform"): "d.Uniform(x([-0.1, 0.2]), x([1.1, 1.2]))",
+         ("ExponentialFamily", "ExponentialFamily"): "d.Wishart(x(6.0), x([[1.0, 0.1], [0.1, 1.0]]))",
+         "Categorical": "d.Categorical(x([0.2, 0.0, 0.8]))",
          "Uniform": "d.Uniform(x([0.0, -0.4]), x([0.9, 0.95]))", "Pareto": "d.Pareto(x([0.2, 0.3]), x([2.5, 3.0]))"}
 
 
@@ -176,13 +191,7 @@ OTHER = {"Bernoulli": "d.Bernoulli(x([0.3, 0.0]))", "Categorical": "d.Categorica
 def test_divergence(pair):
     first = {"Pareto": "d.Pareto(x([1.0, 0.3]), x([2.5, 3.0]))"}.get(pair[0], PAIRS[pair[0]])
     (p, given), (r, others) = both(first)
-    (q, more), (s, rest) = both(OTHER.get(pair[1], PAIRS[pair[1]]))
-    if pair[0] == pair[1] == "ExponentialFamily":
-        q, s = p.expand((2,)), r.expand((2,))
-        more, rest = [], []
-    if pair in UNLIKE:
-        assert np.isfinite(OURS.kl_divergence(p, q).tolist()).any()
-        return
+    (q, more), (s, rest) = both(OTHER.get(pair, OTHER.get(pair[1], PAIRS[pair[1]])))
     a, b = OURS.kl_divergence(p, q), THEIRS.kl_divergence(r, s)
     close(a, b, 1e-8)
     if np.isfinite(numbers(b)).all() and pair != ("ExponentialFamily",) * 2:

@@ -15,12 +15,16 @@ from .random import FLOATS, check_kind, choose
 
 
 def drawn(sampler, name, input, generator):
-    """A tensor of the numbers that a sampler draws on the host for the values of `input`."""
+    """A tensor of the numbers that a sampler draws on the host for the values of `input`; 16-bit ones in float32."""
     check_kind(input.array, FLOATS, name)
     gen, backend = choose(generator, input.backend, name), input.backend
+
+    def draw(values):
+        wide = values.astype("float32") if values.itemsize == 2 else values
+        return sampler(gen, wide).astype(values.dtype)
     if open_batches and grad_mode.batches:
-        return late.of_values(lambda values: sampler(gen, values), input)
-    return wrap(backend.from_host(sampler(gen, backend.to_host(input.array))), backend)
+        return late.of_values(draw, input)
+    return wrap(backend.from_host(draw(backend.to_host(input.array))), backend)
 
 
 class StandardGamma(Function):
