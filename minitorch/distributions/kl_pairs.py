@@ -184,7 +184,8 @@ BOUNDED = (Beta, ContinuousBernoulli, Pareto, Uniform)
 INFINITE: dict = {
     Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Exponential: BOUNDED, Gamma: BOUNDED,
     Gumbel: (*BOUNDED, Exponential, Gamma), Laplace: (*BOUNDED, Exponential, Gamma),
-    Normal: (*BOUNDED, Exponential, Gamma), Pareto: (Beta, ContinuousBernoulli, Uniform), Poisson: (Bernoulli, Binomial),
+    Normal: (*BOUNDED, Exponential, Gamma), Pareto: (Beta, ContinuousBernoulli, Uniform),
+    Poisson: (Bernoulli, Binomial),
 }
 for _first, _seconds in INFINITE.items():
     for _second in _seconds:

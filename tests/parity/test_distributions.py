@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 import numpy as np  # noqa: E402
 
 import minitorch  # noqa: E402
-from tests.distribution_cases import DISTRIBUTIONS, TRANSFORMS, made  # noqa: E402
+from distribution_cases import DISTRIBUTIONS, TRANSFORMS, made  # noqa: E402
 
 OURS, THEIRS = minitorch.distributions, torch.distributions
 LOOSE = 1e-4                                               # PyTorch's gradients of gamma numbers are approximations
