@@ -1,4 +1,4 @@
-"""Distributions and transforms that tests make in minitorch and, where it is installed, in PyTorch: the same text for both.
+"""Distributions and transforms that tests make here and, where it is installed, in PyTorch: one text for both.
 
 Each case is an expression of `d`, the package of distributions, and `x`, which makes a tensor of float64 numbers.
 """
@@ -22,7 +22,7 @@ DISTRIBUTIONS = {
     "Exponential": "d.Exponential(x([0.5, 3.0]))",
     "FisherSnedecor": "d.FisherSnedecor(x([3.0, 5.0, 1.0]), x([5.0, 9.0, 3.0]))",
     "Gamma": "d.Gamma(x([0.5, 2.0, 12.0]), x([0.7, 3.0, 1.5]))",
-    "GeneralizedPareto": "d.GeneralizedPareto(x([0.0, 1.0, -1.0]), x([1.0, 0.5, 2.0]), x([0.2, -0.5, 0.0]))",
+    "GeneralizedPareto": "d.GeneralizedPareto(x([0.0, 1.0, -1.0]), x([1.0, 0.5, 2.0]), x([0.2, -0.5, 0.3]))",
     "Geometric": "d.Geometric(x([0.2, 0.5, 0.9]))",
     "Geometric logits": "d.Geometric(logits=x([-1.0, 0.4, 2.0]))",
     "Gumbel": "d.Gumbel(x([0.0, 1.0]), x([1.0, 0.3]))",
@@ -44,7 +44,8 @@ DISTRIBUTIONS = {
     "Multinomial": "d.Multinomial(7, x([[0.2, 0.5, 0.3], [1.0, 2.0, 5.0]]))",
     "Multinomial logits": "d.Multinomial(7, logits=x([0.2, -0.5, 0.3]))",
     "MultivariateNormal": f"d.MultivariateNormal(x([0.0, 1.0, 2.0]), {COVARIANCES})",
-    "MultivariateNormal of factors": f"d.MultivariateNormal(x([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]]), scale_tril={FACTOR})",
+    "MultivariateNormal of factors": f"d.MultivariateNormal(x([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]]), "
+                                     f"scale_tril={FACTOR})",
     "MultivariateNormal of precisions": f"d.MultivariateNormal(x([0.0, 1.0, 2.0]), precision_matrix={COVARIANCES})",
     "NegativeBinomial": "d.NegativeBinomial(x([3.0, 5.5]), x([0.3, 0.6]))",
     "NegativeBinomial logits": "d.NegativeBinomial(4, logits=x([-1.0, 0.4]))",

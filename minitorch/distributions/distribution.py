@@ -5,6 +5,7 @@ dimensions of one event.
 """
 
 from ..autograd.grad_mode import no_grad
+from ..backends.batched.array import physical
 from ..core.tensor import Size, Tensor
 from ..explain.callers import warn
 from . import constraints
@@ -177,7 +178,7 @@ class Distribution:
             if not all_true(constraint.check(value)):
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                                  f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
-                                 f"values:\n{value}")
+                                 f"values:\n{shown(value)}")
 
     def _validate_sample(self, value):
         """ValueError for a value that does not fit the shapes or is not within the support."""
@@ -198,7 +199,7 @@ class Distribution:
         if not all_true(support.check(value)):
             raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
                              f"within the support ({support!r}) of the distribution {self!r}, but found invalid "
-                             f"values:\n{value}")
+                             f"values:\n{shown(value)}")
 
     def _checked(self, value):
         """`value`, validated if this distribution is."""
@@ -208,5 +209,10 @@ class Distribution:
 
     def __repr__(self):
         given = {k: self.__dict__[k] for k in self.arg_constraints if k in self.__dict__}
-        shown = [f"{k}: {v if v.numel() == 1 else v.size()}" for k, v in given.items()]
-        return f"{self.__class__.__name__}({', '.join(shown)})"
+        parts = [f"{k}: {shown(v) if v.numel() == 1 else v.size()}" for k, v in given.items()]
+        return f"{self.__class__.__name__}({', '.join(parts)})"
+
+
+def shown(value):
+    """A tensor as text, one of no dimensions as its number; in a `vmap` there is no such number."""
+    return f"{value}" if physical(value.array) is value.array else repr(value)

@@ -3,7 +3,7 @@
 import math
 
 from ..core.tensor import Size
-from ..ops.creation.create import zeros_like
+from ..host.type_info import finfo
 from ..ops.creation.random import rand
 from ..ops.elementwise.compare import where
 from . import constraints
@@ -12,11 +12,14 @@ from .utils import broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
+SMALL = 1e-4                                               # below, four terms of Taylor's series are exact
+
 
 class GeneralizedPareto(Distribution):
     """The distribution of what exceeds a high threshold: ``1 - cdf = (1 + c z)^(-1 / c)``, ``z = (x - loc) / scale``.
 
-    c is `concentration`, of either sign; where it is 0, the distribution is exponential. Source: J. Pickands,
+    c is `concentration`, of either sign; where it is 0, the distribution is exponential (also its
+    gradients are right there). Source: J. Pickands,
     "Statistical inference using extreme order statistics", 1975.
     """
 
@@ -32,11 +35,6 @@ class GeneralizedPareto(Distribution):
     def support(self):
         upper = where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
-
-    def _shape(self):
-        """Where the concentration is 0, and the concentration with 1 there."""
-        is_zero = self.concentration.isclose(zeros_like(self.concentration))
-        return is_zero, where(is_zero, 1.0, self.concentration)
 
     @property
     def mean(self):
@@ -59,18 +57,21 @@ class GeneralizedPareto(Distribution):
     def rsample(self, sample_shape=Size()):
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
-    def log_prob(self, value):
+    def _depth(self, value):
+        """``log(1 + c z) / c``, the number that is exponential: minus the logarithm of ``1 - cdf``."""
         z = (self._checked(value) - self.loc) / self.scale
-        is_zero, c = self._shape()
-        power = 1 / c + 1
-        depth = where(power == 0, 0.0, power * (c * z).log1p())
-        return -self.scale.log() - where(is_zero, z, depth)
+        c, u = self.concentration, self.concentration * z
+        small = u.abs() < SMALL
+        series = z * (1 - u / 2 + u.square() / 3 - u.pow(3) / 4)
+        return where(small, series, where(small, 1.0, u).log1p() / where(small, 1.0, c))
+
+    def log_prob(self, value):
+        factor = 1 + self.concentration
+        return -self.scale.log() - where(factor == 0, 0.0, factor * self._depth(value))
 
     def log_survival_function(self, value):
         """``log(1 - cdf(value))``."""
-        z = (self._checked(value) - self.loc) / self.scale
-        is_zero, c = self._shape()
-        return where(is_zero, -z, -(c * z).log1p() / c)
+        return -self._depth(value)
 
     def log_cdf(self, value):
         """``log(cdf(value))``."""
@@ -80,9 +81,12 @@ class GeneralizedPareto(Distribution):
         return self.log_cdf(value).exp()
 
     def icdf(self, value):
-        is_zero, c = self._shape()
-        depth = (-value).log1p()
-        return where(is_zero, self.loc - self.scale * depth, self.loc + self.scale / c * (-c * depth).expm1())
+        depth, c = -(-value).log1p(), self.concentration
+        u = c * depth.clamp(max=finfo(depth.dtype).max)    # finite, so that 0 times it is 0
+        small = u.abs() < SMALL
+        series = depth * (1 + u / 2 + u.square() / 6 + u.pow(3) / 24)
+        z = where(small, series, where(small, 1.0, u).expm1() / where(small, 1.0, c))
+        return self.loc + self.scale * z
 
     def entropy(self):
         return self.scale.log() + self.concentration + 1

@@ -3,7 +3,7 @@
 import math
 
 from ..core.tensor import Size
-from ..ops.creation.create import ones_like, tensor
+from ..ops.creation.create import ones_like
 from ..ops.elementwise.compare import where
 from . import constraints
 from .binomial import Binomial
@@ -47,10 +47,10 @@ class Multinomial(OfCategorical):
 
     def entropy(self):
         """That of the draws in order, less the logarithm of how many orders there are, on average."""
-        n = tensor(self.total_count)
+        n = self.total_count
         counts = self._binomial.enumerate_support(expand=False)[1:]
         orders = (self._binomial.log_prob(counts).exp() * (counts + 1).lgamma()).sum((0, -1))
-        return n * self._categorical.entropy() - (n + 1).lgamma() + orders
+        return n * self._categorical.entropy() - math.lgamma(n + 1) + orders
 
     def log_prob(self, value):
         logits, value = broadcast_all(self.logits, self._checked(value))
