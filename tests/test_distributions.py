@@ -14,6 +14,7 @@ import pytest
 from distribution_cases import DISTRIBUTIONS, TRANSFORMS, made
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import run_examples
 
 import minitorch as t
 from minitorch import distributions as d
@@ -616,3 +617,7 @@ def test_under_the_alias(tmp_path):
     command = [sys.executable, "-m", "minitorch", str(tmp_path / "script.py")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.startswith("-0.918938"), done.stderr
+
+
+def test_the_page_of_distributions():
+    assert run_examples("distributions.md") == 16

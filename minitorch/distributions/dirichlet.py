@@ -1,9 +1,9 @@
 """The Dirichlet distribution."""
 
 from ..core.tensor import Size
-from ..ops.creation.gamma import _sample_dirichlet
 from ..ops.elementwise.compare import where
 from ..ops.nn.distance import one_hot
+from ..ops.variates import _sample_dirichlet
 from . import constraints
 from .exp_family import ExponentialFamily
 

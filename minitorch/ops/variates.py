@@ -4,14 +4,14 @@ The numbers are those of `minitorch.random.rejection`. How a number moves with i
 `ops/elementwise/special.py`. PyTorch has these functions under the same private names.
 """
 
-from ...autograd.function import Function
-from ...core.grad_mode import grad_mode, open_batches
-from ...core.registry import late
-from ...core.tensor import wrap
-from ...random import rejection
-from ..define import composite
-from ..elementwise.special import _dirichlet_grad, _standard_gamma_grad
-from .random import FLOATS, check_kind, choose
+from ..autograd.function import Function
+from ..core.grad_mode import grad_mode, open_batches
+from ..core.registry import late
+from ..core.tensor import wrap
+from ..random import rejection
+from .creation.random import FLOATS, check_kind, choose
+from .define import composite
+from .elementwise.special import _dirichlet_grad, _standard_gamma_grad
 
 
 def drawn(sampler, name, input, generator):
