@@ -4,10 +4,12 @@ What PyTorch gives for the same seeds is in `tests/recorded/distributions.py`.
 """
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -614,8 +616,9 @@ print(Normal(0.0, 1.0).log_prob(torch.tensor(0.0)).item())
 
 def test_under_the_alias(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
+    env = {**os.environ, "PYTHONPATH": str(Path(t.__file__).parents[1])}
     command = [sys.executable, "-m", "minitorch", str(tmp_path / "script.py")]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.stdout.startswith("-0.918938"), done.stderr
 
 

@@ -1,5 +1,7 @@
 """`Independent`: dimensions of the batch as dimensions of the event."""
 
+from typing import Generic, TypeVar
+
 from ..core.tensor import Size
 from . import constraints
 from .distribution import Distribution
@@ -8,7 +10,10 @@ from .utils import _sum_rightmost
 __all__ = ["Independent"]
 
 
-class Independent(Distribution):
+D = TypeVar("D", bound=Distribution)
+
+
+class Independent(Distribution, Generic[D]):
     """`base_distribution` with its last `reinterpreted_batch_ndims` dimensions of the batch as part of the event.
 
     ``Independent(Normal(loc, scale), 1)`` with vectors is a normal distribution of vectors, whose coordinates are
