@@ -4,32 +4,18 @@ import math
 
 from ..core.tensor import Size
 from ..ops.creation.create import full_like
-from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all, drawn
+from .location_scale import LocationScale
+from .utils import drawn
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Cauchy's distribution: density ``1 / (pi scale (1 + ((x - loc) / scale)^2))``. It has no mean."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _expands = ("loc", "scale")
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
 
     @property
     def mean(self):
         return full_like(self.loc, math.nan)
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

@@ -2,32 +2,14 @@
 
 from ..core.tensor import Size
 from ..host.type_info import finfo
-from . import constraints
-from .distribution import Distribution
-from .utils import broadcast_all, drawn
+from .location_scale import LocationScale
+from .utils import drawn
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace's distribution: density ``exp(-|x - loc| / scale) / (2 scale)``."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _expands = ("loc", "scale")
-
-    def __init__(self, loc, scale, validate_args=None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

@@ -7,7 +7,7 @@ from ..ops.creation.create import eye
 from ..ops.linalg.decompositions import cholesky, solve_triangular
 from ..ops.shapes.view import broadcast_tensors
 from . import constraints
-from .distribution import Distribution
+from .location_scale import Centred
 from .multivariate_normal import _batch_mahalanobis, _batch_mv, check_matrix, half_log_det
 from .utils import _standard_normal, lazy_property
 
@@ -41,7 +41,7 @@ def _batch_lowrank_mahalanobis(W, D, x, capacitance_tril):
     return whole - _batch_mahalanobis(capacitance_tril, _batch_mv(over_diagonal(W, D), x))
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Centred):
     """Normal vectors of mean `loc` with the covariances ``cov_factor cov_factor^T + diag(cov_diag)``.
 
     `cov_factor` is (..., n, r), `cov_diag` (..., n). Densities and samples cost ``n r`` instead of ``n^2`` operations.
@@ -81,14 +81,6 @@ class LowRankMultivariateNormal(Distribution):
 
     def _of_all(self, matrix):
         return matrix.expand(self._batch_shape + matrix.shape[-2:])
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @lazy_property
     def variance(self):

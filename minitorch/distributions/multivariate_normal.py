@@ -8,6 +8,7 @@ from ..ops.linalg.decompositions import cholesky, cholesky_inverse, solve_triang
 from ..ops.shapes.view import broadcast_shapes
 from . import constraints
 from .distribution import Distribution
+from .location_scale import Centred
 from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
@@ -94,7 +95,7 @@ class OfMatrix(Distribution):
         return self._of_all(cholesky_inverse(self._unbroadcasted_scale_tril))
 
 
-class MultivariateNormal(OfMatrix):
+class MultivariateNormal(Centred, OfMatrix):
     """Normal vectors of mean `loc`, with covariances that are given in one of three forms.
 
     `covariance_matrix`, its inverse `precision_matrix` or its Cholesky factor `scale_tril`, which is what all
@@ -117,14 +118,6 @@ class MultivariateNormal(OfMatrix):
         setattr(self, name, matrix.expand(batch_shape + (-1, -1)))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = self._factor(name, matrix)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

@@ -9,14 +9,17 @@ from ..ops.creation.random import rand
 from ..ops.elementwise.compare import where
 from ..ops.elementwise.special import i0e, i1e
 from . import constraints
-from .distribution import Distribution
+from .location_scale import Centred
 from .utils import all_true, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
 
 
-class VonMises(Distribution):
-    """Angles in [-pi, pi): density ``exp(concentration cos(x - loc)) / (2 pi I0(concentration))``."""
+class VonMises(Centred):
+    """Angles in [-pi, pi): density ``exp(concentration cos(x - loc)) / (2 pi I0(concentration))``.
+
+    `loc` is the mean direction.
+    """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
@@ -26,15 +29,6 @@ class VonMises(Distribution):
     def __init__(self, loc, concentration, validate_args=None):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self):
-        """The mean direction."""
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @lazy_property
     def variance(self):
