@@ -42,6 +42,7 @@ ARROWS = {
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
     "multiprocessing": "distributed",                      # starts ranks
+    "fx": "core autograd nn pytree serialization",         # programs as graphs
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
