@@ -43,6 +43,7 @@ ARROWS = {
     "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
+    "fx": "core autograd nn pytree serialization",         # programs as graphs
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
