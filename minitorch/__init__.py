@@ -95,6 +95,7 @@ late.places.update(
     of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
     of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
+    op_namespace="minitorch.library.namespaces:namespace",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -122,17 +123,31 @@ late.places.update(
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing")
+         "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing", "compiler", "jit", "hub",
+         "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps", "mtia", "ao",
+         "quantization")
+PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
-                              "set_autocast_dtype", "is_autocast_available"), "amp.autocast_mode")}
+                              "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
+                              "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
+                              "is_autocast_cpu_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+                              "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"), "amp.autocast_mode"),
+             **dict.fromkeys(("get_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
+                              "set_deterministic_debug_mode"), "settings"),
+             **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"),
+                             "autograd.anomaly"),
+             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction"), "jit"),
+             **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "_C"),
+             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
+                              "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
 
 
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
-    elif name in PARTS or name == "_C":                    # private, as PyTorch's
+    elif name in PARTS or name in PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:
         raise AttributeError(f"module 'minitorch' has no attribute {name!r}", name=name,

@@ -30,7 +30,7 @@ from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     registered,
 )
 from ..parameter import Buffer, Parameter, parse_to, typename
-from ..state import Stateful
+from ..state import Stateful, _IncompatibleKeys  # noqa: F401  (PyTorch has them here)
 
 __all__ = ["Module"]
 
