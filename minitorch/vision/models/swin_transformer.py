@@ -9,7 +9,6 @@ from ...nn.functional import dropout as drop
 from ...nn.functional import linear, normalize, pad
 from ...nn.parameter import Parameter
 from ...ops.creation.create import arange, ones, zeros
-from ...ops.elementwise.special import exp
 from ...ops.shapes.join import cat, meshgrid, stack
 from ..ops.misc import MLP, Permute
 from ..ops.stochastic_depth import StochasticDepth
@@ -65,7 +64,7 @@ def shifted_window_attention(input, qkv_weight, proj_weight, relative_position_b
     q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
     if logit_scale is not None:
         scores = normalize(q, dim=-1) @ normalize(k, dim=-1).transpose(-2, -1)
-        scores = scores * exp(logit_scale.clamp(max=math.log(100.0)))
+        scores = scores * logit_scale.clamp(max=math.log(100.0)).exp()
     else:
         scores = (q * (c // num_heads) ** -0.5) @ k.transpose(-2, -1)
     scores = scores + relative_position_bias
