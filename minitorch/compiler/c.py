@@ -153,6 +153,23 @@ class Printer:
             if n.level == "e" and self.uses.get(n, 0) > self.stage[n] and n not in self.stored:
                 if self.cost(n, self.uses[n]) >= DEAR:
                     self.carried[n] = None
+        self.carried = dict.fromkeys(n for n in self.carried if n in self.read_again())
+
+    def read_again(self):
+        """The values that a later pass looks up, and not just something that is made of them and looked up itself."""
+        found, seen = set(), set()
+        todo = [(e.x, at) for e, wide, at in self.effects if wide]
+        todo += [(a, self.stage[n] - 1) for n in self.k.nodes if n.op in REDUCTIONS for a in n.args]
+        while todo:
+            n, at = todo.pop()
+            if n.level != "e" or n.op == "const" or (n, at) in seen:
+                continue
+            seen.add((n, at))
+            if self.stage[n] < at and (n in self.stored or n in self.carried):
+                found.add(n)
+            else:
+                todo += [(a, at) for a in n.args]
+        return found
 
     def cost(self, n, at):
         """The cost of computing a value again in pass `at`."""
@@ -164,8 +181,10 @@ class Printer:
             return 99 if self.overwritten.get(n.ref.root, at) < at else 1
         if n.op in ("column", "index"):
             return 0
-        own = 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
-        return own + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+        return self.own_cost(n) + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+
+    def own_cost(self, n):
+        return 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
 
     # -- expressions ---------------------------------------------------------------------------------------
     def cell(self, ref):
@@ -257,7 +276,7 @@ class Printer:
             if s:
                 parts.append(v if stride == 1 else f"{v} * {stride}")
                 stride *= n
-        return f"{self.sums[e]}[{' + '.join(reversed(parts))}]"
+        return f"{self.sums[e]}[{' + '.join(reversed(parts)) or '0'}]"
 
     def finish_sum(self, e):
         c = TYPES[e.ref.dtype.name]
@@ -280,12 +299,13 @@ class Printer:
         for e, wide, stage in self.effects:
             if not wide and stage <= at and e not in self.effects_done:
                 self.effects_done.add(e)
-                if e.kind == "store":
-                    body.append(f"{indent}{self.cell(e.ref)} = {self.spell(e.x)};")
-                elif e in self.totals:
-                    body.append(f"{indent}{self.totals[e]} += {self.spell(e.x)};")
-                else:
-                    body.append(f"{indent}{self.sum_cell(e)} += {self.spell(e.x)};")
+                body += [indent + line for line in self.row_effect(e)]
+
+    def row_effect(self, e):
+        """The statements of an effect that comes once a row."""
+        if e.kind == "store":
+            return [f"{self.cell(e.ref)} = {self.spell(e.x)};"]
+        return [f"{self.totals[e] if e in self.totals else self.sum_cell(e)} += {self.spell(e.x)};"]
 
     def one_pass(self, at, body, indent):
         """One loop over the columns."""
@@ -386,7 +406,7 @@ class Printer:
         if self.stage[n] < self.at and n in self.stored:
             text = self.cell(self.stored[n]) + (" != 0" if n.dtype == bool else "")
         elif self.stage[n] < self.at and n in self.carried:
-            text = f"{self.carried[n]}[j]"
+            text = self.kept(n)
         else:
             for a in n.args:
                 self.need(a)
@@ -394,6 +414,10 @@ class Printer:
         self.local[n] = self.ident[n] = self.fresh()
         self.inner.append(f"const {self.ctype(n)} {self.ident[n]} = {text};")
         return self.ident[n]
+
+    def kept(self, n):
+        """A value that an earlier pass has kept."""
+        return f"{self.carried[n]}[j]"
 
     def loop(self, body, indent, columns, long, clauses, before, after):
         pragma = ("#pragma omp simd " + " ".join(clauses)).rstrip()

@@ -49,6 +49,8 @@ class ReferenceTracer(Tracer):
 class Lowering(Sums, Lookups):
     """The items of one program, fused; `notes` say what is called, and why."""
 
+    printer = c                # the module that says which scalar functions there are
+
     def __init__(self, program, base, outside=()):
         self.program, self.base, self.outside = program, base, set(outside)
         self.items: list = []
@@ -214,7 +216,7 @@ class Lowering(Sums, Lookups):
     def operand(self, kernel, x, dtype):
         """A node of a dtype, from a node, a number or a constant of one element."""
         if isinstance(x, Value):
-            x = x.example.reshape(())[()]
+            x = self.base.to_host(x.example).reshape(())[()]
         if hasattr(x, "level"):
             return kernel.cast(x, dtype)
         if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):    # no bfloat16
@@ -242,7 +244,7 @@ class Lowering(Sums, Lookups):
         if dtype is not None and np.dtype(dtype) != result:
             raise NoLowering("dtype")
         op = UFUNCS.get(name, name)
-        if not c.supported(op, loop[-1]) or result.name not in c.TYPES:
+        if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
 
         def body(kernel, *nodes):
@@ -333,7 +335,7 @@ class Lowering(Sums, Lookups):
             raise NoLowering("from floats to integers")
         if isinstance(value, Value) and len(value.shape) > len(view.shape):
             raise NoLowering("shapes")
-        if not isinstance(value, (Value, bool, int, float, np.generic)) or not isinstance(view.example, np.ndarray):
+        if not isinstance(value, (Value, bool, int, float, np.generic)) or not isinstance(view.example, self.base.ndarray):
             raise NoLowering("a value of another kind")
         self.kind(view)
         return self.map("copy", view, [value], lambda kernel, x: self.operand(kernel, x, view.dtype))

@@ -245,15 +245,17 @@ def layout_macros():
 class Native(Source):
     """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
 
+    lowered_by, printed_by = Lowering, Unit
+
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
-        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
+        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
         self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
                       "wrong", "empty", *c.TYPES, "bool_"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
-        lowering = self.lowering = Lowering(program, backend, outside)
+        lowering = self.lowering = self.lowered_by(program, backend, outside)
         items, kept = lowering.items, {v.root for v in program.held()}
         lasting = {*kept, *outside, *(v.root for v in outside)}
         remove_dead(items, lasting)
@@ -263,7 +265,7 @@ class Native(Source):
         self.offsets, size = arena(items, called | lasting)
         used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
         self.read_by_c = used
-        self.unit = Unit(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
+        self.unit = self.printed_by(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
         self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes} | {
             v.root for v in used}
         for v in (*inputs, *captured):
@@ -378,27 +380,31 @@ class Native(Source):
         if v.root is v:
             if v in self.offsets:
                 self.names[v] = self.numbered("b")
-                a = v.example
-                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, "
-                                  f"{self.offsets[v]}, {a.strides!r})")
+                self.setup.append(f"{self.names[v]} = {self.in_arena(v.example, self.offsets[v])}")
                 return []
-            if v in self.called:
-                return []
-            dense = v.example.flags.c_contiguous
-            if spelt(v.dtype) not in self.scope:           # bound once: small arrays are made in 0.2 us
-                self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
-            made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
-            if dense and v.nbytes >= LARGE:
-                pool = self.numbered("pool")
-                self.setup.append(f"{pool} = []")
-                made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
-                self.scope["reused"] = reused
-            return [f"{self.name_of(v)} = {made}"]
+            return [] if v in self.called else self.made(v)
         maker = self.lowering.makers.get(v)
         lines = []
         for u in maker.operands():
             lines += self.defining(u)
         return [*lines, *self.statement(maker)]
+
+    def in_arena(self, a, offset):
+        """An array like `a` in the arena, as Python."""
+        return f"np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, {offset}, {a.strides!r})"
+
+    def made(self, v):
+        """The statement that makes the array of a value, new in each run."""
+        dense = v.example.flags.c_contiguous
+        if spelt(v.dtype) not in self.scope:               # bound once: small arrays are made in 0.2 us
+            self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
+        made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+        if dense and v.nbytes >= LARGE:
+            pool = self.numbered("pool")
+            self.setup.append(f"{pool} = []")
+            made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
+            self.scope["reused"] = reused
+        return [f"{self.name_of(v)} = {made}"]
 
     def like(self, v):
         """An array laid out as a value: it takes no memory of its own to speak of."""

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from operator import attrgetter, is_
 from typing import Any
 
+import numpy as np
+
 from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
 from ..backends.native.toolchain import Unavailable
@@ -26,6 +28,7 @@ from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing, circumstances
 from .items import into
+from .launched import Launched
 from .native import Native
 from .program import Program, Value
 from .results import Results, bump
@@ -190,6 +193,10 @@ class Plan:
         """The source of a program and the function that it defines: of NumPy calls, or of C if that can be had."""
         name = identifier(name, "run")
         summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
+        if self.base.xp is not np:
+            made = Launched(program, inputs, captured, self.base, name, summary, names)
+            self.program.notes += made.notes
+            return made.text, defined(made, made.scope)
         source = Source(program, inputs, captured, self.base, name, summary, names)
         function = defined(source, source.scope)
         if self.native:
