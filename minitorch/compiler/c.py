@@ -335,6 +335,8 @@ class Printer:
                     self.inner.append(f"{nan} |= {x} != {x};")
                     clauses.append(f"reduction(|:{nan})")
                     self.finished[n] = f"{nan} ? NAN : {s}"
+        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
+            self.need(x)
         for e in effects:
             self.wide_effect(e, long, body, before, after, clauses, indent)
         for n in carry:

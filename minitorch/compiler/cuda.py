@@ -24,7 +24,7 @@ from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
 from . import c
-from .loops import REDUCTIONS, Effect, Ref
+from .loops import REDUCTIONS, Effect
 
 __all__ = ["Fused", "Printed", "printed", "supported"]
 
@@ -107,10 +107,9 @@ def distinct(ref, kernel):
 
 
 class Printed(NamedTuple):
-    """A kernel as text: its entries and their grids and blocks; the arrays passed; its numbers of scratch memory."""
+    """A kernel as text: the arrays that are passed, and how; its launches; its numbers of scratch memory."""
 
     text: str
-    name: str
     anchors: list
     signature: str
     launches: list                                         # (entry, grid, block)
@@ -135,7 +134,7 @@ class Printer(c.Printer):
         self.reduces = any(n.op in REDUCTIONS for n in self.k.nodes)
         self.summing = [e for e in self.k.effects if e.kind in c.SUMS]
         read = {n.ref.root for n in self.k.nodes if n.op == "load" and n.level == "r"}
-        self.awaited = {e.ref.root for e, wide, _ in self.effects if e.kind == "store" and not wide} & read
+        self.awaited = {e.ref.root for e, *_ in self.effects if e.kind == "store"} & read
         self.flat = not (self.reduces or self.summing or (self.awaited and self.columns > 1))
         self.anchors = list(dict.fromkeys(r.anchor for r in self.params))
         self.sums, self.sums_of, self.locations, self.partials = {}, {}, {}, 0
@@ -209,8 +208,8 @@ class Printer(c.Printer):
     # -- the text ------------------------------------------------------------------------------------------
     def printed(self):
         body = self.elements() if self.flat else self.teams_over_rows()
-        lines = [f'#include "functors.cuh"    // {", ".join(self.k.names)}', "", *[LEAST] * any(n.op == "min" for n in self.k.nodes), *self.head(""),
-                 *body, "}"]
+        least = [LEAST] * any(n.op == "min" for n in self.k.nodes)
+        lines = [f'#include "functors.cuh"    // {", ".join(self.k.names)}', "", *least, *self.head(""), *body, "}"]
         if self.flat:
             blocks = min(-(-math.prod(self.dims) // FLAT), MOST_BLOCKS)
             launches = [(self.name, (blocks,), (FLAT,))]
@@ -218,9 +217,10 @@ class Printer(c.Printer):
             launches = [(self.name, (self.grid, self.tiles), (self.threads, self.teams))]
         if self.summing:
             lines += ["", *self.finish()]
-            launches.append((self.name + "_finish", (max(self.blocks_of(e) for e in self.summing), len(self.summing)),
-                             (WARP, 8)))
-        return Printed("\n".join([*lines, ""]), self.name, self.anchors, self.signature(lambda dtype: SHORT[dtype.name]), launches, self.partials)
+            grid = max(self.blocks_of(e) for e in self.summing), len(self.summing)
+            launches.append((self.name + "_finish", grid, (WARP, 8)))
+        signature = self.signature(lambda dtype: SHORT[dtype.name])
+        return Printed("\n".join([*lines, ""]), self.anchors, signature, launches, self.partials)
 
     def signature(self, word):
         """The parameters, with a function's words for dtypes."""
@@ -267,6 +267,9 @@ class Printer(c.Printer):
         body: list = []
         self.at, self.inner, self.local, self.rows_done, self.effects_done = 0, body, {}, set(), set()
         self.rows(0, body, "")
+        for e, wide, _ in self.effects:                    # all is read before anything is overwritten
+            if wide:
+                self.need(e.x)
         for e, wide, _ in self.effects:
             if wide:
                 body.append(f"{self.cell(e.ref)} = {self.need(e.x)};")
@@ -339,7 +342,8 @@ class Printer(c.Printer):
         """A team clears its own part: the cells of its columns, or all of them."""
         lines = []
         if self.by_row_only(e):
-            lines = [f"  for ({self.index} cell = threadIdx.x; cell < {cells}; cell += {self.threads}) {name}[cell] = 0;"]
+            loop = f"for ({self.index} cell = threadIdx.x; cell < {cells}; cell += {self.threads})"
+            lines = [f"  {loop} {name}[cell] = 0;"]
         else:
             lines = self.for_items("  ", [f"for ({self.index} cell = j; cell < {cells}; cell += {self.columns}) "
                                           f"{name}[cell] = 0;"])
@@ -393,7 +397,7 @@ class Printer(c.Printer):
         whole = self.items * self.threads * self.tiles == self.columns
         if self.items == 1:
             text = "\n".join(lines)
-            head = [f"constexpr int k = 0;"] * ("[k]" in text) + [f"const {self.index} j = first;"] * bool(
+            head = ["constexpr int k = 0;"] * ("[k]" in text) + [f"const {self.index} j = first;"] * bool(
                 re.search(r"\bj\b", text))
             return [f"{indent}{'' if whole or not guard else f'if (first < {self.columns}) '}{{",
                     *[f"{indent}  {line}" for line in head + lines], f"{indent}}}"]
@@ -425,12 +429,16 @@ class Printer(c.Printer):
                 self.inner.append(f"{name} = {better}<{kind}>({name}, {x});")
                 found = self.team(name, kind, how, f"{least}<{kind}>()")
             reduced.append((n, f"static_cast<{kind}>({found})" if n.op == "sum" else found))
+        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
+            self.need(x)
         for e in effects:
             self.wide_effect_of(e, body, after, indent)
         for n in carry:
             x = self.need(n)
             self.carried[n] = self.fresh("kept")
             self.inner.append(f"{self.carried[n]}[k] = {x};")
+        if any(e.kind == "store" and e.ref.root in self.awaited for e in effects):
+            body.append(indent + self.barrier())
         body += self.for_items(indent, self.inner)
         for n in self.local:
             del self.ident[n]

@@ -97,7 +97,7 @@ class Kernels:
         self.offsets, self.size, self.outside, self.scratch = offsets, size, (), 0
         self.segments = [i if isinstance(i, Call) else [i] for i in items]
         self.orders, self.steps = [], []
-        self.printed: list = []                            # (kernel, its text, the number of the first one of this text)
+        self.printed: list = []                            # (kernel, its text, the number of that text)
         texts: dict = {}
         for k in items:
             if isinstance(k, Kernel):

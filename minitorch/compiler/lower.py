@@ -335,7 +335,8 @@ class Lowering(Sums, Lookups):
             raise NoLowering("from floats to integers")
         if isinstance(value, Value) and len(value.shape) > len(view.shape):
             raise NoLowering("shapes")
-        if not isinstance(value, (Value, bool, int, float, np.generic)) or not isinstance(view.example, self.base.ndarray):
+        if not (isinstance(value, (Value, bool, int, float, np.generic))
+                and isinstance(view.example, self.base.ndarray)):
             raise NoLowering("a value of another kind")
         self.kind(view)
         return self.map("copy", view, [value], lambda kernel, x: self.operand(kernel, x, view.dtype))

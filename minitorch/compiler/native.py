@@ -245,7 +245,8 @@ def layout_macros():
 class Native(Source):
     """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
 
-    lowered_by, printed_by = Lowering, Unit
+    lowered_by: type = Lowering
+    printed_by: type = Unit
 
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, backend.xp is np
