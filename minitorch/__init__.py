@@ -124,7 +124,8 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
          "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing")
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
+             "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
+             "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available"), "amp.autocast_mode")}
 

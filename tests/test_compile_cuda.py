@@ -74,7 +74,7 @@ def test_transposed_memory_and_writes_in_place():
 
 
 def test_an_old_value_is_used_after_its_memory_was_overwritten():
-    """Also in C, whose printer read it too late."""
+    """All that a pass over a row reads is read before it writes."""
     def f(x, y):
         t = x * 2 + y
         x.copy_(y)

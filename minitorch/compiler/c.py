@@ -234,14 +234,13 @@ class Printer:
         for e, _, _ in self.effects:
             if e.kind in SUMS and e not in totals:
                 size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
-                lines.append(f"  {self.total_type(e)} *{self.sums[e]} = (void *)(scratch + {self.take(size * 8)});")
+                lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
                 lines.append(f"  memset({self.sums[e]}, 0, {size * 8});")
             elif e.kind == "scatter":
                 lines.append(f"  memset({self.names[self.place(e.ref)]}, 0, {e.ref.root.nbytes});")
         for n, name in self.carried.items():
             if name:
-                c = TYPES[n.dtype.name]
-                lines.append(f"  {c} *{name} = (void *)(scratch + {self.take(self.dims[-1] * n.dtype.itemsize)});")
+                lines.append(self.room(TYPES[n.dtype.name], name, self.dims[-1], n.dtype.itemsize))
         for d in range(len(self.dims) - 1):
             lines.append("  " * (d + 1) + f"for (i64 i{d} = 0; i{d} < {self.dims[d]}; i{d}++) {{")
         lines += body
@@ -253,10 +252,11 @@ class Printer:
         lines.append("}")
         return "\n".join(lines), self.params, self.scratch
 
-    def take(self, nbytes):
+    def room(self, kind, name, count, itemsize):
+        """An array of scratch memory, as C."""
         at = self.scratch
-        self.scratch += -(-nbytes // 64) * 64
-        return at
+        self.scratch += -(-count * itemsize // 64) * 64
+        return f"  {kind} *{name} = (void *)(scratch + {at});"
 
     def head(self):
         size = math.prod(self.dims)

@@ -49,6 +49,7 @@ class ReferenceTracer(Tracer):
 class Lowering(Sums, Lookups):
     """The items of one program, fused; `notes` say what is called, and why."""
 
+    most_products = 1          # of a reference that is taken in place of a kernel
     printer = c                # the module that says which scalar functions there are
 
     def __init__(self, program, base, outside=()):
@@ -441,7 +442,7 @@ class Lowering(Sums, Lookups):
                 items += self.lowered(j)
             for v, r in copies:
                 items += self.copied(v, r)
-            if sum(isinstance(item, Product) for item in items) > 1:
+            if sum(isinstance(item, Product) for item in items) > self.most_products:
                 raise NoLowering("its kernel knows better")
         except NoLowering as why:
             self.makers = before

@@ -183,8 +183,11 @@ class Unit:
             text = f"({kind} *)P[{self.order.index(ref.anchor) + 1}]"
         return text + (f" + {ref.offset}" if ref.offset else "")
 
+    def function(self, kernel):
+        return c.function(kernel, "@NAME")
+
     def kernel(self, k):
-        text, params, scratch = c.function(k, "@NAME")
+        text, params, scratch = self.function(k)
         self.scratch = max(self.scratch, scratch)
         name = self.functions.get(text)
         if name is None:
@@ -209,15 +212,18 @@ class Unit:
         pa, pb, pc = (self.pointer(r) + t for r, t in zip((g.a, g.b, g.c), terms))
         alpha, letter = c.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
         row = out[-2] or n
+        return lines + self.one_product(indent, letter, (m, n, k), alpha, (pa, *a[-2:]), (pb, *b[-2:]), (pc, row))
+
+    def one_product(self, indent, letter, sizes, alpha, a, b, out):
+        """A product of matrices, each given as a pointer and its strides."""
+        m, n, k = sizes
         if m * n * k <= SMALL:
-            lines.append(f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {pa}, {a[-2]}, {a[-1]}, "
-                         f"{pb}, {b[-2]}, {b[-1]}, {pc}, {row});")
-            return lines
+            operands = ", ".join(map(str, (*a, *b, *out)))
+            return [f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {operands});"]
         self.blas = True
-        (ta, lda), (tb, ldb) = turned(m, k, a[-2], a[-1]), turned(k, n, b[-2], b[-1])
-        lines.append(f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {pa}, {lda}, "
-                     f"{pb}, {ldb}, 0, {pc}, {row});")
-        return lines
+        (ta, lda), (tb, ldb) = turned(m, k, *a[1:]), turned(k, n, *b[1:])
+        return [f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {a[0]}, {lda}, {b[0]}, {ldb}, 0, "
+                f"{out[0]}, {out[1]});"]
 
 
 def turned(rows, columns, s, t):
