@@ -366,7 +366,7 @@ class Native(Source):
             self.defined.add(v)
             if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
                 name = self.name_of(v)
-                how = f"{v.example.strides!r}, np.{spelt(v.dtype)}"
+                how = f"{v.example.strides!r}, {self.spell(v.dtype)}"
                 lines.append(f"if ({name}.strides, {name}.dtype) != ({how}): {name} = relaid({name}, {how})")
         return lines
 
@@ -379,8 +379,9 @@ class Native(Source):
             if v in self.offsets:
                 self.names[v] = self.numbered("b")
                 a = v.example
-                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, "
-                                  f"{self.offsets[v]}, {a.strides!r})")
+                kind = self.spell(a.dtype)                 # which may take a line of its own
+                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, {kind}, arena, {self.offsets[v]}, "
+                                  f"{a.strides!r})")
                 return []
             if v in self.called:
                 return []
@@ -391,7 +392,7 @@ class Native(Source):
             if dense and v.nbytes >= LARGE:
                 pool = self.numbered("pool")
                 self.setup.append(f"{pool} = []")
-                made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
+                made = f"reused({pool}, {v.shape!r}, {spelt(v.dtype)})"
                 self.scope["reused"] = reused
             return [f"{self.name_of(v)} = {made}"]
         maker = self.lowering.makers.get(v)
