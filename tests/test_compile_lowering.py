@@ -118,7 +118,7 @@ def test_bfloat16_is_rounded_where_eager_runs_round_it():
     x = np.concatenate([SPECIAL, np.random.default_rng(6).standard_normal(300) * 100]).astype("f")
     half = torch.tensor(x).to(torch.bfloat16)
     run = lambda x: (x * 3 + 1, x.exp(), F.gelu(x), x.tanh() - x, torch.where(x > 0, x, x * 0.1), x.clamp(-1, 1),
-                     x.abs(), x.float() * 2, (x.float() * 1.0001).to(torch.bfloat16), x.to(torch.float64), x > 1, x.sum())
+                     x.abs(), x.float() * 2, (x.float() * 1.0001).to(torch.bfloat16), x.double(), x > 1, x.sum())
     compiled = torch.compile(run, backend="c")
     with np.errstate(all="ignore"):
         for _ in range(2):
