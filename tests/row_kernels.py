@@ -18,7 +18,7 @@ from minitorch.core.device import get
 UNARY = ("negative", "tanh", "absolute", "square")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "divide")
 SIZES = (1, 2, 3, 5, 8, 33, 70, 300, 1100)
-REDUCE = {"sum": np.sum, "max": np.max, "min": np.min}
+REDUCE = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}
 
 
 class Memory:
@@ -65,7 +65,7 @@ def random_kernel(rng):
             test = k.add(rng.choice(["greater", "less_equal", "not_equal"]), [a, b], np.dtype(bool))
             nodes.append(k.add("select", [test, b, rng.choice(nodes)], dtype))
         else:
-            row = k.reduce(rng.choice([*REDUCE]), a)
+            row = k.reduce(rng.choice([*REDUCE][:4 if dims[-1] < 9 else 3]), a)
             nodes.append(k.add("multiply", [row, k.const(1 / dims[-1], dtype)], dtype))
     for _ in range(rng.randint(1, 4)):
         effect(k, memory, rng, rng.choice(nodes[len(nodes) // 2:]))
@@ -81,7 +81,8 @@ def effect(k, memory, rng, x):
                  and not any(e.ref.root is n.ref.root for e in k.effects)]
         k.store(rng.choice(loads) if loads and rng.random() < 0.5 else memory.ref(keep, filled=False), x)
     elif what < 0.9 or x.level == "e":
-        k.effects.append(Effect("sum", memory.ref([rng.random() < 0.4 for _ in dims], filled=False), x))
+        ref = memory.ref([rng.random() < 0.4 for _ in dims], filled=False)
+        k.effects.append(Effect(rng.choice(["sum", "sum", "max", "min"]) if x.level == "e" else "sum", ref, x))
     else:
         keep = [rng.random() < 0.4 for _ in dims[:-1]]
         k.effects.append(Effect("rowsum", memory.ref([*keep, False], filled=False), x))
@@ -106,7 +107,8 @@ def answer(k, memory):
         x = np.broadcast_to(value(e.x), dims)
         if e.kind != "store":
             x = x[..., :1] if e.kind == "rowsum" else x
-            x = x.sum(tuple(d for d, s in enumerate(e.ref.strides) if not s), np.float64, keepdims=True)
+            axes = tuple(d for d, s in enumerate(e.ref.strides) if not s)
+            x = REDUCE[e.kind.removeprefix("row")](x.astype(np.float64), axis=axes, keepdims=True)
         done.append((e.ref, x.astype(e.ref.dtype)))
     for ref, x in done:
         small = tuple(n if s else 1 for n, s in zip(dims, ref.strides))

@@ -24,7 +24,7 @@ from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
 from . import c
-from .loops import REDUCTIONS, Effect
+from .loops import REDUCTIONS, SPECIAL, Effect, level_of
 
 __all__ = ["Fused", "Printed", "printed", "supported"]
 
@@ -36,23 +36,29 @@ PARTIAL = 1 << 22          # numbers that all teams together may hold of such a 
 LONG = 64                  # columns of one thread from which on its part of a sum is kept in double
 WHOLE = 1 << 14            # columns from which on the sum of a row is shared by several blocks
 SHORT = {name: word for word, (_, name) in WORDS.items()}
-EXTREMES = {"max": ("Max", "op::greater_of", "op::lowest"), "min": ("Least", "op::lesser_of", "op::highest")}
+COMBINED = {"sum": ("Add", "{0} + {1}", "0"), "rowsum": ("Add", "{0} + {1}", "0"), "prod": ("Times", "{0} * {1}", "1"),
+            "max": ("Max", "op::greater_of<{2}>({0}, {1})", "op::lowest<{2}>()"),       # functor, statement, beginning
+            "min": ("Least", "op::lesser_of<{2}>({0}, {1})", "op::highest<{2}>()")}
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==", "not_equal": "!=",
          "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
-LEAST = """struct Least {                                             // of which NaN, if there is one, is the least
+FUNCTORS_OF = {"min": """struct Least {        // of which NaN, if there is one, is the least
   template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
 };
-"""
+""", "prod": """struct Times {
+  template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a * b; }
+};
+"""}
 
 
 def functor(op, dtype):
     """The functor of a scalar function for operands of a dtype; None if it has none."""
+    kind = "f" if dtype.name == "bfloat16" else dtype.kind
     if op.startswith("op::"):
-        return op[4:] if dtype.kind == "f" else None
+        return op[4:] if kind == "f" else None
     name, kinds, _ = FUNCTORS.get(SAME_AS.get(op, op), (None, "", 0))
-    if dtype.kind == "b" and op == "invert":
+    if kind == "b" and op == "invert":
         return "logical_not"
-    return name if dtype.kind in kinds else None
+    return name if kind in kinds else None
 
 
 def supported(op, dtype):
@@ -66,9 +72,11 @@ def number(x, dtype):
         return str(bool(x)).lower()
     if dtype.kind in "iu":
         return "op::lowest<long long>()" if int(x) == -1 << 63 else c.number(x, dtype)
-    kind = c_name(dtype)
     with np.errstate(all="ignore"):
         x = dtype.type(x)
+    if dtype.name == "bfloat16":
+        x, dtype = np.float32(x), np.dtype(np.float32)
+    kind = c_name(dtype)
     if math.isnan(x):
         return f"static_cast<{kind}>(__int_as_float(0x7fffffff))"
     return f"({'-' if x < 0 else ''}op::highest<{kind}>())" if math.isinf(x) else c.number(x, dtype)
@@ -78,26 +86,25 @@ def number(x, dtype):
 def on_columns(kernel):
     """Where rows have one column, let their last dimension be the columns: threads lie along them."""
     while kernel.dims[-1] == 1 and len(kernel.dims) > 1 and not any(
-            n.op in REDUCTIONS or n.op == "column" for n in kernel.nodes):
+            n.op in SPECIAL for n in kernel.nodes):
         kernel.dims, moved = kernel.dims[:-1], {}
         for n in kernel.nodes:
             if n.ref is not None:
                 n.ref = moved.setdefault(n.ref, n.ref.moved(n.ref.strides[:-1]))
                 n.level = kernel.level(n.ref)
             elif n.args:
-                levels = {a.level for a in n.args}
-                n.level = "e" if "e" in levels else "r" if "r" in levels else "k"
+                n.level = level_of(n.args)
         kernel.effects = [Effect("sum" if e.kind == "rowsum" else e.kind, moved.setdefault(e.ref, e.ref.moved(
             e.ref.strides[:-1])), e.x, e.row) for e in kernel.effects]
 
 
 def share_sums(kernel):
-    """Few long rows: a sum that is only stored becomes one that several blocks share."""
+    """Few long rows: a reduction that is only stored becomes one that several blocks share."""
     if math.prod(kernel.dims[:-1]) > TEAMS or kernel.dims[-1] < WHOLE:
         return
     read = {a for n in kernel.nodes for a in n.args}
-    for n in [n for n in kernel.nodes if n.op == "sum" and n not in read]:
-        kernel.effects = [Effect("sum", e.ref, n.args[0]) if e.x is n and e.kind == "store" and distinct(e.ref, kernel)
+    for n in [n for n in kernel.nodes if n.op in REDUCTIONS and n not in read]:
+        kernel.effects = [Effect(n.op, e.ref, n.args[0]) if e.x is n and e.kind == "store" and distinct(e.ref, kernel)
                           else e for e in kernel.effects]
 
 
@@ -132,7 +139,7 @@ class Printer(c.Printer):
         super().__init__(kernel, name)
         self.rows_count, self.columns = math.prod(self.dims[:-1]), self.dims[-1]
         self.reduces = any(n.op in REDUCTIONS for n in self.k.nodes)
-        self.summing = [e for e in self.k.effects if e.kind in c.SUMS]
+        self.summing = [e for e in self.k.effects if e.kind in c.COLLECT]
         read = {n.ref.root for n in self.k.nodes if n.op == "load" and n.level == "r"}
         self.awaited = {e.ref.root for e, *_ in self.effects if e.kind == "store"} & read
         self.flat = not (self.reduces or self.summing or (self.awaited and self.columns > 1))
@@ -172,7 +179,7 @@ class Printer(c.Printer):
 
     def parts(self, e):
         """How many blocks share the columns of what a sum adds up."""
-        return self.tiles if e.kind == "rowsum" or self.by_row(e) else 1
+        return self.tiles if self.by_row(e) else 1
 
     def kept(self, n):
         return f"{self.carried[n]}[k]"
@@ -181,25 +188,40 @@ class Printer(c.Printer):
         return {"divide": 4, "sqrt": 6}.get(n.op, 12 if n.op.startswith("op::") or n.op in DEAR else 1)
 
     def by_row(self, e):
-        return e.kind == "sum" and (e.ref.strides[-1] == 0 or self.columns == 1)
+        """Whether a row leaves one number of it."""
+        return e.ref.strides[-1] == 0 or self.columns == 1
 
     def ctype(self, n):
-        return c_name(n.dtype)
+        return "float" if n.dtype.name == "bfloat16" else c_name(n.dtype)
+
+    def read(self, ref):
+        return f"widen({self.cell(ref)})" if ref.dtype.name == "bfloat16" else self.cell(ref)
+
+    def put(self, ref, x):
+        return f"{self.cell(ref)} = {f'narrow<{c_name(ref.dtype)}>({x})' if ref.dtype.name == 'bfloat16' else x};"
+
+    def first(self, e):
+        return COMBINED[e.kind][2].format("", "", self.total_type(e))
+
+    def collected(self, e, cell, x):
+        return f"{cell} = {COMBINED[e.kind][1].format(cell, x, self.total_type(e))};"
 
     def spell(self, n):
         return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
 
     def expression(self, n):
         if n.op == "load":
-            return self.cell(n.ref)
+            return self.read(n.ref)
         if n.op == "column":
             return f"static_cast<{self.ctype(n)}>(j)"
         x = [self.spell(a) for a in n.args]
+        if n.op == "cast" and n.dtype.name == "bfloat16":
+            return f"widen(narrow<{c_name(n.dtype)}>({x[0]}))"
         if n.op == "cast":
             return f"{x[0]} != 0" if n.dtype == bool else f"static_cast<{self.ctype(n)}>({x[0]})"
         if n.op == "select":
             return f"{x[0]} ? {x[1]} : {x[2]}"
-        a, kind = n.args[0].dtype, c_name(n.args[0].dtype)
+        a, kind = n.args[0].dtype, self.ctype(n.args[0])
         if n.op in INFIX and a.kind != "b":
             return f"{x[0]} {INFIX[n.op]} {x[1]}"
         numbers = [number(v, a) for v in n.value] if n.value else [f"{kind}(0)"] * 2
@@ -208,8 +230,9 @@ class Printer(c.Printer):
     # -- the text ------------------------------------------------------------------------------------------
     def printed(self):
         body = self.elements() if self.flat else self.teams_over_rows()
-        least = [LEAST] * any(n.op == "min" for n in self.k.nodes)
-        lines = [f'#include "functors.cuh"    // {", ".join(self.k.names)}', "", *least, *self.head(""), *body, "}"]
+        used = {*[n.op for n in self.k.nodes], *[e.kind for e in self.k.effects]}
+        lines = [f'#include "functors.cuh"    // {", ".join(self.k.names)}', "",
+                 *[text for op, text in FUNCTORS_OF.items() if op in used], *self.head(""), *body, "}"]
         if self.flat:
             blocks = min(-(-math.prod(self.dims) // FLAT), MOST_BLOCKS)
             launches = [(self.name, (blocks,), (FLAT,))]
@@ -272,7 +295,7 @@ class Printer(c.Printer):
                 self.need(e.x)
         for e, wide, _ in self.effects:
             if wide:
-                body.append(f"{self.cell(e.ref)} = {self.need(e.x)};")
+                body.append(self.put(e.ref, self.need(e.x)))
         rows = f"at / {self.columns}" if self.columns > 1 else "at"
         loop = f"for ({self.index} at = blockIdx.x * {FLAT}{'LL' if self.index == 'i64' else ''} + threadIdx.x; "
         lines = [f"  {loop}at < {size}; at += {step}) {{"]
@@ -306,12 +329,13 @@ class Printer(c.Printer):
         """The condition that a thread is the one that speaks for its row."""
         return "threadIdx.x == 0" + (" && blockIdx.y == 0" if self.tiles > 1 else "")
 
-    def team(self, x, kind, how="Add", empty=None):
+    def team(self, x, kind, how):
         """A reduction over a team, in all of its threads."""
+        functor, _, empty = COMBINED[how]
         if self.threads == WARP:
-            return f"warp_reduce({x}, {how}())"
+            return f"warp_reduce({x}, {functor}())"
         shared = self.shared.setdefault(kind, f"shared{len(self.shared)}")
-        return f"block_reduce({x}, {how}(), {empty or f'{kind}(0)'}, {shared})"
+        return f"block_reduce({x}, {functor}(), static_cast<{kind}>({empty.format('', '', kind)}), {shared})"
 
     # -- sums over rows ------------------------------------------------------------------------------------
     def begin_sum(self, n, e):
@@ -320,16 +344,17 @@ class Printer(c.Printer):
         space = self.partials
         self.partials += cells * parts * self.groups
         mine = "group" if parts == 1 else f"(group * {parts} + blockIdx.y)"
-        memory = f"partials + {space}" if kind == "double" else f"reinterpret_cast<i64*>(partials + {space})"
+        memory = f"partials + {space}" if kind == "double" else f"reinterpret_cast<{kind}*>(partials + {space})"
         lead = any(s for s, m in zip(e.ref.strides[:-1], self.dims) if m > 1)
         name = f"sum{n}"
-        if not lead and self.by_row_only(e):
-            self.before.append(f"  {kind} {name} = 0;")
-            self.after += [f"  {name} = {self.team(name, kind)};",
+        if not lead and self.by_row(e):
+            self.before.append(f"  {kind} {name} = {self.first(e)};")
+            self.after += [f"  {name} = {self.team(name, kind, e.kind)};",
                            f"  if (threadIdx.x == 0) ({memory})[{mine}] = {name};"]
             self.sums_of[e] = "thread", name
         elif not lead:
-            self.before += [f"  {kind} {name}[{self.items}];", *self.for_items("  ", [f"{name}[k] = 0;"], False)]
+            clear = self.for_items("  ", [f"{name}[k] = {self.first(e)};"], False)
+            self.before += [f"  {kind} {name}[{self.items}];", *clear]
             self.after += self.for_items("  ", [f"({memory})[group * {cells} + j] = {name}[k];"])
             self.sums_of[e] = "columns", name
         else:
@@ -341,16 +366,13 @@ class Printer(c.Printer):
     def zeroed(self, e, name, cells):
         """A team clears its own part: the cells of its columns, or all of them."""
         lines = []
-        if self.by_row_only(e):
+        if self.by_row(e):
             loop = f"for ({self.index} cell = threadIdx.x; cell < {cells}; cell += {self.threads})"
-            lines = [f"  {loop} {name}[cell] = 0;"]
+            lines = [f"  {loop} {name}[cell] = {self.first(e)};"]
         else:
             lines = self.for_items("  ", [f"for ({self.index} cell = j; cell < {cells}; cell += {self.columns}) "
-                                          f"{name}[cell] = 0;"])
+                                          f"{name}[cell] = {self.first(e)};"])
         self.before += [*lines, "  " + self.barrier()]
-
-    def by_row_only(self, e):
-        return e.kind == "rowsum" or self.by_row(e)
 
     def blocks_of(self, e):
         cells, count = self.locations[e][1:3]
@@ -364,26 +386,29 @@ class Printer(c.Printer):
             kind, by_warp = self.total_type(e), count > 8
             cell = "blockIdx.x * 8 + threadIdx.y" if by_warp else f"(blockIdx.x * 8 + threadIdx.y) * {WARP} + lane"
             lines += [f"  if (blockIdx.y == {n}) {{", f"    const {self.index} cell = {cell};",
-                      f"    if (cell >= {cells}) return;", f"    {kind} sum = 0;",
+                      f"    if (cell >= {cells}) return;", f"    {kind} sum = {self.first(e)};",
                       f"    for (int k = {'lane' if by_warp else '0'}; k < {count}; k += {WARP if by_warp else 1})",
-                      f"      sum += ({memory})[k * i64({cells}) + cell];"]
+                      "      " + self.collected(e, "sum", f"({memory})[k * i64({cells}) + cell]")]
             if by_warp:
-                lines += ["    sum = warp_reduce(sum, Add());", "    if (lane) return;"]
+                lines += [f"    sum = warp_reduce(sum, {COMBINED[e.kind][0]}());", "    if (lane) return;"]
             place, rest = [], cells
             for size, s in zip(self.dims, e.ref.strides):
                 if s:
                     rest //= size
                     place.append(f"cell / {rest} % {size} * {s}")
-            lines += [f"    {self.names[self.place(e.ref)]}[{' + '.join(place) or '0'}] = "
-                      f"static_cast<{c_name(e.ref.dtype)}>(sum);", "  }"]
+            found = f"static_cast<{c_name(e.ref.dtype)}>(sum)"
+            if e.ref.dtype.name == "bfloat16":
+                found = f"narrow<{c_name(e.ref.dtype)}>(static_cast<float>(sum))"
+            lines += [f"    {self.names[self.place(e.ref)]}[{' + '.join(place) or '0'}] = {found};", "  }"]
         return [*lines, "}"]
 
     # -- rows ----------------------------------------------------------------------------------------------
     def row_effect(self, e):
         if e.kind != "store":
             where, name = self.sums_of[e]
-            return [f"if ({self.alone()}) {self.sum_cell(e) if where == 'memory' else name} += {self.spell(e.x)};"]
-        store = f"{self.cell(e.ref)} = {self.spell(e.x)};"
+            cell = self.sum_cell(e) if where == "memory" else name
+            return [f"if ({self.alone()}) {self.collected(e, cell, self.spell(e.x))}"]
+        store = self.put(e.ref, self.spell(e.x))
         if self.flat:
             return [f"if (j == 0) {store}" if self.columns > 1 else store]
         wait = [self.barrier()] if e.ref.root in self.awaited else []      # all have read what is overwritten now
@@ -418,17 +443,12 @@ class Printer(c.Printer):
         self.local, self.inner, self.at, after, reduced = {}, [], at, [], []
         for n in wanted:
             x, kind, name = self.need(n.args[0]), self.ctype(n), self.fresh("s" if n.op == "sum" else "m")
-            if n.op == "sum":
-                part = "double" if n.dtype.kind == "f" and self.items > LONG else kind
-                body.append(f"{indent}{part} {name} = 0;")
-                self.inner.append(f"{name} += {x};")
-                found = self.team(name, part)
-            else:
-                how, better, least = EXTREMES[n.op]
-                body.append(f"{indent}{kind} {name} = {least}<{kind}>();")
-                self.inner.append(f"{name} = {better}<{kind}>({name}, {x});")
-                found = self.team(name, kind, how, f"{least}<{kind}>()")
-            reduced.append((n, f"static_cast<{kind}>({found})" if n.op == "sum" else found))
+            long = n.op in ("sum", "prod") and n.dtype.kind == "f" and self.items > LONG
+            part = "double" if long else kind
+            _, how, first = COMBINED[n.op]
+            body.append(f"{indent}{part} {name} = {first.format('', '', part)};")
+            self.inner.append(f"{name} = {how.format(name, x, part)};")
+            reduced.append((n, f"static_cast<{kind}>({self.team(name, part, n.op)})"))
         for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
             self.need(x)
         for e in effects:
@@ -451,21 +471,21 @@ class Printer(c.Printer):
         """A store or a sum in the loop over the columns."""
         x = self.need(e.x)
         if e.kind == "store":
-            self.inner.append(f"{self.cell(e.ref)} = {x};")
+            self.inner.append(self.put(e.ref, x))
             return
         where, name = self.sums_of[e]
         if where == "thread":
-            self.inner.append(f"{name} += {x};")
+            self.inner.append(self.collected(e, name, x))
         elif where == "columns":
-            self.inner.append(f"{name}[k] += {x};")
-        elif not self.by_row_only(e):
-            self.inner.append(f"{self.sum_cell(e)} += {x};")
+            self.inner.append(self.collected(e, f"{name}[k]", x))
+        elif not self.by_row(e):
+            self.inner.append(self.collected(e, self.sum_cell(e), x))
         else:
             part, kind = self.fresh("s"), self.total_type(e)
-            body.append(f"{indent}{kind} {part} = 0;")
-            self.inner.append(f"{part} += {x};")
-            after += [f"{part} = {self.team(part, kind)};",
-                      f"if (threadIdx.x == 0) {self.sum_cell(e)} += {part};"]
+            body.append(f"{indent}{kind} {part} = {self.first(e)};")
+            self.inner.append(self.collected(e, part, x))
+            after += [f"{part} = {self.team(part, kind, e.kind)};",
+                      f"if (threadIdx.x == 0) {self.collected(e, self.sum_cell(e), part)}"]
 
 
 DEAR = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "power",

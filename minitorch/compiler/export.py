@@ -25,7 +25,7 @@ from .items import Call, NoLowering
 from .loops import Kernel
 from .lower import Lowering
 from .module import CompiledModule
-from .native import Unit, arena, elide_copies, remove_dead
+from .native import Unit, arena, elide_copies, refs_of, remove_dead
 from .plan import Plan
 from .program import Value
 from .surroundings import Surroundings
@@ -34,7 +34,7 @@ __all__ = ["export_c"]
 
 WIDTH = 116                # of lines of numbers
 SAMPLES = 1 << 16          # numbers up to which the example program has inputs and results
-DOT = """/* The sum of products along two lines of memory, in eight parts: as exact as rows of BLAS, and without calls. */
+DOT = """/* The sum of products along two lines of memory, in eight parts. */
 static {kind} {letter}dot(const {kind} *a, i64 s, const {kind} *b, i64 t, i64 n) {{
   {kind} sum[8] = {{0}};
   i64 k = 0;
@@ -89,15 +89,19 @@ def export_c(model, example, path, name=None):
     return path
 
 
-RESERVED = set("auto break case char const continue default do double else enum extern float for goto if inline int long "
-               "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile "
-               "while main".split())
+RESERVED = set("auto break case char const continue default do double else enum extern float for goto if inline int "
+               "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
+               "volatile while main".split())
 
 
 class ForFile(Lowering):
     """The items of a program of which nothing is to be called."""
 
     most_products = math.inf
+
+    @staticmethod
+    def multiplies(shape, strides):
+        return True                                        # by loops, any layout
 
 
 class Printer(c.Printer):
@@ -128,8 +132,8 @@ class Body(Unit):
         (pa, sa, ta), (pb, sb, tb), (pc, row), (m, n, k) = a, b, out, sizes
         scaled = "" if alpha in ("1.0f", "1.0") else f"{alpha} * "
         return [f"{indent}for (i64 i = 0; i < {m}; i++)", f"{indent}  for (i64 j = 0; j < {n}; j++)",
-                f"{indent}    ({pc})[i * {row} + j] = {scaled}{letter}dot({pa} + i * {sa}, {ta}, {pb} + j * {tb}, {sb}, "
-                f"{k});"]
+                f"{indent}    ({pc})[i * {row} + j] = {scaled}{letter}dot({pa} + i * {sa}, {ta}, {pb} + j * {tb}, "
+                f"{sb}, {k});"]
 
 
 class File:
@@ -149,7 +153,7 @@ class File:
         program, self.inputs = plan.program, plan.inputs
         outside = {*plan.inputs, *plan.captured}
         if any(v.root in outside for i in program.instructions for v in i.writes):
-            raise ValueError("export_c(): the function writes to an argument or to a parameter or buffer, as batch_norm "
+            raise ValueError("export_c(): the function writes to an argument, a parameter or a buffer, as batch_norm "
                              "does in training; call eval() first")
         if len(program.outputs) != len(self.results) or not self.results:
             raise ValueError("export_c(): the function returns something other than new tensors, each of them once; "
@@ -186,7 +190,7 @@ class File:
         if len({*self.names.values()}) < len(self.names) or RESERVED & {*self.names.values()}:
             self.names = {v: f"x{n}" for n, v in enumerate(self.inputs)}
         self.names |= {v: f"out{n}" if len(self.outputs) > 1 else "out" for n, v in enumerate(self.outputs)}
-        refs = [r for i in self.items for r in ([*i.reads(), *i.writes()] if isinstance(i, Kernel) else [i.a, i.b, i.c])]
+        refs = [r for i in self.items for r in refs_of(i)]
         for r in refs:
             if r.dtype != r.anchor.dtype:
                 raise ValueError("export_c(): memory that is looked at in two types has no C here")
@@ -219,19 +223,17 @@ class File:
 
     def text(self):
         body = Body(self.items, {}, self.names)
-        functions = "\n\n".join(plain(t) for t in body.texts)
         lines = [line for run in body.runs for line in run]
-        calls = "\n".join(lines)
-        if re.search(r"\b[sd]dot\(", calls):
-            functions = "\n".join(DOT.format(kind=kind, letter=letter) for kind, letter in (("float", "s"), ("double", "d"))
-                                  if re.search(rf"\b{letter}dot\(", calls)) + "\n" + functions
-        parts = [f"/* {self.head()}. Written by minitorch.export_c; C99, needs libm alone. */", "#include <math.h>",
-                 "#include <stdbool.h>", "#include <stdint.h>", "#include <string.h>", f'#include "{self.name}.h"', "",
-                 "typedef int64_t i64;", "", helpers(functions), *[self.constant(v) for v in self.data],
-                 *[f"static {c.TYPES[d.name]} {name}[{size}];" for d, (name, size) in self.memory.items()], "", functions,
-                 "", self.signature() + " {", "  i64 wrong[3] = {0};", "  char *scratch = 0;", "  (void)scratch;", *lines,
-                 "  return (int)wrong[0];", "}", ""]
-        return "\n".join(parts).replace(f'#include "{self.name}.h"\n', "")
+        functions = [plain(t) + "\n" for t in body.texts]
+        for kind, letter in (("float", "s"), ("double", "d")):
+            if any(f"{letter}dot(" in line for line in lines):
+                functions.insert(0, DOT.format(kind=kind, letter=letter))
+        memory = [f"static {c.TYPES[d.name]} {name}[{size}];" for d, (name, size) in self.memory.items()]
+        return "\n".join([f"/* {self.head()}. Written by minitorch.export_c; C99, needs libm alone. */",
+                          "#include <math.h>", "#include <stdint.h>", "#include <string.h>", "", "typedef int64_t i64;",
+                          self.signature() + ";", "", helpers("\n".join(functions)), *map(self.constant, self.data),
+                          *memory, "", *functions, self.signature() + " {", "  i64 wrong[3] = {0};",
+                          "  char *scratch = 0;", "  (void)scratch;", *lines, "  return (int)wrong[0];", "}", ""])
 
     def constant(self, v):
         """A weight as an array of the file: all elements from its first to its last in memory."""
@@ -243,19 +245,18 @@ class File:
                 f"/* {' x '.join(map(str, v.shape))} */\n{numbers(flat)}\n}};")
 
     def header(self):
-        guard = f"{self.name.upper()}_H"
-        return "\n".join([f"/* {self.head()}: see {self.name}'s C file. Returns 0, 1 for a wrong index, 2 for a wrong "
-                          "class. */", f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "",
-                          "#ifdef __cplusplus", 'extern "C" {', "#endif", self.signature().replace("i64", "int64_t") + ";",
-                          "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
+        guard, declaration = f"{self.name.upper()}_H", self.signature().replace("i64", "int64_t") + ";"
+        return "\n".join([f"/* {self.head()}. Returns 0, 1 for a wrong index, 2 for a wrong class. */",
+                          f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "", "#ifdef __cplusplus",
+                          'extern "C" {', "#endif", declaration, "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
     def example(self, stem):
         """A program that calls the function with the example."""
         pairs = [*zip(self.inputs, self.args), *zip(self.outputs, self.results)]
         if sum(t.numel() for _, t in pairs) > SAMPLES:
-            return f"/* The example of {self.name} has more than {SAMPLES} numbers. */\nint main(void) {{ return 0; }}\n"
-        lines = [f"/* Calls {self.name} with the example that it was written with, and compares. */", "#include <math.h>",
-                 "#include <stdint.h>", "#include <stdio.h>", f'#include "{stem}.h"', ""]
+            return f"/* The example has more than {SAMPLES} numbers. */\nint main(void) {{ return 0; }}\n"
+        lines = [f"/* Calls {self.name} with the example that it was written with, and compares. */",
+                 "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", f'#include "{stem}.h"', ""]
         for v, t in pairs:
             kind, size = c.TYPES[v.dtype.name].replace("i64", "int64_t"), max(1, t.numel())
             expected = v not in self.inputs
@@ -293,16 +294,22 @@ def plain(text):
 
 
 def helpers(text):
-    """The functions of the header that a text calls, and those that these call."""
-    source = (HEADERS / "prelude.h").read_text(encoding="utf-8")
-    found = {m.group(1): m.group(0) for m in re.finditer(r"^INLINE [^\n]*?(\w+)\([^\n]*\{(?:[^\n]*\}$|.*?^\})", source,
-                                                         re.MULTILINE | re.DOTALL)}
+    """The functions of the headers that a text calls, and those that these call."""
+    source = "\n".join((HEADERS / name).read_text(encoding="utf-8") for name in ("prelude.h", "functions.h"))
+    definition = re.compile(r"^INLINE [^\n]*?(\w+)\([^\n]*\{(?:[^\n]*\}$|.*?^\})", re.MULTILINE | re.DOTALL)
+    found = {m.group(1): m.group(0).replace("INLINE", "static inline", 1) for m in definition.finditer(source)}
+    found |= {m.group(1): m.group(0) for m in re.finditer(r"^#define ([A-Z]+) .*", source, re.MULTILINE)
+              if m.group(1) != "INLINE"}
+    table = re.compile(r"^static const \w+ (\w+)\[[^\n]*?= \{.*?\};", re.MULTILINE | re.DOTALL)
+    found |= {m.group(1): m.group(0) for m in table.finditer(source)}
     wanted, todo = set(), [text]
     while todo:
-        words = set(re.findall(r"\w+(?=\()", todo.pop()))
-        todo += [found[w] for w in found if w in words and w not in wanted]
-        wanted |= words & set(found)
-    return "".join(found[w].replace("INLINE", "static inline", 1) + "\n" for w in found if w in wanted)
+        words = set(re.findall(r"\w+", todo.pop())) & set(found)
+        todo += [found[w] for w in words - wanted]
+        wanted |= words
+    order = sorted(wanted, key=lambda w: re.search(rf"^(#define|INLINE|static const)[^(\n]*\b{w}\b", source,
+                                                   re.MULTILINE).start())
+    return "\n".join(found[w] for w in order) + "\n"
 
 
 def numbers(flat):

@@ -12,16 +12,17 @@ import numpy as np
 from ..backends.cuda.arrays.functors import functor_call
 from ..backends.cuda.runtime.kernel import C_NAMES
 from . import cuda
+from .c import COLLECT
 from .items import Call, NoLowering, is_number
 from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
-from .native import Native, spelt
+from .native import Native
 from .program import Value
 
 __all__ = ["Launched", "OnDevice"]
 
-EFFECTS = ("store", "sum", "rowsum")
-LOOKED_UP = ("index", "gather", "coefficient")
+EFFECTS = ("store", *COLLECT)
+REFUSED = ("index", "gather", "coefficient", "running")
 
 
 class OnDevice(Lowering):
@@ -51,8 +52,8 @@ class OnDevice(Lowering):
         for item in items:
             if not isinstance(item, Kernel):
                 raise NoLowering("products are the device's own")
-            if any(n.op in LOOKED_UP for n in item.nodes) or any(e.kind not in EFFECTS for e in item.effects):
-                raise NoLowering("lookups are the device's own")
+            if any(n.op in REFUSED for n in item.nodes) or any(e.kind not in EFFECTS for e in item.effects):
+                raise NoLowering("lookups and running sums are the device's own")
         if i.op is not None and name in self.base.kernels and sum(
                 n.op in REDUCTIONS for item in items for n in item.nodes) > 1:
             raise NoLowering("its kernel holds rows in registers")
@@ -144,13 +145,13 @@ class Launched(Native):
                 f"# {dims}, in place of {len(kernel.names)} calls"]
 
     def in_arena(self, a, offset):
-        return layout("F", a, f"arena[{offset}:{offset + span(a)}].view(np.{spelt(a.dtype)})")
+        return layout("F", a, f"arena[{offset}:{offset + span(a)}].view({self.spell(a.dtype)})")
 
     def made(self, v):
         a = v.example
         if a.flags.c_contiguous:
-            return [f"{self.name_of(v)} = F.empty({a.shape!r}, np.{spelt(a.dtype)})"]
-        return [f"{self.name_of(v)} = " + layout("F", a, f"F.empty(({span(a) // a.itemsize},), np.{spelt(a.dtype)})")]
+            return [f"{self.name_of(v)} = F.empty({a.shape!r}, {self.spell(a.dtype)})"]
+        return [f"{self.name_of(v)} = " + layout("F", a, f"F.empty(({span(a) // a.itemsize},), {self.spell(a.dtype)})")]
 
 
 def span(a):

@@ -375,7 +375,7 @@ class Native(Source):
             self.defined.add(v)
             if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
                 name = self.name_of(v)
-                how = f"{v.example.strides!r}, np.{spelt(v.dtype)}"
+                how = f"{v.example.strides!r}, {self.spell(v.dtype)}"
                 lines.append(f"if ({name}.strides, {name}.dtype) != ({how}): {name} = relaid({name}, {how})")
         return lines
 
@@ -387,7 +387,8 @@ class Native(Source):
         if v.root is v:
             if v in self.offsets:
                 self.names[v] = self.numbered("b")
-                self.setup.append(f"{self.names[v]} = {self.in_arena(v.example, self.offsets[v])}")
+                text = self.in_arena(v.example, self.offsets[v])      # which may take a line of its own
+                self.setup.append(f"{self.names[v]} = {text}")
                 return []
             return [] if v in self.called else self.made(v)
         maker = self.lowering.makers.get(v)
@@ -398,7 +399,7 @@ class Native(Source):
 
     def in_arena(self, a, offset):
         """An array like `a` in the arena, as Python."""
-        return f"np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, {offset}, {a.strides!r})"
+        return f"np.ndarray({a.shape!r}, {self.spell(a.dtype)}, arena, {offset}, {a.strides!r})"
 
     def made(self, v):
         """The statement that makes the array of a value, new in each run."""
@@ -409,7 +410,7 @@ class Native(Source):
         if dense and v.nbytes >= LARGE:
             pool = self.numbered("pool")
             self.setup.append(f"{pool} = []")
-            made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
+            made = f"reused({pool}, {v.shape!r}, {spelt(v.dtype)})"
             self.scope["reused"] = reused
         return [f"{self.name_of(v)} = {made}"]
 
