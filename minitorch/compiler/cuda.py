@@ -185,7 +185,8 @@ class Printer(c.Printer):
         return f"{self.carried[n]}[k]"
 
     def own_cost(self, n):
-        return {"divide": 4, "sqrt": 6}.get(n.op, 12 if n.op.startswith("op::") or n.op in DEAR else 1)
+        known = c.SCALAR.get(n.op, {}) if n.op != "cast" else {"": (0, 1)}
+        return max([cost for _, cost in known.values()], default=12)       # others are functors of whole ops
 
     def by_row(self, e):
         """Whether a row leaves one number of it."""
@@ -486,10 +487,6 @@ class Printer(c.Printer):
             self.inner.append(self.collected(e, part, x))
             after += [f"{part} = {self.team(part, kind, e.kind)};",
                       f"if (threadIdx.x == 0) {self.collected(e, self.sum_cell(e), part)}"]
-
-
-DEAR = {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "power",
-        "remainder", "fmod", "floor_divide", "arctan2", "hypot", "logaddexp"}
 
 
 class Fused:
