@@ -34,7 +34,7 @@ class OnDevice(Lowering):
         super().__init__(program, base, outside)
         alone = {}                                         # an instruction -> its items, if they are of nothing else
         for item in self.items:
-            for i in getattr(item, "origin", ()):
+            for i in item.origin if isinstance(item, Kernel) else ():
                 alone.setdefault(i, []).append(item)
         alone = {i: items for i, items in alone.items() if all(k.origin == [i] for k in items)}
         items, self.items = self.items, []
@@ -57,8 +57,6 @@ class OnDevice(Lowering):
         if i.op is not None and name in self.base.kernels and sum(
                 n.op in REDUCTIONS for item in items for n in item.nodes) > 1:
             raise NoLowering("its kernel holds rows in registers")
-        for item in items:
-            item.origin = [i]
         return items
 
     def functor(self, i):
@@ -81,14 +79,6 @@ class OnDevice(Lowering):
         if found.anchor.dtype.name not in C_NAMES:
             raise NoLowering(f"no type for {found.anchor.dtype}")
         return found
-
-    @staticmethod
-    def joined(one, two):
-        origin = [*one.origin, *two.origin]
-        both = Lowering.joined(one, two)
-        if both is not None:
-            both.origin = origin
-        return both
 
 
 class Kernels:

@@ -75,7 +75,10 @@ class Lowering(Sums, Lookups):
     # -- one instruction -----------------------------------------------------------------------------------
     def lowered_or_called(self, i):
         try:
-            return self.lowered(i)
+            items = self.lowered(i)
+            for item in items:
+                item.origin = [i]
+            return items
         except NoLowering as why:
             self.note(i, str(why))
             self.makers.update((r, i) for r in i.results)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,12 +22,12 @@ from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
 from .items import Call, NoLowering, Product
-from .loops import Kernel
+from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
 from .reuse import LARGE, reused
 from .steps import Step, kernels_of
 
-__all__ = ["Native"]
+__all__ = ["Native", "Piece"]
 
 SMALL = 4096               # multiplications up to which a product is a loop and no call of BLAS
 
@@ -248,6 +249,17 @@ def layout_macros():
 
 
 # ------------------------------------------------------------------ the Python around it
+class Piece(NamedTuple):
+    """What runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of a product M, N and
+    K at the end), the instructions of the program that it does, the `reductions` of its rows."""
+
+    kind: str
+    names: tuple
+    dims: tuple
+    origin: tuple
+    reductions: tuple
+
+
 class Native(Source):
     """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
 
@@ -299,6 +311,15 @@ class Native(Source):
         for n, (optimizer, groups, arrays, line) in enumerate(self.stepping):
             scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays, line)
         return scope
+
+    def pieces(self):
+        """The items as they run."""
+        items = [i for s in self.unit.segments for i in (s if isinstance(s, list) else [s])]
+        return [Piece("loops" if isinstance(i, Kernel) else "product" if isinstance(i, Product) else "call",
+                      tuple(dict.fromkeys(i.names)), i.dims if isinstance(i, Kernel) else
+                      (*i.shape, i.inner) if isinstance(i, Product) else (), tuple(dict.fromkeys(i.origin)),
+                      tuple(n.op for n in i.nodes if n.op in REDUCTIONS) if isinstance(i, Kernel) else ())
+                for i in items]
 
     def say(self):
         kernels = [i for s in self.unit.segments if isinstance(s, list) for i in s]
