@@ -36,7 +36,8 @@ def bits(make, args, threads):
 
 def rows(x, w, i):
     return (F.softmax(x, -1), F.layer_norm(x, x.shape[-1:]) * w, x.sum(0), x.sum(), x.amax(0), x.argmax(1),
-            x.exp().mean(), (x * 0.1 + 1).prod(0), i.sum(0), i.amin(0), x.cumsum(1), (x > 0).any(0), (x.reshape(-1) * 2).sum(),
+            x.exp().mean(), (x * 0.1 + 1).prod(0), i.sum(0), i.amin(0), x.cumsum(1), (x > 0).any(0),
+            (x.reshape(-1) * 2).sum(),
             x.transpose(0, 1).contiguous(), x.unsqueeze(0) * 1)
 
 
