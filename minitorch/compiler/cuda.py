@@ -500,8 +500,10 @@ class Fused:
         name = launches[0][0]
         text = with_includes(name + ".cu", source)
         self.machine, self.scratch = F.machine, (F.empty((partials,), np.dtype(np.float64)),) if partials else ()
+        only_rounded = "bfloat16" in source and "bf16" not in signature        # whose header no parameter asks for
+        self.constants = {"NEEDS_BF16": 1} if only_rounded else {}
         self.launches = [(Launcher(text, entry, signature), grid, block) for entry, grid, block in launches]
 
     def __call__(self, *arrays):
         for kernel, grid, block in self.launches:
-            kernel(self.machine, grid, block, *arrays, *self.scratch)
+            kernel(self.machine, grid, block, *arrays, *self.scratch, **self.constants)
