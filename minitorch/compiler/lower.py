@@ -272,11 +272,12 @@ class Lowering(Sums, Lookups):
         op = UFUNCS.get(name, name)
         if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
-        wide = np.dtype(np.float32) if result.name == "bfloat16" else result       # computed so, and rounded
+        f32 = np.dtype(np.float32)
+        wide = f32 if result.name == "bfloat16" else result                        # computed so, and rounded
 
         def body(kernel, *nodes):
             nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
-            return kernel.add(op, [kernel.cast(x, wide) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
+            return kernel.add(op, [kernel.cast(x, f32) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
         return self.map(i.name.removeprefix("np."), out, args, body)
 
     def np_where(self, i, condition, x, y):
