@@ -1,14 +1,9 @@
 """Convolution and its gradients in any number of dimensions: products that read images where they lie.
 
-Where a window is and what it covers is worked out here, one dimension at a time, and given to C as tables (`tables_of`).
-The gradient of the input falls into phases, one for each remainder of a position by the stride: all positions of a
-phase see the same places of the kernel.
+Where windows are is worked out in `tables.py`. 3x3 kernels between many channels are Winograd's (`winograd.py`).
 """
 
-import functools
-from itertools import product
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,85 +11,10 @@ from ....ops.nn.conv import Geometry
 from ...cpu.convolution.choice import forced
 from ..eager import kernel, plain, shared, whole
 from ..parts import count_parts
+from . import winograd
+from .tables import STEP, STRETCH, STRIP, WIDE, filled_up, forward_line, input_line, tables_of
 
-WIDE, STEP, STRIP, STRETCH = 16, 4, 96, 512                # as in src, at most
 FEWEST = 8                                                 # outputs of a group: fewer leave most of a vector empty
-
-
-# ---- tables -------------------------------------------------------------------------------------------------
-class Line(NamedTuple):
-    """One dimension: zeros before and behind, and phases ``(positions, their starts, kernel places, their offsets)``."""
-
-    before: int
-    behind: int
-    phases: list
-
-
-def forward_line(size, k, out, stride, padding, dilation):
-    """Windows over an image of `size`."""
-    last = (out - 1) * stride + (k - 1) * dilation
-    return Line(padding, max(0, last - padding - size + 1),
-                [(range(out), range(0, out * stride, stride), range(k), range(0, k * dilation, dilation))])
-
-
-def input_line(size, k, out, stride, padding, dilation):
-    """What reached each position of an image of `size`, in a gradient of length `out`."""
-    phases, low, high = [], 0, out - 1
-    for a in range(stride):
-        positions = [y for y in range(size) if (y + padding) % stride == a]
-        places = [i for i in range(k) if (i * dilation - a) % stride == 0]
-        starts, offsets = [(y + padding - a) // stride for y in positions], [(a - i * dilation) // stride for i in places]
-        if positions:
-            phases.append((positions, starts, places, offsets))
-            if places:
-                low, high = min(low, starts[0] + min(offsets)), max(high, starts[-1] + max(offsets))
-    return Line(-low, high - out + 1, [(p, [s - low for s in starts], i, o) for p, starts, i, o in phases])
-
-
-class Tables(NamedTuple):
-    """What C is told of a convolution: the fields of its struct `Shape`, the rest of its arguments."""
-
-    phases: np.ndarray         # (phases, 4): how many pixels and products, and where their tables begin
-    starts: object             # where each row of a channel goes; None if there are no zeros around
-    at: np.ndarray             # where the window of each pixel begins
-    to: object                 # which pixel it is; None if they come in order
-    off: np.ndarray            # where each place of the kernel lies in a window, for all channels
-    sources: np.ndarray        # and in the weight
-    step: int                  # elements of a channel with zeros around
-
-
-@functools.lru_cache(maxsize=64)
-def tables_of(line, size, out, kernel_size, channels, of_channel, *geometry):
-    """The `Tables` for images of `size`; `line` is one of the two functions above, `geometry` three tuples.
-
-    `channels` lie `of_channel` apart in the weight.
-    """
-    lines = [line(*numbers) for numbers in zip(*((size, kernel_size, out) if line is forward_line else
-                                                 (out, kernel_size, size)), *geometry)]
-    wide = [n + line.before + line.behind for n, line in zip(size, lines)]
-    framed = wide != list(size)
-    step = prod(wide)
-
-    def spread(parts, sizes):
-        """The positions in an array of `sizes` of all combinations of positions in each dimension."""
-        return np.ravel(functools.reduce(lambda total, part: total[..., None] * part[1] + np.asarray(part[0], np.int64),
-                                         zip(parts, sizes), np.zeros((), np.int64)))
-    found, at, to, off, sources = [], [], [], [], []
-    apart = np.arange(channels)[:, None]
-    for phase in product(*[line.phases for line in lines]):
-        positions, windows, places, offsets = [list(x) for x in zip(*phase)]
-        at.append(spread(windows, wide))
-        to.append(spread(positions, out))
-        off.append(np.ravel(apart * step + spread(offsets, wide)))
-        sources.append(np.ravel(apart * of_channel + spread(places, kernel_size)))
-    sizes = [[len(a) for a in at], [len(o) for o in off]]
-    found = np.array([*sizes, *[np.cumsum([0, *s[:-1]]) for s in sizes]], np.int64).T
-    rows = [range(line.before, line.before + n) for n, line in zip(size, lines)]
-    rows[-1] = [lines[-1].before]
-    more = [np.zeros(STEP, np.int64)]                      # C takes whole tiles
-    return Tables(np.ascontiguousarray(found), spread(rows, wide) if framed else None, np.concatenate(at + more),
-                  None if len(found) == 1 else np.concatenate(to), np.concatenate(off + more),
-                  np.concatenate(sources), step)
 
 
 # ---- samples ------------------------------------------------------------------------------------------------
@@ -147,11 +67,6 @@ def takes_both(F, input, grad, *, geometry, size):
 
 
 # ---- the calls ----------------------------------------------------------------------------------------------
-def lanes_of(outputs):
-    """Outputs of a group with what fills up the last vector, at most."""
-    return -(-outputs // WIDE) * WIDE
-
-
 def shape_for_c(x, outputs, t, pixels, geometry, of_lane=0, of_group=0):
     """The struct `Shape`."""
     groups = geometry.groups
@@ -165,10 +80,11 @@ def convolve(x, weight, bias, out, t, geometry, distances):
     shape = shape_for_c(x, outputs, t, pixels, geometry, *distances)
     work = out.size * len(t.sources) // len(t.phases) // 64            # that makes a thread worth waking
     each = (x.shape[1] // geometry.groups * t.step if t.starts is not None else 0) + (STRIP + STEP) * 2 * WIDE + len(
-        t.sources) * lanes_of(outputs // geometry.groups)
+        t.sources) * filled_up(outputs // geometry.groups)
     scratch = np.empty((count_parts(work), each), x.dtype)
-    shared("convolve", "convolve", x, "pppppppp ppp pl", shape, t.phases, t.starts, t.at, t.to, t.off, t.sources, x, weight,
-           None if bias is None else np.ascontiguousarray(bias), out, scratch, each, size=work)
+    bias = None if bias is None else np.ascontiguousarray(bias)
+    shared("convolve", "convolve", x, "ppppppp pppp pl", shape, t.phases, t.starts, t.at, t.to, t.off, t.sources, x,
+           weight, bias, out, scratch, each, size=work)
     return out
 
 
@@ -176,8 +92,11 @@ def convolve(x, weight, bias, out, t, geometry, distances):
 def convolution(F, input, weight, bias=None, *, geometry=None):
     kernel_size, channels = weight.shape[2:], weight.shape[1]
     size, places = geometry.out_size(input.shape[2:], kernel_size), prod(kernel_size)
-    t = tables_of(forward_line, input.shape[2:], size, kernel_size, channels, places, *geometry[:3])
     out = np.empty((len(input), len(weight), *size), input.dtype)
+    if winograd.applies(input.shape[1], len(weight), kernel_size, size, geometry, input.dtype) and winograd.convolve(
+            input, weight, bias, out, geometry.padding):
+        return out
+    t = tables_of(forward_line, input.shape[2:], size, kernel_size, channels, places, *geometry[:3])
     return convolve(input, weight, bias, out, t, geometry, (channels * places, len(weight) // geometry.groups * channels
                                                             * places))
 
@@ -186,24 +105,31 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
 def convolution_backward_input(F, grad, weight, *, geometry, size):
     kernel_size, channels, outputs = weight.shape[2:], weight.shape[1], len(weight) // geometry.groups
     places = prod(kernel_size)
-    t = tables_of(input_line, grad.shape[2:], tuple(size), kernel_size, outputs, channels * places, *geometry[:3])
     out = np.empty((len(grad), channels * geometry.groups, *size), grad.dtype)
+    if winograd.applies(channels, outputs, kernel_size, size, geometry, grad.dtype) and winograd.convolve(
+            grad, weight, None, out, [2 - p for p in geometry.padding], True):
+        return out
+    t = tables_of(input_line, grad.shape[2:], tuple(size), kernel_size, outputs, channels * places, *geometry[:3])
     return convolve(grad, weight, None, out, t, geometry, (places, outputs * channels * places))
 
 
 @kernel("convolution_backward_weight", when=takes_both, sample=weight_sample)
 def convolution_backward_weight(F, input, grad, *, geometry, size):
-    outputs, channels, pixels = grad.shape[1] // geometry.groups, input.shape[1] // geometry.groups, prod(grad.shape[2:])
+    (_, outputs, *places), (_, channels, *_) = grad.shape, input.shape
+    outputs, channels, pixels = outputs // geometry.groups, channels // geometry.groups, prod(places)
+    grad, out = np.ascontiguousarray(grad), np.empty((grad.shape[1], channels, *size), input.dtype)
+    if winograd.applies(channels, outputs, size, grad.shape[2:], geometry, input.dtype) and winograd.weight(
+            input, grad, out, geometry.padding):
+        return out
     t = tables_of(forward_line, input.shape[2:], grad.shape[2:], tuple(size), channels, prod(size), *geometry[:3])
-    products, lanes, framed = channels * prod(size), lanes_of(outputs), t.starts is not None
+    products, lanes, framed = channels * prod(size), filled_up(outputs), t.starts is not None
     work = grad.size * products // 64
     parts, of_group = count_parts(work), (products + STEP) * lanes
     sums = np.zeros((parts, geometry.groups, of_group), input.dtype)
     each = (channels * t.step if framed else 0) + STRETCH * 2 * WIDE
     scratch = np.empty((parts, each), input.dtype)
     shape = shape_for_c(input, grad.shape[1], t, pixels, geometry)
-    shared("convolve", "weigh", input, "pppp pppp lll", shape, t.starts, t.at, t.off, input, np.ascontiguousarray(grad),
-           sums, scratch, products, of_group, each, size=work)
-    out = np.empty((grad.shape[1], channels, *size), input.dtype)
+    shared("convolve", "weigh", input, "pppp pppp lll", shape, t.starts, t.at, t.off, input, grad, sums, scratch,
+           products, of_group, each, size=work)
     whole("convolve", "weighed", input, "ppp lll", shape, sums, out, products, of_group, parts)
     return out
