@@ -12,8 +12,9 @@ from ...cpu.convolution.choice import forced
 from ..eager import kernel, plain, shared, whole
 from ..parts import count_parts
 from . import winograd
-from .tables import STEP, STRETCH, STRIP, WIDE, filled_up, forward_line, input_line, tables_of
+from .tables import STEP, STRETCH, STRIP, WIDE, filled_up, tables_of
 
+IMAGES = 8                                                # at a time, where few pixels go together
 FEWEST = 8                                                 # outputs of a group: fewer leave most of a vector empty
 
 
@@ -67,24 +68,27 @@ def takes_both(F, input, grad, *, geometry, size):
 
 
 # ---- the calls ----------------------------------------------------------------------------------------------
-def shape_for_c(x, outputs, t, pixels, geometry, of_lane=0, of_group=0):
+def shape_for_c(x, outputs, t, pixels, geometry, *distances):
     """The struct `Shape`."""
     groups = geometry.groups
     return np.array([len(x), groups, x.shape[1] // groups, outputs // groups, prod(x.shape[2:-1]), x.shape[-1], t.step,
-                     pixels, len(t.phases), of_lane, of_group], np.int64)
+                     pixels, len(t.phases), *distances], np.int64)
 
 
 def convolve(x, weight, bias, out, t, geometry, distances):
-    """Fill `out` by the tables; `distances` of outputs and of groups in the weight."""
-    weight, outputs, pixels = np.ascontiguousarray(weight), out.shape[1], prod(out.shape[2:])
-    shape = shape_for_c(x, outputs, t, pixels, geometry, *distances)
+    """Fill `out` by the tables; `distances` of outputs, groups and channels in the weight."""
+    weight, outputs, pixels, places = np.ascontiguousarray(weight), out.shape[1], prod(out.shape[2:]), prod(weight.shape[2:])
+    shape = shape_for_c(x, outputs, t, pixels, geometry, *distances, places)
+    images = IMAGES if t.split else 1                      # whose pixels C takes side by side
     work = out.size * len(t.sources) // len(t.phases) // 64            # that makes a thread worth waking
-    each = (x.shape[1] // geometry.groups * t.step if t.starts is not None else 0) + (STRIP + STEP) * 2 * WIDE + len(
-        t.sources) * filled_up(outputs // geometry.groups)
+    channels = x.shape[1] // geometry.groups
+    each = (channels * t.step if t.starts is not None else 0) + (STRIP + STEP) * 2 * WIDE + (
+        channels * places * filled_up(outputs // geometry.groups))
     scratch = np.empty((count_parts(work), each), x.dtype)
+    spots = np.empty((len(scratch), 2, images * t.phases[:, 0].max() + STEP), np.int64) if t.split else None
     bias = None if bias is None else np.ascontiguousarray(bias)
-    shared("convolve", "convolve", x, "ppppppp pppp pl", shape, t.phases, t.starts, t.at, t.to, t.off, t.sources, x,
-           weight, bias, out, scratch, each, size=work)
+    shared("convolve", "convolve", x, "ppppppp pppp pl pll", shape, t.phases, t.starts, t.at, t.to, t.off, t.sources, x,
+           weight, bias, out, scratch, each, spots, 0 if spots is None else spots[0, 0].size, images, size=work)
     return out
 
 
@@ -96,9 +100,9 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
     if winograd.applies(input.shape[1], len(weight), kernel_size, size, geometry, input.dtype) and winograd.convolve(
             input, weight, bias, out, geometry.padding):
         return out
-    t = tables_of(forward_line, input.shape[2:], size, kernel_size, channels, places, *geometry[:3])
+    t = tables_of(True, input.shape[2:], size, kernel_size, channels, geometry)
     return convolve(input, weight, bias, out, t, geometry, (channels * places, len(weight) // geometry.groups * channels
-                                                            * places))
+                                                            * places, places))
 
 
 @kernel("convolution_backward_input", when=takes_grad, sample=input_sample)
@@ -109,8 +113,8 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     if winograd.applies(channels, outputs, kernel_size, size, geometry, grad.dtype) and winograd.convolve(
             grad, weight, None, out, [2 - p for p in geometry.padding], True):
         return out
-    t = tables_of(input_line, grad.shape[2:], tuple(size), kernel_size, outputs, channels * places, *geometry[:3])
-    return convolve(grad, weight, None, out, t, geometry, (places, outputs * channels * places))
+    t = tables_of(False, grad.shape[2:], tuple(size), kernel_size, outputs, geometry)
+    return convolve(grad, weight, None, out, t, geometry, (places, outputs * channels * places, channels * places))
 
 
 @kernel("convolution_backward_weight", when=takes_both, sample=weight_sample)
@@ -121,7 +125,7 @@ def convolution_backward_weight(F, input, grad, *, geometry, size):
     if winograd.applies(channels, outputs, size, grad.shape[2:], geometry, input.dtype) and winograd.weight(
             input, grad, out, geometry.padding):
         return out
-    t = tables_of(forward_line, input.shape[2:], grad.shape[2:], tuple(size), channels, prod(size), *geometry[:3])
+    t = tables_of(True, input.shape[2:], grad.shape[2:], tuple(size), channels, geometry, True)
     products, lanes, framed = channels * prod(size), filled_up(outputs), t.starts is not None
     work = grad.size * products // 64
     parts, of_group = count_parts(work), (products + STEP) * lanes

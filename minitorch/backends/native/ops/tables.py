@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 WIDE, STEP, STRIP, STRETCH = 16, 4, 96, 512                # as in src, at most
+WASTE = 1.25                   # zeros that are multiplied: a quarter more products than are needed
 
 
 def filled_up(outputs):
@@ -27,26 +28,34 @@ class Line(NamedTuple):
     phases: list
 
 
-def forward_line(size, k, out, stride, padding, dilation):
-    """Windows over an image of `size`."""
-    last = (out - 1) * stride + (k - 1) * dilation
-    return Line(padding, max(0, last - padding - size + 1),
-                [(range(out), range(0, out * stride, stride), range(k), range(0, k * dilation, dilation))])
+def line_of(forward, split, size, k, out, stride, padding, dilation):
+    """Which of `size` numbers each of `out` positions is a sum of: starts plus offsets.
+
+    Windows over an image if `forward`; else what reached each position of an image, in a gradient of length `size`.
+    `split`: positions apart whose windows leave the numbers, with the places within; then nothing around is read.
+    """
+    phases, low, high, places = [], 0, size - 1, np.arange(k)
+    for a in range(1 if forward else stride):
+        positions = np.arange(0 if forward else (a - padding) % stride, out, 1 if forward else stride)
+        starts = positions * stride - padding if forward else (positions + padding - a) // stride
+        seen = places if forward else places[(places * dilation - a) % stride == 0]
+        offsets = seen * dilation if forward else (a - seen * dilation) // stride
+        read = starts[:, None] + offsets
+        within = (read >= 0) & (read < size)
+        kinds, which = np.ones((1, len(seen)), bool), None
+        if split:
+            kinds, which = np.unique(within, axis=0, return_inverse=True)
+        for n, kind in enumerate(kinds):
+            here = slice(None) if which is None else which.ravel() == n
+            phases.append((positions[here], starts[here], seen[kind], offsets[kind]))
+        if read.size and not split:
+            low, high = min(low, int(read.min())), max(high, int(read.max()))
+    return Line(-low, high - size + 1, [(p, s - low, i, o) for p, s, i, o in phases if len(p)])
 
 
-def input_line(size, k, out, stride, padding, dilation):
-    """What reached each position of an image of `size`, in a gradient of length `out`."""
-    phases, low, high = [], 0, out - 1
-    for a in range(stride):
-        positions = [y for y in range(size) if (y + padding) % stride == a]
-        places = [i for i in range(k) if (i * dilation - a) % stride == 0]
-        starts = [(y + padding - a) // stride for y in positions]
-        offsets = [(a - i * dilation) // stride for i in places]
-        if positions:
-            phases.append((positions, starts, places, offsets))
-            if places:
-                low, high = min(low, starts[0] + min(offsets)), max(high, starts[-1] + max(offsets))
-    return Line(-low, high - out + 1, [(p, [s - low for s in starts], i, o) for p, starts, i, o in phases])
+def products_of(lines):
+    """How many products a channel takes."""
+    return prod([sum([len(positions) * len(places) for positions, _, places, _ in line.phases]) for line in lines])
 
 
 class Tables(NamedTuple):
@@ -57,18 +66,22 @@ class Tables(NamedTuple):
     at: np.ndarray             # where the window of each pixel begins
     to: object                 # which pixel it is; None if they come in order
     off: np.ndarray            # where each place of the kernel lies in a window, for all channels
-    sources: np.ndarray        # and in the weight
+    sources: np.ndarray        # and which (channel, place) it is
     step: int                  # elements of a channel with zeros around
+    split: bool                # whether pixels are apart whose windows leave the image: then there are none
 
 
 @functools.lru_cache(maxsize=64)
-def tables_of(line, size, out, kernel_size, channels, of_channel, *geometry):
-    """The `Tables` for images of `size`; `line` is one of the two functions above, `geometry` three tuples.
+def tables_of(forward, size, out, kernel_size, channels, geometry, whole=False):
+    """The `Tables` for images of `size`, `forward` or for the gradient of the input.
 
-    `channels` lie `of_channel` apart in the weight.
+    All pixels are treated alike if they are to be, `whole`, or if that multiplies few zeros.
     """
-    lines = [line(*numbers) for numbers in zip(*((size, kernel_size, out) if line is forward_line else
-                                                 (out, kernel_size, size)), *geometry)]
+    numbers = list(zip(size, kernel_size, out, *geometry[:3]))
+    lines = [line_of(forward, False, *n) for n in numbers]
+    apart = [line_of(forward, True, *n) for n in numbers]
+    split = not whole and products_of(lines) > WASTE * products_of(apart)
+    lines = apart if split else lines
     wide = [n + line.before + line.behind for n, line in zip(size, lines)]
     framed = wide != list(size)
     step = prod(wide)
@@ -77,19 +90,19 @@ def tables_of(line, size, out, kernel_size, channels, of_channel, *geometry):
         """The positions in an array of `sizes` of all combinations of positions in each dimension."""
         return np.ravel(functools.reduce(lambda total, part: total[..., None] * part[1] + np.asarray(part[0], np.int64),
                                          zip(parts, sizes), np.zeros((), np.int64)))
-    found, at, to, off, sources = [], [], [], [], []
-    apart = np.arange(channels)[:, None]
+    at, to, off, sources = [], [], [], []
+    channel = np.arange(channels)[:, None]
     for phase in product(*[line.phases for line in lines]):
         positions, windows, places, offsets = [list(x) for x in zip(*phase)]
         at.append(spread(windows, wide))
         to.append(spread(positions, out))
-        off.append(np.ravel(apart * step + spread(offsets, wide)))
-        sources.append(np.ravel(apart * of_channel + spread(places, kernel_size)))
+        off.append(np.ravel(channel * step + spread(offsets, wide)))
+        sources.append(np.ravel(channel * prod(kernel_size) + spread(places, kernel_size)))
     sizes = [[len(a) for a in at], [len(o) for o in off]]
     found = np.array([*sizes, *[np.cumsum([0, *s[:-1]]) for s in sizes]], np.int64).T
     rows = [range(line.before, line.before + n) for n, line in zip(size, lines)]
     rows[-1] = [lines[-1].before]
     more = [np.zeros(STEP, np.int64)]                      # C takes whole tiles
     return Tables(np.ascontiguousarray(found), spread(rows, wide) if framed else None, np.concatenate(at + more),
-                  None if len(found) == 1 else np.concatenate(to), np.concatenate(off + more),
-                  np.concatenate(sources), step)
+                  np.concatenate(to) if split or len(found) > 1 else None, np.concatenate(off + more),
+                  np.concatenate(sources), step, split)

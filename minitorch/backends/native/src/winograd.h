@@ -147,7 +147,7 @@ void winograd(i64 part, i64 parts, const Sizes *s, const i64 *pixels, const i64 
         transform_input(in, pixels + from * 36, tiles, C, before + (i - start) * tiles * C, C, apart);
       }
       for (int p = 0; p < POINTS; p++) PANELS(s->O)
-        gathered((stop - start) * tiles, s->C, before + p * apart, table, ones, points + (p * O + o) * s->C, B,
+        gathered((stop - start) * tiles, s->C, before + p * apart, table, ones, points + (p * O + o) * s->C, 0, B,
                  after + p * of_point + o * room, 0);
       for (i64 i = start; i < stop; i++) {
         const i64 *to = results + from * 16;
@@ -201,7 +201,7 @@ void winograd_weight(i64 part, i64 parts, const Sizes *s, const i64 *pixels, con
         transform_gradient(result, results + from * 16, tiles, s->O, after, (i - start) * tiles, room, of_point);
       }
       for (int p = 0; p < POINTS; p++) PANELS(s->O)
-        gathered(s->C, (stop - start) * tiles, before + p * apart, ones, table, after + p * of_point + o * room, B,
+        gathered(s->C, (stop - start) * tiles, before + p * apart, ones, table, after + p * of_point + o * room, 0, B,
                  total + (p * O + o) * (s->C + STEP), 1);
     }
 }
