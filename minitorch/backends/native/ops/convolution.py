@@ -77,8 +77,8 @@ def shape_for_c(x, outputs, t, pixels, geometry, *distances):
 
 def convolve(x, weight, bias, out, t, geometry, distances):
     """Fill `out` by the tables; `distances` of outputs, groups and channels in the weight."""
-    weight, outputs, pixels, places = np.ascontiguousarray(weight), out.shape[1], prod(out.shape[2:]), prod(weight.shape[2:])
-    shape = shape_for_c(x, outputs, t, pixels, geometry, *distances, places)
+    weight, outputs, places = np.ascontiguousarray(weight), out.shape[1], prod(weight.shape[2:])
+    shape = shape_for_c(x, outputs, t, prod(out.shape[2:]), geometry, *distances, places)
     images = IMAGES if t.split else 1                      # whose pixels C takes side by side
     work = out.size * len(t.sources) // len(t.phases) // 64            # that makes a thread worth waking
     channels = x.shape[1] // geometry.groups
@@ -132,7 +132,7 @@ def convolution_backward_weight(F, input, grad, *, geometry, size):
     sums = np.zeros((parts, geometry.groups, of_group), input.dtype)
     each = (channels * t.step if framed else 0) + STRETCH * 2 * WIDE
     scratch = np.empty((parts, each), input.dtype)
-    shape = shape_for_c(input, grad.shape[1], t, pixels, geometry)
+    shape = shape_for_c(input, grad.shape[1], t, pixels, geometry, 0, 0, 0, prod(size))
     shared("convolve", "weigh", input, "pppp pppp lll", shape, t.starts, t.at, t.off, input, grad, sums, scratch,
            products, of_group, each, size=work)
     whole("convolve", "weighed", input, "ppp lll", shape, sums, out, products, of_group, parts)

@@ -1,4 +1,4 @@
-/* batch_norm by channel, (N, C, D) in memory, and max pooling of planes (H, W); forward and backward. */
+/* batch_norm by channel, (N, C, D) in memory, forward and backward. */
 #include "typed.h"
 
 /* ---- batch_norm ------------------------------------------------------------------------------------------------- */
@@ -39,82 +39,5 @@ void batch_norm_backward(i64 part, i64 parts, const T *g, const T *x, const T *w
       const i64 at = (n * C + c) * D;
       EACH(i, D) dx[at + i] = a * (g[at + i] - mean - (x[at + i] - m) * slope);
     }
-  }
-}
-
-/* ---- max pooling: kernel, stride, padding and dilation (h, w) in `how` ------------------------------------------- */
-#define WINDOWS i64 kh = how[0], kw = how[1], sh = how[2], sw = how[3], ph = how[4], pw = how[5], dh = how[6], dw = how[7]
-void max_pool(i64 part, i64 parts, const T *x, T *out, i64 planes, i64 H, i64 W, i64 OH, i64 OW, const i64 *how) {
-  ROWS(planes);
-  WINDOWS;
-  for (i64 p = first; p < last; p++)
-    for (i64 oy = 0; oy < OH; oy++) {
-      T *o = out + (p * OH + oy) * OW;
-      for (i64 i = 0; i < OW; i++) o[i] = -INFINITY;
-      for (i64 i = 0; i < kh; i++) {
-        i64 y = oy * sh - ph + i * dh;
-        if (y < 0 || y >= H) continue;
-        for (i64 j = 0; j < kw; j++) {
-          i64 off = j * dw - pw, from = off < 0 ? (-off + sw - 1) / sw : 0, to = (W - 1 - off) / sw + 1;
-          const T *a = x + (p * H + y) * W + off;
-          if (W - 1 - off < 0) continue;
-          if (to > OW) to = OW;
-          if (sw == 2) { _Pragma("omp simd") for (i64 q = from; q < to; q++) { T v = a[2 * q]; o[q] = o[q] != o[q] || o[q] >= v ? o[q] : v; } }
-          else { _Pragma("omp simd") for (i64 q = from; q < to; q++) { T v = a[q * sw]; o[q] = o[q] != o[q] || o[q] >= v ? o[q] : v; } }
-        }
-      }
-    }
-}
-/* Windows of two by two that cover a plane: without a branch, and every element of dx is written. */
-static void pairs_backward(const T *restrict g, const T *restrict x, T *restrict dx, i64 OH, i64 OW) {
-  for (i64 y = 0; y < OH; y++) {
-    const T *a_ = x + 4 * y * OW, *c_ = a_ + 2 * OW;
-    BITS *p = (BITS *)dx + 4 * y * OW, *q = p + 2 * OW;
-    const BITS *bits = (const BITS *)g + y * OW;
-    EACH(i, OW) {
-      T a = a_[2 * i], b = a_[2 * i + 1], c = c_[2 * i], d = c_[2 * i + 1];
-      BITS second = -(BITS)((b > a) | (b != b)), here = bits[i];
-      T top = second ? b : a;
-      BITS third = -(BITS)((c > top) | (c != c));
-      top = third ? c : top;
-      BITS fourth = -(BITS)((d > top) | (d != d));
-      p[2 * i] = here & ~(second | third | fourth);
-      p[2 * i + 1] = here & second & ~(third | fourth);
-      q[2 * i] = here & third & ~fourth;
-      q[2 * i + 1] = here & fourth;
-    }
-  }
-}
-/* To the first maximum of each window, or to its last NaN; dx is zeros. */
-void max_pool_backward(i64 part, i64 parts, const T *g, const T *x, T *dx, i64 planes, i64 H, i64 W, i64 OH, i64 OW,
-                       const i64 *how) {
-  ROWS(planes);
-  WINDOWS;
-  for (i64 p = first; p < last; p++) {
-    const T *plane = x + p * H * W;
-    T *into = dx + p * H * W;
-    if (kh * kw * sh * sw == 16 && kh == kw && sh == sw && !ph && !pw && dh * dw == 1 && H == 2 * OH && W == 2 * OW && kh == 2) {
-      pairs_backward(g + p * OH * OW, plane, into, OH, OW);
-      continue;
-    }
-    for (i64 oy = 0; oy < OH; oy++)
-      for (i64 ox = 0; ox < OW; ox++) {
-        i64 y0 = oy * sh - ph, x0 = ox * sw - pw, i0 = y0 < 0 ? (-y0 + dh - 1) / dh : 0, j0 = x0 < 0 ? (-x0 + dw - 1) / dw : 0;
-        i64 best = (y0 + i0 * dh) * W + x0 + j0 * dw;
-        T top = -INFINITY;                                 /* chosen by masks: whether v is better, nobody can foresee */
-        for (i64 i = i0; i < kh && y0 + i * dh < H; i++)
-          for (i64 j = j0; j < kw && x0 + j * dw < W; j++) {
-            i64 at = (y0 + i * dh) * W + x0 + j * dw;
-            T v = plane[at];
-            const BITS mask = -(BITS)((v > top) | (v != v));
-            BITS a, b;
-            memcpy(&a, &v, sizeof(T));
-            memcpy(&b, &top, sizeof(T));
-            b ^= (a ^ b) & mask;
-            memcpy(&top, &b, sizeof(T));
-            best ^= (at ^ best) & (i64)mask;
-          }
-        into[best] += g[(p * OH + oy) * OW + ox];
-      }
   }
 }
