@@ -92,7 +92,7 @@ def convolve(x, weight, bias, out, t, geometry, distances):
     return out
 
 
-@kernel("convolution", when=takes, sample=forward_sample)
+@kernel("convolution", called=True, when=takes, sample=forward_sample)
 def convolution(F, input, weight, bias=None, *, geometry=None):
     kernel_size, channels = weight.shape[2:], weight.shape[1]
     size, places = geometry.out_size(input.shape[2:], kernel_size), prod(kernel_size)
@@ -105,7 +105,7 @@ def convolution(F, input, weight, bias=None, *, geometry=None):
                                                             * places, places))
 
 
-@kernel("convolution_backward_input", when=takes_grad, sample=input_sample)
+@kernel("convolution_backward_input", called=True, when=takes_grad, sample=input_sample)
 def convolution_backward_input(F, grad, weight, *, geometry, size):
     kernel_size, channels, outputs = weight.shape[2:], weight.shape[1], len(weight) // geometry.groups
     places = prod(kernel_size)
@@ -117,7 +117,7 @@ def convolution_backward_input(F, grad, weight, *, geometry, size):
     return convolve(grad, weight, None, out, t, geometry, (places, outputs * channels * places, channels * places))
 
 
-@kernel("convolution_backward_weight", when=takes_both, sample=weight_sample)
+@kernel("convolution_backward_weight", called=True, when=takes_both, sample=weight_sample)
 def convolution_backward_weight(F, input, grad, *, geometry, size):
     (_, outputs, *places), (_, channels, *_) = grad.shape, input.shape
     outputs, channels, pixels = outputs // geometry.groups, channels // geometry.groups, prod(places)

@@ -69,6 +69,10 @@ def of_channels(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=
     return plain(input, weight, bias) and input.ndim > 2 and dims == batch_dims(input.ndim)
 
 
+def by_channels(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+    return y is not None and y.ndim == 1 and of_channels(F, input, dims=dims)
+
+
 def of_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     """True for gradients of rows, and of channels where `batch_norm` has kept their means."""
     if y is None:
@@ -85,7 +89,7 @@ def gradients(d):
     return [d.array(x.shape), x, d.choice([None, d.array((3,))]), mean, r], dict(dims=(0, 2), eps=1e-3, centred=True)
 
 
-@kernel("batch_norm", when=of_channels, sample=lambda d: (
+@kernel("batch_norm", called=True, when=of_channels, sample=lambda d: (
     [d.array((9, 3, 200)), d.choice([None, d.array((3,))]), d.choice([None, d.array((3,))])],
     dict(dims=(0, 2), eps=1e-3)))
 def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
@@ -105,7 +109,7 @@ def batch_norm_backward(grad, input, weight, mean, r):
     return dx, dw, db
 
 
-@kernel("affine_norm_backward", when=of_gradients, sample=gradients)
+@kernel("affine_norm_backward", called=by_channels, when=of_gradients, sample=gradients)
 def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     if y is not None:
         return batch_norm_backward(grad, input, weight, y, r)

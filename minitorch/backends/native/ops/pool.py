@@ -97,14 +97,14 @@ def pairs_of(input, pooling):
     return int(in_pairs(pooling, input.shape[-len(pooling.out):]))
 
 
-@kernel("max_pool", when=takes, sample=forward_sample)
+@kernel("max_pool", called=True, when=takes, sample=forward_sample)
 def max_pool(F, input, *, pooling):
     out = np.empty((*input.shape[:input.ndim - len(pooling.out)], *pooling.out), input.dtype)
     run("max_pool", (input, out), input, input.shape, pooling, "l", pairs_of(input, pooling))
     return out
 
 
-@kernel("max_pool_backward", when=takes_both, sample=backward_sample)
+@kernel("max_pool_backward", called=True, when=takes_both, sample=backward_sample)
 def max_pool_backward(F, grad, input, *, pooling):
     pairs = pairs_of(input, pooling)
     out = (np.empty if pairs else np.zeros)(input.shape, input.dtype)
@@ -121,14 +121,14 @@ def divided(divisor, dtype):
     return None, float(divisor)
 
 
-@kernel("avg_pool", when=takes_means, sample=mean_sample)
+@kernel("avg_pool", called=True, when=takes_means, sample=mean_sample)
 def avg_pool(F, input, *, pooling, divisor):
     out = np.empty((*input.shape[:input.ndim - len(pooling.out)], *pooling.out), input.dtype)
     run("avg_pool", (input, out), input, input.shape, pooling, "pd", *divided(divisor, input.dtype))
     return out
 
 
-@kernel("avg_pool_backward", when=takes_means, sample=mean_backward_sample)
+@kernel("avg_pool_backward", called=True, when=takes_means, sample=mean_backward_sample)
 def avg_pool_backward(F, grad, *, pooling, divisor, size):
     out = np.zeros(size, grad.dtype)
     run("avg_pool_backward", (grad, out), grad, size, pooling, "pd", *divided(divisor, grad.dtype))
