@@ -68,7 +68,7 @@ def check(d, x, w, geometry, dtype):
 def called(monkeypatch):
     """The functions of C that were called."""
     found, original = [], eager.compiled
-    monkeypatch.setattr(eager, "compiled", lambda file, name, *rest: (found.append(name), original(file, name, *rest))[1])
+    monkeypatch.setattr(eager, "compiled", lambda file, name, *more: (found.append(name), original(file, name, *more))[1])
     return found
 
 
