@@ -68,7 +68,11 @@ def check(d, x, w, geometry, dtype):
 def called(monkeypatch):
     """The functions of C that were called."""
     found, original = [], eager.compiled
-    monkeypatch.setattr(eager, "compiled", lambda file, name, *more: (found.append(name), original(file, name, *more))[1])
+
+    def noted(file, name, *rest):
+        found.append(name)
+        return original(file, name, *rest)
+    monkeypatch.setattr(eager, "compiled", noted)
     return found
 
 
