@@ -94,15 +94,14 @@ def tables_of(forward, size, out, kernel_size, channels, geometry, whole=False):
     channel = np.arange(channels)[:, None]
     for phase in product(*[line.phases for line in lines]):
         positions, windows, places, offsets = [list(x) for x in zip(*phase)]
-        at.append(spread(windows, wide))
-        to.append(spread(positions, out))
+        at.append(np.pad(spread(windows, wide), (0, STEP), "edge"))             # C takes whole tiles
+        to.append(np.pad(spread(positions, out), (0, STEP), "edge"))
         off.append(np.ravel(channel * step + spread(offsets, wide)))
         sources.append(np.ravel(channel * prod(kernel_size) + spread(places, kernel_size)))
-    sizes = [[len(a) for a in at], [len(o) for o in off]]
-    found = np.array([*sizes, *[np.cumsum([0, *s[:-1]]) for s in sizes]], np.int64).T
+    begins = [np.cumsum([0, *[len(x) for x in tables[:-1]]]) for tables in (at, off)]
+    found = np.array([[len(a) - STEP for a in at], [len(o) for o in off], *begins], np.int64).T
     rows = [range(line.before, line.before + n) for n, line in zip(size, lines)]
     rows[-1] = [lines[-1].before]
-    more = [np.zeros(STEP, np.int64)]                      # C takes whole tiles
-    return Tables(np.ascontiguousarray(found), spread(rows, wide) if framed else None, np.concatenate(at + more),
-                  np.concatenate(to) if split or len(found) > 1 else None, np.concatenate(off + more),
+    return Tables(np.ascontiguousarray(found), spread(rows, wide) if framed else None, np.concatenate(at),
+                  np.concatenate(to) if split or len(found) > 1 else None, np.pad(np.concatenate(off), (0, STEP)),
                   np.concatenate(sources), step, split)
