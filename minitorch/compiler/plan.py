@@ -16,7 +16,8 @@ import numpy as np
 
 from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
-from ..backends.native.toolchain import Unavailable
+from ..backends.native import called
+from ..backends.native.toolchain import Unavailable, reason
 from ..core import engine, graph
 from ..core.arrays import owner
 from ..core.device import get
@@ -66,7 +67,8 @@ class Plan:
         plan.reason = reason_at_once(tensors, base, surroundings)
         if plan.reason is not None:
             return plan, function(*args, **kwargs)
-        tracing = Tracing(base)
+        in_c = native and base.xp is np and reason() is None
+        tracing = Tracing(base, called() if in_c else None)
         grads = {id(t): (t, t._grad) for t in tracing.tensors}
         outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:
