@@ -15,12 +15,10 @@ from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor, wrap
 from ..nn.modules.module import Module
 from ..nn.parameter import UninitializedBuffer, UninitializedParameter
-from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .buffers import source, targets_of
 from .collectives import all_reduce
-from .groups import current_world, resolved
-from .nn.functional import all_reduce as summed
+from .groups import resolved
 from .objects import all_gather_object
 from .reducer import Reducer
 from .reducing import ReduceOp
@@ -285,37 +283,3 @@ class Joining:
                 model.reducer.shadow(model.find_unused_parameters or model.static_graph)
         state = [*model.module.parameters(), *model._buffers_to_send]
         broadcast_all(self.group, state, self.root, "broadcast_model")
-
-
-def sync_batch_norm(input, running_mean, running_var, weight, bias, momentum, eps, group):
-    """Batch norm with mean and variance over the batches of all ranks: see ``nn.SyncBatchNorm``."""
-    group = resolved(group)
-    dims = [d for d in range(input.dim()) if d != 1]
-    wide = input.float() if input.dtype.itemsize == 2 else input
-    shape = [1, -1] + [1] * (input.dim() - 2)
-    own = wide.sum(dims)
-    count = wrap(host().xp.full(1, input.numel() // max(input.shape[1], 1), own.array.dtype), host()).to(own.device)
-    total = summed(cat([own, count]), group=group)
-    n = total[-1].detach()
-    mean = total[:-1] / n
-    centred = wide - mean.view(shape)
-    variance = summed((centred * centred).sum(dims), group=group) / n
-    if running_mean is not None:
-        update(running_mean, mean, momentum)
-        update(running_var, variance * (n / (n - 1).clamp(min=1)), momentum)
-    out = centred * (variance + eps).rsqrt().view(shape)
-    if weight is not None:
-        out = out * weight.view(shape)
-    if bias is not None:
-        out = out + bias.view(shape)
-    return out.to(input.dtype)
-
-
-def update(running, found, momentum):
-    """Move a running statistic towards what was found."""
-    running.data.mul_(1 - momentum).add_(found.detach().to(running.dtype) * momentum)
-
-
-def has_peers(group):
-    """Whether there are other ranks to share statistics with."""
-    return current_world().size > 1 and resolved(group) is not None and resolved(group).size() > 1

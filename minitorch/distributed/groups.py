@@ -74,6 +74,8 @@ class ProcessGroup:
         words = f"{name} {text}" if text else name
         record, entry = world.record, world.record.begin(self.number, seq, words, calling_line())
         digest = zlib.crc32(words.encode())
+        if world.trace is not None:
+            body = world.trace.noted(name, async_op, body)
 
         def run():
             transport.call(seq, digest)
@@ -81,8 +83,6 @@ class ProcessGroup:
             if after is not None:
                 after()
             record.end(entry, seq)
-        if world.trace is not None:
-            run = world.trace.noted(words, async_op, run)
         if async_op:
             return self.lane.start(run, Work(tensors))
         self.lane.now(run)
@@ -98,6 +98,8 @@ class ProcessGroup:
         world.messages += 1
         seq = -world.messages
         entry = world.record.begin(self.number, seq, f"{name} {text}", calling_line())
+        if world.trace is not None:
+            body = world.trace.noted(name, async_op, body)
 
         def run():
             found = body(transport)
