@@ -83,7 +83,8 @@ class Rows:
         """The message about a rank that is no more."""
         row, entry = self.rows[rank], self.last(rank)
         number = int(row["signal"])
-        how = (f"was killed (signal {number}, {signal.Signals(number).name})" if number else
+        how = ("was killed, or has left without a word," if number < 0 else        # its parent alone knows
+               f"was killed (signal {number}, {signal.Signals(number).name})" if number else
                f"has ended with exit code {int(row['code'])}" if row["code"] else "has ended")
         if entry is None:
             return f"rank {rank} {how} before its first call"

@@ -211,7 +211,7 @@ def mpi_job(timeout):
     rank, size, store = meet(timeout)
     hosts = set(hosts_of(rank, size, store))
     if len(hosts) == 1 and os.environ.get("MINITORCH_TRANSPORT") != "mpi":
-        return rank, size, store, memory_node(rank, size, store, timeout)
+        return rank, size, store, memory_node(rank, size, store, timeout, watched=True)
     return rank, size, store, MPINode(rank, size, PrefixStore("rows", store))
 
 
@@ -232,12 +232,12 @@ def process_node(rank, size, store, timeout):
     return memory_node(rank, size, store, timeout)
 
 
-def memory_node(rank, size, store, timeout):
-    """The shared memory of the processes of one node."""
+def memory_node(rank, size, store, timeout, watched=False):
+    """The shared memory of the processes of one node; `watched`: who starts them ends them without a word."""
     if size == 1:
         return ThreadNode(1)
     from .processes import ProcessNode
-    return ProcessNode.join(rank, size, PrefixStore("node", store), timeout)
+    return ProcessNode.join(rank, size, PrefixStore("node", store), timeout, watched)
 
 
 def note_failure(error):
