@@ -20,7 +20,7 @@ import time
 import numpy as np
 
 from . import watcher
-from .record import ABSENT, FAILED, KILLED, ROW, RUNNING, Record, Rows
+from .record import ABSENT, FAILED, KILLED, ROW, Record, Rows, note_end
 
 __all__ = ["ProcessNode", "Supervisor"]
 
@@ -144,10 +144,7 @@ class Supervisor:
 
     def ended(self, rank, code):
         """Note the exit code of a rank; negative for a signal."""
-        row = self.record.rows[rank]
-        if code and row["state"] in (ABSENT, RUNNING):
-            row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
-            row["state"] = KILLED
+        note_end(self.record.rows[rank], code)
 
     def first_failed(self):
         """The rank that failed first, or None."""

@@ -1,6 +1,7 @@
 """The job that a rank belongs to: `init_process_group`, sub-groups, and how ranks are told of each other."""
 
 import atexit
+import itertools
 import os
 import socket
 import warnings
@@ -107,6 +108,14 @@ def rank_from_environment():
     return None, None, None
 
 
+beginnings = itertools.count()                             # the store of launchers outlives what ranks enter there
+
+
+def of_launchers():
+    """Whether launchers serve the store of this job: those of several nodes do."""
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
 def rendezvous(url, rank=-1, world_size=-1, timeout=DEFAULT):
     """Yields (store, rank, world size) for ``env://``, ``tcp://host:port`` or ``file:///path``."""
     parts = urlparse(url)
@@ -140,8 +149,13 @@ def rendezvous(url, rank=-1, world_size=-1, timeout=DEFAULT):
                 raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable "
                                  f"{name} expected, but not set: start the ranks by `python -m "
                                  f"minitorch.distributed.run`, or set it")
-        port = int(os.environ["MASTER_PORT"])
-        yield TCPStore(os.environ["MASTER_ADDR"], port, world_size, rank == 0, timeout, False), rank, world_size
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        if of_launchers():
+            job = f"/worker/attempt_{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+            found = PrefixStore(job, TCPStore(host, port, timeout=timeout))
+            yield PrefixStore(f"init {next(beginnings)}", found), rank, world_size
+        else:
+            yield TCPStore(host, port, world_size, rank == 0, timeout, False), rank, world_size
     else:
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://: there are env://, tcp:// and file://")
 
@@ -223,13 +237,21 @@ def hosts_of(rank, size, store):
 
 
 def process_node(rank, size, store, timeout):
-    """The shared memory of processes of one node; an error for ranks of several."""
-    here, found = socket.gethostname(), hosts_of(rank, size, store) if size > 1 else []
-    others = [r for r, name in enumerate(found) if name != here]
-    if others:
-        raise DistBackendError(f"rank {rank} is on {here}, rank {others[0]} on {found[others[0]]}: between nodes calls "
-                               f"are carried by MPI; start the ranks by mpiexec or srun, with mpi4py installed")
-    return memory_node(rank, size, store, timeout)
+    """The shared memory of processes of one node; connections between those of several."""
+    launched = of_launchers() and isinstance(store, PrefixStore)
+    if size == 1 or not launched and len(set(hosts_of(rank, size, store))) == 1:
+        return memory_node(rank, size, store, timeout)
+    from .sockets import SocketNode
+    told = PrefixStore("rows", store.underlying_store if launched else store)
+    return SocketNode(rank, size, store, told, own_address(store), launched)
+
+
+def own_address(store):
+    """The address by which other ranks reach this one: as its launcher says, or as it reaches the store."""
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    given = os.environ.get("MINITORCH_ADDRESS")
+    return given or (store.connected().getsockname()[0] if isinstance(store, TCPStore) else socket.gethostname())
 
 
 def memory_node(rank, size, store, timeout, watched=False):
