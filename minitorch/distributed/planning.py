@@ -77,7 +77,10 @@ class Call(NamedTuple):
     parts: list
     asynchronous: bool
 
-    size = property(lambda self: sum(size for _, size in self.parts), doc="The bytes of all parts.")
+    @property
+    def size(self):
+        """The bytes of all parts."""
+        return sum(size for _, size in self.parts)
 
 
 SIZES = {"barrier": lambda: 0, "broadcast": lambda array, root: array.nbytes,
