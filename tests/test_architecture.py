@@ -36,8 +36,8 @@ ARROWS = {
     "serialization": "core ops nn utils",                  # files know parameters; utils: bounds for readers
     "transforms": "core host ops nn",                      # nn: a transform can be a module
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
-    "utils": "core ops amp autograd backends random settings cuda vision",    # loaders pin memory and start workers;
-                                                           # TensorBoard's grids of pictures
+    "utils": "core explain ops amp autograd backends random settings cuda vision",   # loaders pin memory and start
+                                                           # workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
