@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .groups import current_world
+from .transport import Proxy
 
 __all__ = ["LINKS", "Link", "Plan", "plan"]
 
@@ -92,14 +93,15 @@ SIZES = {"barrier": lambda: 0, "broadcast": lambda array, root: array.nbytes,
          "send": lambda array, to, tag: array.nbytes, "recv": lambda array, source, tag: array.nbytes}
 
 
-class Watched:
+class Watched(Proxy):
     """A transport whose calls are noted in `parts`, with their bytes."""
 
     def __init__(self, transport, parts):
-        self.__dict__.update(transport=transport, parts=parts)
+        super().__init__(transport)
+        self.__dict__["parts"] = parts
 
     def __getattr__(self, name):
-        found = getattr(self.transport, name)
+        found = super().__getattr__(name)
         if name not in SIZES:
             return found
 
@@ -107,9 +109,6 @@ class Watched:
             self.parts.append((name, SIZES[name](*arguments)))
             return found(*arguments)
         return noted
-
-    def __setattr__(self, name, value):
-        setattr(self.transport, name, value)
 
 
 class Trace:

@@ -121,6 +121,19 @@ class Transport:
         self.closed = True
 
 
+class Proxy:
+    """All that another transport has; subclasses change some of it."""
+
+    def __init__(self, transport):
+        self.__dict__["transport"] = transport
+
+    def __getattr__(self, name):
+        return getattr(self.transport, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.transport, name, value)
+
+
 class Mailbox(Transport):
     """A transport whose messages arrive in the order in which they were sent, whatever their tags."""
 

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from urllib.parse import parse_qs, urlparse
 
 from . import context
+from . import nccl as nccl_transport
 from .errors import DistBackendError
 from .groups import GroupMember, ProcessGroup, current_world, default_timeout, resolved
 from .node import ThreadNode, node_by_store
@@ -32,7 +33,8 @@ class Backend(str):
     """The name of a backend, in lower case; ValueError for one that is not known.
 
     "gloo" and "shared": ranks of one node, over memory that they share. "mpi": over MPI, also between nodes; so is
-    "gloo" under mpiexec. "threaded": ranks that are threads of one process. Tensors of devices go by way of the host.
+    "gloo" under mpiexec. "threaded": ranks that are threads of one process. With these, tensors of devices go by way of
+    the host. "nccl", or "cpu:gloo,cuda:nccl": the same for tensors of the host, NCCL for those of GPUs.
     """
 
     UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
@@ -69,6 +71,13 @@ class World:
         transport = None
         if self.rank in ranks:
             transport = self.transport(ranks, number, timeout)
+            if "nccl" in backend:
+                nccl = nccl_transport.library()
+                if nccl is not None:
+                    transport = nccl_transport.beside(transport, nccl, self.store)
+                elif not count:
+                    warnings.warn("NCCL is not installed (pip install nvidia-nccl-cu13, beside CuPy): tensors of CUDA "
+                                  "devices go by way of the host", stacklevel=4)
         made = ProcessGroup(self, ranks, number, transport, timeout, backend, name, desc)
         self.record.names[number] = f" in group {name} {list(ranks)}" if number else ""
         if transport is not None:
@@ -321,17 +330,23 @@ def is_gloo_available():
 
 
 def is_nccl_available():
-    """False: tensors of CUDA devices go by way of the host."""
+    """Whether CuPy and NCCL are installed; else tensors of CUDA devices go by way of the host."""
+    return nccl_transport.library() is not None
+
+
+def is_ucc_available():
+    """False: there is no such backend here."""
     return False
 
 
-is_ucc_available = is_xccl_available = is_nccl_available
+is_xccl_available = is_ucc_available
 
 
 def is_backend_available(backend):
     """Whether a backend of this name can be used."""
     name = str(backend).lower()
-    return is_mpi_available() if name == "mpi" else name in ("gloo", "threaded", "shared")
+    return (is_mpi_available() if name == "mpi" else is_nccl_available() if name == "nccl" else
+            name in ("gloo", "threaded", "shared"))
 
 
 def is_torchelastic_launched():
