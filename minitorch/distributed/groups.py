@@ -71,7 +71,9 @@ class ProcessGroup:
 
     def together(self, tensor):
         """A context whose messages begin together, which NCCL must be told."""
-        return self.transport.device.grouped() if self.carries(tensor) else contextlib.nullcontext()
+        if not self.carries(tensor):
+            return contextlib.nullcontext()
+        return self.transport.device.grouped(tensor.backend.machine)
 
     def queue(self, ready, async_op, tensors, source=-1):
         """The Work of a call that a device has been given: `ready()` makes what comes after wait for it."""

@@ -1,9 +1,9 @@
 """The transport of tensors on GPUs: NCCL, through ``cupy.cuda.nccl``.
 
 A group has it beside a transport of the host's memory, which carries all other tensors and a barrier before each call
-of NCCL: a rank that is missing or calls something else is named there, before a GPU waits for it. The ranks learn NCCL's
-identifier by the store. Calls are queued on a stream of their own, after the work that the current stream has when they
-are made; whoever waits for a call makes the current stream wait, not the host.
+of NCCL: a rank that is missing or calls something else is named there, before a GPU waits for it. The ranks learn
+NCCL's identifier by the store. Calls are queued on a stream of their own, after the work that the current stream has
+when they are made; whoever waits for a call makes the current stream wait, not the host.
 
 It was tried with a stand-in for NCCL only, on the simulator: never on several GPUs.
 """
@@ -119,8 +119,11 @@ class NCCLTransport(Transport):
             yield found, stream
 
     @contextlib.contextmanager
-    def grouped(self):
-        """Sends and receives in the block are one call: none waits for a later one."""
+    def grouped(self, machine=None):
+        """Sends and receives in the block are one call: none waits for a later one. With `machine`, all ranks take
+        part, so that there is a communicator of all."""
+        if machine is not None:
+            self.communicator(machine, tuple(range(self.size)))
         self.nccl.groupStart()
         try:
             yield
@@ -197,10 +200,12 @@ class NCCLTransport(Transport):
             if count:
                 found.reduceScatter(pointer(given), pointer(out), count, kind, number, stream)
 
-    # -- messages: between two ranks, which have a communicator of their own ------------------------------------
+    # -- messages ------------------------------------------------------------------------------------------
     def pair(self, peer):
-        """The two ranks, and the peer's number among them."""
-        members = tuple(sorted((self.rank, peer)))
+        """The ranks of the communicator for a message, and the peer's number among them: all, or two until all meet."""
+        members = tuple(range(self.size))
+        if members not in self.communicators:
+            members = tuple(sorted((self.rank, peer)))
         return members, members.index(peer)
 
     def send(self, array, to, tag):
