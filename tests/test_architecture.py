@@ -80,6 +80,7 @@ INNER = {                                                  # imports within func
     "minitorch.cli.demo": "--help answers at once",
     "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",
     "minitorch.distributed.world": "MPI starts when it is imported; files in memory exist on Unix only",
+    "minitorch.distributed.watcher": "beside ranks that run it needs Python's library only",
     "minitorch.profiler.averages": "pictures are loaded when one is drawn",
     "minitorch.profiler.profile": "pictures are loaded when one is drawn",
     "minitorch.utils.data.dataloader": "shared memory and pipes cost a loader without workers 30 ms",
