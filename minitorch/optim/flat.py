@@ -26,6 +26,9 @@ from .optimizer import Optimizer, counter_type, loss_of, number
 __all__ = ["Elementwise", "lerp", "add_square"]
 
 
+in_parts: list = []        # a function that steps where parameters are DTensors: `distributed/tensor/stepping.py`
+
+
 class Elementwise(Optimizer):
     """An optimiser whose update treats every element alike. A subclass says:
 
@@ -72,6 +75,8 @@ class Elementwise(Optimizer):
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
         """One step for the tensors `params` of `group`, all of which have gradients."""
+        if in_parts and in_parts[0](self, key, group, params):
+            return
         slots, fresh = self.slots(group), ()
         names = (*self.counters, *slots)
         arrays = self._arrays(params, names)

@@ -319,7 +319,7 @@ def deepcopy_tensor(tensor, memo):
         raise RuntimeError(NOT_A_LEAF)
     if isinstance(tensor, parameter_class()):
         new = type(tensor)(tensor.detach().clone(), tensor.needs_grad)
-    elif tensor.backend.depth:                             # of a batch: its memory is not that of one element
+    elif hasattr(tensor.array, "value"):                   # of a batch or a mesh: its memory is not one tensor's
         new = tensor.detach().clone().requires_grad_(tensor.needs_grad)
     else:
         storage, offset, stride = located(tensor)
