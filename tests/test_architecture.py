@@ -40,7 +40,7 @@ ARROWS = {
                                                            # TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
-    "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
+    "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
     "multiprocessing": "distributed",                      # starts ranks
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools

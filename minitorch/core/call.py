@@ -71,7 +71,7 @@ def on_one_device(op, inputs, kinds):
     if len(found) > 1:
         if together := next((F.together for F in found if F.together), None):
             return together(inputs)
-        numbers = [k.kind == "number" and getattr(x, "is_cpu", False) and not x.array.ndim for x, k in zip(inputs, kinds)]
+        numbers = [k.kind == "number" and getattr(x, "is_cpu", 0) and not x.array.ndim for x, k in zip(inputs, kinds)]
         others = dict.fromkeys(x.backend for x, n in zip(inputs, numbers) if isinstance(x, Tensor) and not n)
         if len(others) == 1:
             return [x.to(next(iter(others)).device) if n else x for x, n in zip(inputs, numbers)]

@@ -125,7 +125,7 @@ def current_mesh():
     """The mesh of the innermost ``with mesh:``; RuntimeError outside of one."""
     meshes = current_world().meshes
     if not meshes:
-        raise RuntimeError("No device mesh is currently active: give device_mesh, or write `with mesh:` around the call")
+        raise RuntimeError("No device mesh is currently active: give device_mesh, or write `with mesh:` around")
     return meshes[-1]
 
 

@@ -38,9 +38,9 @@ class DTensor(Tensor, metaclass=Kind):
     """A tensor of which each rank of a mesh has a part; made by `distribute_tensor` or `DTensor.from_local`.
 
     It has the shape of the whole, and is used as any tensor: each rank computes its part of a result, and what that
-    needs of other ranks is brought. So all ranks of the mesh make the same calls. ``nn.Parameter(dtensor)`` is a DTensor
-    and a parameter. Gradients are DTensors, too. `item()`, ``bool()`` and the like of one element are calls of all
-    ranks; `tolist()` and `numpy()` of more are refused: use ``full_tensor()``.
+    needs of other ranks is brought. So all ranks of the mesh make the same calls. ``nn.Parameter(dtensor)`` is both a
+    DTensor and a parameter. Gradients are DTensors, too. `item()`, ``bool()`` and the like of one element are calls of
+    all ranks; `tolist()` and `numpy()` of more are refused: use ``full_tensor()``.
     """
 
     __torch_function__ = disabled_torch_function
@@ -141,7 +141,7 @@ def attribute(self, name):
     return found.__get__(self)
 
 
-Tensor.__getattr__ = attribute
+setattr(Tensor, "__getattr__", attribute)                  # noqa: B010  which type checkers do not know
 
 
 def text_of(tensor):
@@ -154,6 +154,7 @@ def text_of(tensor):
 
 
 ShardedBackend.text_of = staticmethod(text_of)
+ShardedBackend.lift = lambda F, x: DTensor.from_local(x, F.mesh, F.everywhere)
 
 
 def whole_sums(placements):
@@ -212,8 +213,8 @@ class Redistribute(Function):
 def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_rank=0):
     """The DTensor of a tensor that all ranks of the mesh have: a leaf, in memory of its own.
 
-    placements: `Replicate` by default. src_data_rank: the rank, along each dimension of the mesh, whose values count; it
-    sends the others their parts. With None each rank takes its part of its own tensor.
+    placements: `Replicate` by default. src_data_rank: the rank, along each dimension of the mesh, whose values count;
+    it sends the others their parts. With None each rank takes its part of its own tensor.
     """
     mesh = current_mesh() if device_mesh is None else device_mesh
     if isinstance(tensor, DTensor):
@@ -222,8 +223,8 @@ def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_ran
             raise ValueError(f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device "
                              f"mesh {mesh}.")
         if tensor.placements != wanted:
-            raise ValueError(f"Cannot distribute a DTensor with placements {tensor.placements} to a different placements "
-                             f"{wanted}. do you want to call `redistribute` instead?")
+            raise ValueError(f"Cannot distribute a DTensor with placements {tensor.placements} to a different "
+                             f"placements {wanted}. do you want to call `redistribute` instead?")
         return tensor
     if not isinstance(tensor, Tensor):
         raise TypeError(f"distribute_tensor takes a tensor, got {type(tensor).__name__}")
@@ -320,8 +321,8 @@ def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None
         raise TypeError(f"distribute_module takes a module, got {type(module).__name__}")
     mesh = current_mesh() if device_mesh is None else device_mesh
     if getattr(module, "_distribute_module_applied", False):
-        raise RuntimeError("distribute_module should only be called once on a module, but it has already been called on "
-                           "this module!")
+        raise RuntimeError("distribute_module should only be called once on a module, but it has already been called "
+                           "on this module!")
     for name, part in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, part, mesh)

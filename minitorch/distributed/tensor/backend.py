@@ -6,6 +6,8 @@ placements of inputs and results that the rule names, those are taken that cost 
 rank computes its part. An op without a rule is computed by every rank from the whole inputs.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ...core.arrays import is_half, is_inexact
@@ -53,6 +55,9 @@ class ShardedBackend(Backend):
         raise RuntimeError("a DTensor cannot be pickled: save its state by minitorch.distributed.checkpoint, or its "
                            "full_tensor()")
 
+    text_of: Any = None                                    # both in `api`
+    lift: Any = None
+
     # -- ops -------------------------------------------------------------------------------------------------
     def look_up(self, name):
         """An op; layers stand around those of the backend of the parts, which it calls."""
@@ -82,8 +87,6 @@ class ShardedBackend(Backend):
             return rule.compute(call, full)
         ins, outs = self.cheapest(arrays, rule.choices(call))
         locals_, moved = self.parts(arrays, ins)
-        if rule.contiguous:
-            locals_ = [self.inner.xp.array(x, order="C") if isinstance(x, self.inner.ndarray) else x for x in locals_]
         inner = self.inner
         if op.promotion and not op.native and any([is_half(x.dtype) for x in locals_ if isinstance(x, inner.ndarray)]):
             inner = inner.fp32
@@ -160,8 +163,7 @@ class ShardedBackend(Backend):
         for x in inputs:
             if isinstance(x, Tensor) and x.backend is not self:
                 if not isinstance(x.backend, ShardedBackend) and x.numel() == 1 and not x.dim():
-                    from .api import DTensor               # noqa: PLC0415  which is made of this
-                    x = DTensor.from_local(x, self.mesh, self.everywhere)
+                    x = self.lift(x)
                 else:
                     raise worded(RuntimeError(mixed(x, self)))
             found.append(x)
@@ -214,8 +216,9 @@ def generator_seed(generator):
 def mixed(x, F):
     if isinstance(x.backend, ShardedBackend):
         return f"a call on DTensors of two meshes, {F.mesh} and {x.backend.mesh}: bring them to one"
-    return ("got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
-            f"operators: make one of the tensor of shape {list(x.shape)} by distribute_tensor() or DTensor.from_local()")
+    return ("got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
+            f"distributed operators: make one of the tensor of shape {list(x.shape)} by distribute_tensor() or "
+            f"DTensor.from_local()")
 
 
 class Functions:

@@ -96,7 +96,7 @@ class RowwiseParallel(Split):
     """Split the inputs of a `Linear` (its columns of weights), or the rows of an `Embedding`.
 
     input_layouts: how the input lies (``Shard(-1)``, as `ColwiseParallel` leaves it). output_layouts: how the output,
-    a sum over the ranks, is to lie (`Replicate`). use_local_output: return this rank's part instead of a DTensor (True).
+    a sum over the ranks, is to lie (`Replicate`). use_local_output: return this rank's part, no DTensor (True).
     """
 
     def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output=True):
@@ -257,8 +257,8 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
     for path, style in parallelize_plan.items():
         found = submodules(module, path)
         if not found:
-            warnings.warn(f"Parallelize plan key '{path}' could not be resolved: no submodule matches it, skipping this "
-                          f"plan entry.", stacklevel=2)
+            warnings.warn(f"Parallelize plan key '{path}' could not be resolved: no submodule matches it, skipping "
+                          f"this plan entry.", stacklevel=2)
         for part in found:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
     return module
@@ -269,4 +269,5 @@ def submodules(module, path):
     if not path:
         return [module]
     name, _, rest = path.partition(".")
-    return [found for child, part in module.named_children() if fnmatch(child, name) for found in submodules(part, rest)]
+    return [found for child, part in module.named_children() if fnmatch(child, name)
+            for found in submodules(part, rest)]
