@@ -148,6 +148,8 @@ def reduce_tensor(tensor):
     """
     if tensor.hooks is not None and (tensor.hooks.pre or tensor.hooks.post or tensor.hooks.accumulated):
         warnings.warn("the hooks of a tensor are not saved with it; register them again after loading", stacklevel=4)
+    if hasattr(tensor.array, "value"):                     # of a batch or a mesh: this says why it cannot be
+        tensor.backend.__reduce__()
     state = attributes(tensor)
     if isinstance(tensor, parameter_class()):
         args = tensor.data, tensor.needs_grad, OrderedDict()

@@ -71,7 +71,7 @@ class State:
         self.running, self.ran = 0, set()
         self.run: Pass | None = None
         self.forward_prefetch, self.backward_prefetch, self.unshards_in_backward = [], [], True
-        group.done = lambda: self.run.finished()
+        group.done = self.done
         for module in modules:
             module.register_forward_pre_hook(self.before, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.after, always_call=True)
@@ -117,6 +117,11 @@ class State:
         if output is not None and self.group.policy.output_dtype is not None:
             output = cast(output, self.group.policy.output_dtype)
         return output
+
+    def done(self):
+        """The group has all of its gradients."""
+        if self.run is not None:                           # else no sharded module was called
+            self.run.finished()
 
     def begin(self, places):
         """The backward pass comes to the outputs of a module."""

@@ -8,9 +8,9 @@ from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
-from .backend import ShardedBackend, backend_of, part_of
-from .placement_types import Partial, Placement, Replicate, Shard, local_part, normalized, whole_shape
-from .sharded import Sharded, moved, padded, redistributed, sharded
+from .backend import ShardedBackend, backend_of
+from .placement_types import Partial, Replicate, Shard, local_part, normalized, whole_shape
+from .sharded import moved, padded, redistributed, sharded
 
 __all__ = ["DTensor", "DTensorSpec", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn",
            "zeros"]
@@ -104,7 +104,7 @@ class DTensor(Tensor, metaclass=Kind):
 
         grad_placements: how the parts' gradients make up that of the whole; as the tensor lies, by default.
         """
-        placements = self.array.placements if grad_placements is None else normalized(
+        placements = whole_sums(self.array.placements) if grad_placements is None else normalized(
             grad_placements, self.backend.mesh, self.dim())
         return ToLocal.apply(self, placements)
 
@@ -165,7 +165,7 @@ def whole_sums(placements):
 class FromLocal(Function):
     @staticmethod
     def forward(ctx, local, F, placements, shape, grads):
-        ctx.grads = whole_sums(placements if grads is None else grads)
+        ctx.grads = whole_sums(placements) if grads is None else grads
         ctx.scale = [F.mesh.size(m) for m, p in enumerate(placements) if p.is_partial("avg")]
         return wrap(sharded(F, local.array, shape, placements), F)
 
@@ -180,7 +180,7 @@ class FromLocal(Function):
 class ToLocal(Function):
     @staticmethod
     def forward(ctx, x, placements):
-        ctx.F, ctx.placements, ctx.shape = x.backend, whole_sums(placements), tuple(x.shape)
+        ctx.F, ctx.placements, ctx.shape = x.backend, placements, tuple(x.shape)
         return wrap(x.array.value, x.backend.inner)
 
     @staticmethod
@@ -343,11 +343,3 @@ def replicate(module, mesh):
     for name, b in module._buffers.items():
         if b is not None and not isinstance(b, DTensor):
             module._buffers[name] = distribute_tensor(b, mesh)
-
-
-def local_of(x):
-    """This rank's part of a DTensor, without its graph; anything else as it is."""
-    return wrap(x.array.value, x.backend.inner) if isinstance(getattr(x, "array", None), Sharded) else x
-
-
-__all__ += ["Placement", "local_of", "part_of"]

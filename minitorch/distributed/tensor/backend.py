@@ -17,12 +17,12 @@ from ...core.errors import worded
 from ...core.registry import OPS
 from ...core.tensor import Tensor, wrap
 from ...random.generator import Generator
-from ...utils._pytree import tree_leaves, tree_map
+from ...utils._pytree import tree_map
 from .. import collectives as c
 from ..groups import current_world
 from . import rules
 from .placement_types import Partial, Replicate, Shard, cost, local_part
-from .sharded import FROZEN, Sharded, redistributed, replicated, sharded
+from .sharded import FROZEN, Extent, Sharded, redistributed, replicated, sharded
 
 __all__ = ["ShardedBackend", "backend_of"]
 
@@ -90,14 +90,11 @@ class ShardedBackend(Backend):
         inner = self.inner
         if op.promotion and not op.native and any([is_half(x.dtype) for x in locals_ if isinstance(x, inner.ndarray)]):
             inner = inner.fp32
-        attrs = rule.localize(call, ins, outs)
-        attrs = tree_map(lambda x: self.index_part(x) if x.__class__ is Sharded else x, attrs)
-        found = getattr(inner, f"full_{op.name}" if full else op.name)(*locals_, **attrs)
-        return self.results(found, outs, op.view and moved)
-
-    def index_part(self, x):
-        """An array among the attributes, such as an index: all of it."""
-        return x.whole()
+        here = rule.localize(call, ins, outs)
+        here = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, here)       # such as an index
+        found = getattr(inner, f"full_{op.name}" if full else op.name)(*locals_, **here)
+        frozen = op.view and moved
+        return self.results(found, outs, (arrays[0], attrs["index"]) if frozen and "index" in attrs else frozen)
 
     def cheapest(self, arrays, choices):
         """Of the choices of a rule, for each dimension of the mesh, the one that moves the fewest bytes.
@@ -247,15 +244,14 @@ class Functions:
         if isinstance(getattr(np, name, None), np.ufunc) and not options and function in (
                 getattr(F.inner.xp, name, None), getattr(np, name)):
             result = F.elementwise(function, args)
-        elif name.endswith("_like") and args and args[0].__class__ is Sharded:
-            like = args[0]
-            shape = options.get("shape")
-            if shape is not None and tuple(shape) != like.shape:
-                result = replicated(F, function(like.whole(), *args[1:], **options))
-            else:
-                options.pop("shape", None)
-                made = function(like.value, *args[1:], **options)
-                result = sharded(F, made, like.shape, F.settled(like.placements))
+        elif args and args[0].__class__ is Extent:         # zeros, full, ... of the shape of a sharded array
+            shape, places = args[0], F.settled(args[0].placements)
+            made = function(local_part(shape, F.mesh, places)[0], *args[1:], **options)
+            result = sharded(F, made, shape, places)
+        elif name.endswith("_like") and args and args[0].__class__ is Sharded and options.get("shape") is None:
+            options.pop("shape", None)
+            made = function(args[0].value, *args[1:], **options)
+            result = sharded(F, made, args[0].shape, F.settled(args[0].placements))
         else:
             args, options = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, (args, options))
             result = tree_map(lambda y: replicated(F, y) if isinstance(y, (F.inner.ndarray, np.ndarray)) else y,
@@ -280,8 +276,11 @@ class Functions:
     def copyto(self, target, source, casting="same_kind", where=True):
         """Write to a sharded array; its placements stay."""
         F = self.backend
-        if target.frozen:
+        if target.frozen is True:
             raise worded(RuntimeError(FROZEN))
+        if target.frozen:                                  # a part of an array that was brought elsewhere
+            whole, index = target.frozen
+            whole[index] = source
         source = replicated(F, source) if source.__class__ is not Sharded else source
         if source.shape != target.shape:
             source = F.op("expand", (source,), {"size": target.shape})
@@ -297,13 +296,3 @@ class Functions:
         return np.may_share_memory(*[x.value if x.__class__ is Sharded else x for x in (a, b)])
 
     shares_memory = may_share_memory
-
-
-def part_of(array, F, placements):
-    """This rank's part of an array that is the same on all ranks."""
-    shape, offsets = local_part(array.shape, F.mesh, placements)
-    return array[tuple([slice(o, o + n) for o, n in zip(offsets, shape)])]
-
-
-def any_sharded(*trees):
-    return any([isinstance(x, Tensor) and isinstance(x.backend, ShardedBackend) for t in trees for x in tree_leaves(t)])

@@ -199,10 +199,17 @@ def of_one_shape(call):
 rule("alias", "clone", "copy_contiguous", "copy", "zero", "masked_fill", "kl_div")(elementwise)
 
 
-@rule("view_as_real", "view_as_complex")
-def complex_view(call):
-    n = len(call.shapes[0]) - (call.op.name == "view_as_complex")
-    return [call.everywhere(), *[((Shard(d),), (Shard(d), call.shapes[0][d])) for d in range(n)], *sums(call)]
+def complex_view(hidden):
+    """The numbers of an array as pairs of real ones, or the other way round: all dimensions but `hidden` ones stay."""
+    def choices(call):
+        shape = call.shapes[0]
+        return [call.everywhere(), *[((Shard(d),), (Shard(d), n)) for d, n in enumerate(shape[:len(shape) - hidden])],
+                *sums(call)]
+    return choices
+
+
+rule("view_as_real")(complex_view(0))
+rule("view_as_complex")(complex_view(1))
 
 
 @rule("to")

@@ -17,10 +17,17 @@ FROZEN = ("this view of a DTensor was brought to other placements than the tenso
           "one to the tensor: write to a clone(), or redistribute the tensor first")
 
 
+class Extent(tuple):
+    """The shape of a sharded array, which knows the `placements`: ``xp.zeros(x.shape)`` lies as `x` does."""
+
+    placements: tuple
+
+
 def sharded(backend, value, shape, placements, frozen=False, new=object.__new__):
     """`value`, this rank's array, as an array of `shape` that lies on the ranks as `placements` say."""
     out = new(Sharded)
-    out.value, out.backend, out.shape, out.placements = value, backend, tuple(shape), placements
+    out.value, out.backend, out.shape, out.placements = value, backend, Extent(shape), placements
+    out.shape.placements = placements
     out.ndim, out.dtype, out.frozen = len(out.shape), value.dtype, frozen
     return out
 
@@ -179,6 +186,7 @@ def in_place(function, op):
 class Sharded:
     """An array of `shape`; `value` is the part of this rank, `placements` say which part that is."""
 
+    # frozen: False; or, of a view that is none of this rank's part, True, or (array, index): where to write instead
     __slots__ = ("value", "backend", "shape", "placements", "ndim", "dtype", "frozen", "__weakref__")
     __array_priority__ = 3000
     __hash__ = object.__hash__
