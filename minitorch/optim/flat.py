@@ -193,7 +193,8 @@ class Elementwise(Optimizer):
                     if value is not None and not isinstance(value, Tensor):
                         self.state[p][name] = wrap(np.array(value, counter_type()), host())
             for name in self.slots(group):
-                held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape]
+                held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape
+                        and not hasattr(p.array, "value")]           # those of DTensors stay as they lie
                 for p, array in side_by_side(held):
                     array[...] = self.state[p][name].array
                     self.state[p][name] = wrap(array, p.backend)
