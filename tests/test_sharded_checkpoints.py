@@ -1,5 +1,7 @@
 """Checkpoints of sharded models: they load on another number of ranks, sharded or not, and training goes on."""
 
+import copy
+
 import numpy as np
 import pytest
 from sharded_cases import close, numbers, run
@@ -14,10 +16,12 @@ from minitorch.distributed.fsdp import fully_shard
 from minitorch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from minitorch.nn.parallel import DistributedDataParallel
 
+torch.manual_seed(0)
+START = nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.Linear(7, 3))      # threads share the random numbers
+
 
 def net():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.Linear(7, 3))
+    return copy.deepcopy(START)
 
 
 def sharded_net():
