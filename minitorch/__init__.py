@@ -125,12 +125,13 @@ late.places.update(
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing", "compiler", "jit", "hub",
-         "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps", "mtia", "ao",
-         "quantization")
+         "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
+         "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
+         "mtia", "ao", "quantization", "fx")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
+             "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
+             "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
                               "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",

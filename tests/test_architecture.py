@@ -41,7 +41,9 @@ ARROWS = {
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
+    "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
+    "fx": "core autograd nn pytree serialization",         # programs as graphs
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
@@ -68,6 +70,7 @@ EXCEPTIONS = {                                             # single modules that
     ("minitorch.utils.model_zoo", "minitorch.hub"): "the old place of one of its functions",
     ("minitorch.random", "minitorch.ops.define"): "seeding is a public function, published like any",
     ("minitorch.ops.shapes.convert", "minitorch.autograd.function"): "a copy to another device has its own VJP",
+    ("minitorch.ops.variates", "minitorch.autograd.function"): "drawn numbers have derivatives of their own",
     ("minitorch.autograd.profiler", "minitorch.profiler.profile"): "the profiler under its old name, when asked for",
     ("minitorch.viz.contact_sheet", "minitorch"): "a program that nobody imports",
     ("minitorch.viz.contact_sheet", "minitorch.profiler.profile"): "a program that nobody imports",

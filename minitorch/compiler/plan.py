@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from operator import attrgetter, is_
 from typing import Any
 
+import numpy as np
+
 from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
 from ..backends.native.toolchain import Unavailable
@@ -26,6 +28,7 @@ from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing, circumstances
 from .items import into
+from .launched import Launched
 from .native import Native
 from .program import Program, Value
 from .results import Results, bump
@@ -47,6 +50,7 @@ class Plan:
     freed: tuple = ()                                      # new results whose graph the function itself went through
     native = False                                         # whether its programs are to be C
     c_source = ""
+    pieces: list                                           # (name, program, its `Piece`s) of what was lowered
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
@@ -56,7 +60,7 @@ class Plan:
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
-        plan.native = native
+        plan.native, plan.pieces = native, []
         base = tensors[0].backend if tensors else get()
         plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
         plan.reason = reason_at_once(tensors, base, surroundings)
@@ -190,6 +194,11 @@ class Plan:
         """The source of a program and the function that it defines: of NumPy calls, or of C if that can be had."""
         name = identifier(name, "run")
         summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
+        if self.base.xp is not np:
+            made = Launched(program, inputs, captured, self.base, name, summary, names)
+            self.program.notes += made.notes
+            self.pieces.append((name, program, made.pieces()))
+            return made.text, defined(made, made.scope)
         source = Source(program, inputs, captured, self.base, name, summary, names)
         function = defined(source, source.scope)
         if self.native:
@@ -197,6 +206,7 @@ class Plan:
                 made = Native(program, inputs, captured, self.base, name, summary, names, function)
                 function = defined(made, made.load())
                 self.c_source += made.c_source
+                self.pieces.append((name, program, made.pieces()))
                 self.program.notes += made.notes
             except Unavailable as why:
                 self.program.notes.append(f"NumPy, not C: {why}")

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.dtypes import bfloat16
 from ..core.tensor import Tensor
-from ..vision import encode_png
+from ..vision.utils import encode_png
 
 __all__ = ["SummaryWriter"]
 
