@@ -6,8 +6,8 @@ from functools import partial
 from ... import nn
 from ...nn.parameter import Parameter
 from ...ops.creation.create import ones
-from ..ops.misc import Conv2dNormActivation, Permute
 from ..ops.drop_layers import StochasticDepth
+from ..ops.misc import Conv2dNormActivation, Permute
 from ._api import register_model
 
 __all__ = ["ConvNeXt", "convnext_base", "convnext_large", "convnext_small", "convnext_tiny"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ... import nn
-from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.drop_layers import StochasticDepth
+from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._api import register_model
 from ._utils import divisible, initialise_convolutions, uniform_by_outputs
 

@@ -10,8 +10,8 @@ from ...nn.functional import linear, normalize, pad
 from ...nn.parameter import Parameter
 from ...ops.creation.create import arange, ones, zeros
 from ...ops.shapes.join import cat, meshgrid, stack
-from ..ops.misc import MLP, Permute
 from ..ops.drop_layers import StochasticDepth
+from ..ops.misc import MLP, Permute
 from ._api import register_model
 
 __all__ = ["SwinTransformer", "swin_b", "swin_s", "swin_t", "swin_v2_b", "swin_v2_s", "swin_v2_t"]

@@ -15,12 +15,12 @@ from .boxes import (
 )
 from .deform_conv import DeformConv2d, deform_conv2d
 from .drop_block import DropBlock2d, DropBlock3d, drop_block2d, drop_block3d
+from .drop_layers import StochasticDepth, stochastic_depth
 from .feature_pyramid_network import FeaturePyramidNetwork
 from .losses import complete_box_iou_loss, distance_box_iou_loss, generalized_box_iou_loss, sigmoid_focal_loss
 from .misc import MLP, Conv2dNormActivation, Conv3dNormActivation, FrozenBatchNorm2d, Permute, SqueezeExcitation
 from .poolers import MultiScaleRoIAlign
 from .roi import PSRoIAlign, PSRoIPool, RoIAlign, RoIPool, ps_roi_align, ps_roi_pool, roi_align, roi_pool
-from .drop_layers import StochasticDepth, stochastic_depth
 
 __all__ = ["MLP", "Conv2dNormActivation", "Conv3dNormActivation", "DeformConv2d", "DropBlock2d", "DropBlock3d",
            "FeaturePyramidNetwork", "FrozenBatchNorm2d", "MultiScaleRoIAlign", "PSRoIAlign", "PSRoIPool", "Permute",
