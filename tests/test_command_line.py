@@ -55,7 +55,7 @@ def test_a_pytorch_script_runs_unmodified(tmp_path):
     assert out.strip() == "minitorch True __main__ ['script.py', '3', '--flag']"
 
 
-@pytest.mark.parametrize("line, word", [("import torch.fx", "minitorch.fx"),
+@pytest.mark.parametrize("line, word", [("import torch.export", "minitorch.export"),
                                         ("import torch; torch.nonsense", "nonsense"),
                                         ("from torch import sparse_coo_tensor", "sparse_coo_tensor")])
 def test_what_is_missing_says_so(tmp_path, line, word):
