@@ -2,7 +2,7 @@
 
 import functools
 
-from distribution_cases import DISTRIBUTIONS, TRANSFORMS, made
+from distribution_cases import BAD, CHECKS, DISTRIBUTIONS, EDGES, TRANSFORMS, made
 
 LEFT_OUT = ("GeneralizedPareto",)                          # mixes dtypes in PyTorch, and refuses float64
 NOISY = ("Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "LKJCholesky", "StudentT", "Wishart",
@@ -42,8 +42,35 @@ def transform(name):
         x = (T.arange(n, dtype=T.float64) * 0.7).cos().reshape(shape)
         x = x.abs() if name == "PowerTransform" else x
         y = t(x)
-        return [y, t.inv(y), attempt(lambda: t.log_abs_det_jacobian(x, y))]
+        return [y, t.inv(y), attempt(lambda: t.log_abs_det_jacobian(x, y)), t.domain.event_dim, t.codomain.event_dim,
+                list(t.forward_shape(shape)), list(t.inverse_shape(tuple(y.shape)))]
     return run
+
+
+def edge(name):
+    def run(T):
+        text, values = EDGES[name]
+        p, _ = made(text, T.distributions, tensor_of(T))
+        found = [attempt(lambda: p.mean), attempt(lambda: p.mode), attempt(lambda: p.variance),
+                 attempt(lambda: p.entropy()), attempt(lambda: p.icdf(tensor_of(T)(0.5)))]
+        for value in values:
+            value = T.tensor(value, dtype=T.float64)
+            found += [attempt(lambda: p.log_prob(value)), attempt(lambda: p.cdf(value))]        # noqa: B023
+        return found
+    return run
+
+
+def check(text, values):
+    def run(T):
+        C = T.distributions.constraints
+        constraint = eval("C." + text, {"C": C})
+        return [repr(constraint), attempt(lambda: constraint.is_discrete), attempt(lambda: constraint.event_dim),
+                constraint.check(T.tensor(values, dtype=T.float64))]
+    return run
+
+
+def bad(text):
+    return lambda T: str(made(text, T.distributions, tensor_of(T))[0])
 
 
 def divergences(T):
@@ -112,4 +139,7 @@ def fitted(T):
 
 CASES = {name: distribution(name) for name in DISTRIBUTIONS if name not in LEFT_OUT}
 CASES |= {f"transform: {name}": transform(name) for name in TRANSFORMS}
+CASES |= {f"edge: {name}": edge(name) for name in EDGES}
+CASES |= {f"check: {text} of {values}": check(text, values) for text, values in CHECKS}
+CASES |= {f"bad: {text}": bad(text) for text in BAD}
 CASES |= {f.__name__: f for f in (divergences, policy, fitted)}
