@@ -58,7 +58,7 @@ ARROWS = {
     "library": "amp autograd compiler core ops pytree testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
-    "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core ops datasets transforms",
+    "cuda_graphs": "core autograd backends nn", "memory": "core explain nn", "vision": "core datasets hub nn ops transforms utils",
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",
     "check": "minitorch core ops fft nn testing autograd backends",       # lessons: programs as a learner writes them

@@ -23,7 +23,11 @@ __all__ = ["install", "run"]
 
 # torch.x -> minitorch.x, with the places that differ.
 ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitorch.datasets",
-             "torchvision.transforms": "minitorch.transforms", "torchvision.utils": "minitorch.vision"}
+             "torchvision.transforms": "minitorch.transforms",
+             "torchvision.transforms._presets": "minitorch.vision.presets",
+             "torchvision.utils": "minitorch.vision.utils",
+             "torchvision.ops.stochastic_depth": "minitorch.vision.ops.drop_layers",
+             "torchvision.ops.focal_loss": "minitorch.vision.ops.losses"}
 # Files of PyTorch whose contents lie in another file here: package -> file here -> files there.
 FILES = {
     "accelerator": {"": "memory"},
@@ -56,6 +60,8 @@ def twin(name):
     head, _, rest = name.partition(".")
     if rest.startswith(("datasets.", "transforms.")) and head == "torchvision":
         return "minitorch." + rest
+    if rest.partition(".")[0] in ("models", "ops") and head == "torchvision":
+        return "minitorch.vision." + rest
     return ("minitorch." + rest if rest else "minitorch") if head == "torch" else None
 
 
@@ -82,7 +88,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if real is None:
             if name.partition(".")[0] == "torchvision":
                 raise ModuleNotFoundError(f"{name} has no counterpart in minitorch: there are torchvision.datasets, "
-                                          f".transforms and .utils", name=name)
+                                          f".models, .ops, .transforms and .utils", name=name)
             return None
         if importlib.util.find_spec(real) is None:
             raise ModuleNotFoundError(f"minitorch has no module {real!r}, which stands for {name!r}: see "

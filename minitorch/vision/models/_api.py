@@ -79,7 +79,8 @@ def weights_class(name):
         if member == "DEFAULT":
             continue
         meta = {key: facts[key] for key in ("num_params", "min_size")}
-        meta.update(categories=categories(), _metrics={"ImageNet-1K": {"acc@1": facts["acc@1"], "acc@5": facts["acc@5"]}})
+        accuracy = {key: facts[key] for key in ("acc@1", "acc@5")}
+        meta.update(categories=categories(), _metrics={"ImageNet-1K": accuracy})
         members[member] = Weights(facts["url"], functools.partial(ImageClassification, **facts["transform"]), meta)
     members["DEFAULT"] = members[table()[name]["DEFAULT"]]
     return WeightsEnum(name, members, module=__name__)
@@ -87,8 +88,8 @@ def weights_class(name):
 
 # ------------------------------------------------------------------ constructors
 def register_model(weights):
-    """Decorator of a constructor ``f(**options)``: gives it `weights`, `progress` and the older `pretrained`, and enters
-    it in the list. `weights` names the enumeration."""
+    """Decorator of a constructor ``f(**options)``: gives it `weights`, `progress` and the older `pretrained`, and
+    enters it in the list. `weights` names the enumeration."""
     def enter(function):
         @functools.wraps(function)
         def construct(pretrained=None, progress=True, *, weights=None, **options):

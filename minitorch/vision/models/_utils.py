@@ -14,8 +14,8 @@ def divisible(v, divisor, min_value=None):
 
 
 def initialise_convolutions(model, linear=None, mode="fan_out"):
-    """He's normal numbers, by the outputs unless `mode` says otherwise, for convolutions; ones and zeros for norms; ``linear(layer)`` for linear
-    layers, if given; zeros for biases."""
+    """He's normal numbers, by the outputs unless `mode` says otherwise, for convolutions; ones and zeros for norms;
+    ``linear(layer)`` for linear layers, if given; zeros for biases."""
     for m in model.modules():
         if isinstance(m, nn.Conv2d):
             nn.init.kaiming_normal_(m.weight, mode=mode)

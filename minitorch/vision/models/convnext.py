@@ -7,7 +7,7 @@ from ... import nn
 from ...nn.parameter import Parameter
 from ...ops.creation.create import ones
 from ..ops.misc import Conv2dNormActivation, Permute
-from ..ops.stochastic_depth import StochasticDepth
+from ..ops.drop_layers import StochasticDepth
 from ._api import register_model
 
 __all__ = ["ConvNeXt", "convnext_base", "convnext_large", "convnext_small", "convnext_tiny"]

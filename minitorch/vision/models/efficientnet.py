@@ -8,7 +8,7 @@ from functools import partial
 
 from ... import nn
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
-from ..ops.stochastic_depth import StochasticDepth
+from ..ops.drop_layers import StochasticDepth
 from ._api import register_model
 from ._utils import divisible, initialise_convolutions, uniform_by_outputs
 

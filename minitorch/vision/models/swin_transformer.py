@@ -11,7 +11,7 @@ from ...nn.parameter import Parameter
 from ...ops.creation.create import arange, ones, zeros
 from ...ops.shapes.join import cat, meshgrid, stack
 from ..ops.misc import MLP, Permute
-from ..ops.stochastic_depth import StochasticDepth
+from ..ops.drop_layers import StochasticDepth
 from ._api import register_model
 
 __all__ = ["SwinTransformer", "swin_b", "swin_s", "swin_t", "swin_v2_b", "swin_v2_s", "swin_v2_t"]

@@ -25,8 +25,8 @@ def deform_conv2d(input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0
     oh, ow = (h + 2 * ph - dh * (kh - 1) - 1) // sh + 1, (w + 2 * pw - dw * (kw - 1) - 1) // sw + 1
     points, parts = kh * kw, offset.shape[1] // (2 * kh * kw)
     if parts == 0 or offset.shape != (n, 2 * parts * points, oh, ow):
-        raise RuntimeError(f"offset.shape[1] is not valid: got shape {tuple(offset.shape)}, expected ({n}, 2 * groups * "
-                           f"{points}, {oh}, {ow})")
+        raise RuntimeError(f"offset.shape[1] is not valid: got shape {tuple(offset.shape)}, expected ({n}, 2 * groups "
+                           f"* {points}, {oh}, {ow})")
     if mask is not None and mask.shape != (n, parts * points, oh, ow):
         raise RuntimeError(f"mask.shape[1] is not valid: got: {mask.shape[1]} expected: {parts * points}")
     shifts = offset.reshape(n, parts, kh, kw, 2, oh, ow)

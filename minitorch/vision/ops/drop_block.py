@@ -1,4 +1,4 @@
-"""Dropout of whole squares: G. Ghiasi et al., "DropBlock: A regularization method for convolutional networks" (2018)."""
+"""Dropout of squares: G. Ghiasi et al., "DropBlock: A regularization method for convolutional networks" (2018)."""
 
 from ...nn.functional import max_pool2d, max_pool3d, pad
 from ...nn.modules.module import Module

@@ -30,7 +30,7 @@ class MultiScaleRoIAlign(Module):
         images of `image_shapes`."""
         maps = [features for name, features in x.items() if name in self.featmap_names]
         if not maps:
-            raise ValueError("images list should not be empty" if not x else f"no map of {self.featmap_names} in {list(x)}")
+            raise ValueError(f"expected one of the maps {self.featmap_names}, got {list(x)}")
         largest = [max(shape[i] for shape in image_shapes) for i in (0, 1)]
         self.scales = [2.0 ** round(math.log2(m.shape[-2] / largest[0])) for m in maps]
         rois = cat([cat([b.new_full((len(b), 1), i), b], 1) for i, b in enumerate(boxes)])

@@ -1,4 +1,4 @@
-"""Stochastic depth: G. Huang et al., "Deep Networks with Stochastic Depth" (2016)."""
+"""Whole layers skipped in training: G. Huang et al., "Deep Networks with Stochastic Depth" (2016)."""
 
 from ...nn.modules.module import Module
 
