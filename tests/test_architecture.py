@@ -40,7 +40,7 @@ ARROWS = {
                                                            # workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
-    "distributed": "core host autograd nn ops optim pytree serialization",     # groups, collectives, the record; models
+    "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
     "fx": "core autograd nn pytree serialization",         # programs as graphs
@@ -80,6 +80,7 @@ INNER = {                                                  # imports within func
     "minitorch.cli.demo": "--help answers at once",
     "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",
     "minitorch.distributed.world": "MPI starts when it is imported; files in memory exist on Unix only",
+    "minitorch.distributed.watcher": "beside ranks that run it needs Python's library only",
     "minitorch.profiler.averages": "pictures are loaded when one is drawn",
     "minitorch.profiler.profile": "pictures are loaded when one is drawn",
     "minitorch.utils.data.dataloader": "shared memory and pipes cost a loader without workers 30 ms",

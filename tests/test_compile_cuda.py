@@ -97,6 +97,18 @@ def test_integers_bools_and_float64():
     assert "double" in on_device(lambda x: (x.exp() + 1).log() * x.amax(-1, keepdim=True), x).source
 
 
+def test_bfloat16_is_rounded_after_each_call():
+    def f(x, y):
+        return (x * y + 1) * 0.3, torch.where(x > 0, x, y * 2), (x > y) & (y > 0), (x + y).float().sum(-1) * 2
+    x, y = [torch.tensor(a).bfloat16() for a in (normal(3, 9), normal(9, 3).T.copy())]
+    compiled, expected = torch.compile(f), f(x, y)
+    for _ in range(2):
+        for a, b in zip(expected, compiled(x.to("sim"), y.to("sim"))):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(b.cpu().float().numpy(), a.float().numpy(), 1e-6, 1e-6)
+    assert "narrow<__nv_bfloat16>" in compiled.source
+
+
 def test_special_values():
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, 1.0, -88.0] * 2, np.float32).reshape(2, 8)
     with np.errstate(all="ignore"):

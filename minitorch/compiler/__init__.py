@@ -55,7 +55,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run overwrites.
     `backend`: "c" prints C for the processor, as far as loops and products go, and runs it by way of a C compiler
     that is found (``c_source`` shows it; ``notes`` say what is still called, and why; without a compiler the program
-    stays NumPy's); "numpy", "auto" and any other name take NumPy calls. Results are equal to rounding.
+    stays NumPy's); "numpy" takes NumPy calls; None, "auto" and any other name do so for the first runs of a program and
+    then take C, where there is a compiler and the program gains by it (`choice`). Results are equal to rounding.
     The other arguments of PyTorch's `compile` choose among its compilers; here they make no difference.
 
     >>> import minitorch as torch

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from ..backends.native.parts import count_parts
 from .loops import REDUCTIONS, Kernel
 
 __all__ = ["TYPES", "SCALAR", "function", "supported"]
@@ -20,6 +21,7 @@ TYPES = {"float32": "float", "float64": "double", "int64": "i64", "int32": "int3
          "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t", "bfloat16": "uint16_t"}    # in memory
 PART = 4096                # columns whose sum is kept in the elements' own type
 COLLECT = ("sum", "rowsum", "max", "min", "prod")           # effects that gather up values in an array of their own
+MOST_SCRATCH = 1 << 22     # bytes of the sums of all parts: with more a kernel is not cut into parts
 DEAR = 5                   # cost from which on a value is kept for a later pass over the row, and not computed again
 
 # NumPy's function -> by kind of its operands: f float32, d float64, i integers, b bools: (C, rough cost)
@@ -112,8 +114,10 @@ def neutral(kind, dtype):
 
 
 def function(kernel: Kernel, name):
-    """The C function of a kernel; the refs that are its arguments; how many bytes of scratch memory it takes."""
-    return Printer(kernel, name).done()
+    """The C function of a kernel; the refs that are its arguments; bytes of scratch memory; `Printer.parts`, whether
+    a second function, called name_end, gathers up what its parts have found."""
+    printer = Printer(kernel, name)
+    return *printer.done(), printer.parts, printer.parts > 1 and bool(printer.sums or printer.totals)
 
 
 class Printer:
@@ -136,6 +140,29 @@ class Printer:
         self.scratch = 0
         self.name = name
         self.order()
+        self.parts = self.number_of_parts()
+
+    def number_of_parts(self):
+        """How many parts of the rows, or of the only row, are computed on their own, so that threads can share them.
+
+        The number depends on sizes alone: one thread computes the same parts, and results are the same to the bit.
+        """
+        parts, wide = count_parts(math.prod(self.dims)), all(wide for _, wide, _ in self.effects)
+        self.cut = "i0" if self.dims[0] > 1 else "j"
+        if self.cut == "j" and (len(self.dims) > 2 or not wide or any(n.op in (*REDUCTIONS, "running")
+                                                                       for n in self.k.nodes)):
+            return 1
+        if any(e.kind == "scatter" for e in self.k.effects):
+            return 1
+        for e in self.k.effects:                           # each part has sums of its own
+            if e.kind in COLLECT and 8 * parts * math.prod(
+                    n for n, s in zip(self.dims, e.ref.strides) if s) > MOST_SCRATCH:
+                return 1
+        return min(parts, self.dims[0] if self.cut == "i0" else parts)
+
+    def ends(self, loop, n):
+        """From where to where a loop goes, as C."""
+        return ("first", "last") if self.parts > 1 and loop == self.cut else (0, n)
 
     @staticmethod
     def place(ref):
@@ -258,7 +285,7 @@ class Printer:
     def done(self):
         body, indent = [], "  " * len(self.dims)
         self.rows_done, self.effects_done = set(), set()
-        totals = {}
+        totals, self.places, self.counts = {}, {}, {}      # of the effects that gather up values
         for e, *_ in self.effects:
             if e.kind in COLLECT and not any(e.ref.strides):
                 totals[e] = f"total{len(totals)}"
@@ -275,6 +302,8 @@ class Printer:
         for e, _, _ in self.effects:
             if e.kind in COLLECT and e not in totals:
                 size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
+                self.counts[e] = size
+                self.places[e] = f"({self.total_type(e)} *)(scratch + {self.scratch})"
                 lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
                 lines.append(f"  memset({self.sums[e]}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
                              f"  for (i64 j = 0; j < {size}; j++) {self.sums[e]}[j] = {self.first(e)};")
@@ -285,21 +314,53 @@ class Printer:
                 kind = "uint8_t" if n.dtype == bool else self.ctype(n)
                 lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
         for d in range(len(self.dims) - 1):
-            lines.append("  " * (d + 1) + f"for (i64 i{d} = 0; i{d} < {self.dims[d]}; i{d}++) {{")
+            first, last = self.ends(f"i{d}", self.dims[d])
+            lines.append("  " * (d + 1) + f"for (i64 i{d} = {first}; i{d} < {last}; i{d}++) {{")
         lines += body
         for d in reversed(range(len(self.dims) - 1)):
             lines.append("  " * (d + 1) + "}")
-        for e, _, _ in self.effects:
-            if e.kind in COLLECT:
-                lines += self.finish_sum(e)
-        lines.append("}")
-        return "\n".join(lines), self.params, self.scratch
+        lines = self.in_parts(lines) if self.parts > 1 else [*lines, *self.finish()]
+        return "\n".join([*lines, "}"]), self.params, self.scratch
+
+    def finish(self):
+        return [line for e, _, _ in self.effects if e.kind in COLLECT for line in self.finish_sum(e)]
+
+    def in_parts(self, lines):
+        """The function of one part, and one that gathers up what all parts have found, in their order."""
+        for e, name in self.totals.items():
+            place = f"({self.total_type(e)} *)(scratch + {self.take(8)})"
+            lines.append(f"  *{place} = {name};")
+            self.places[e] = place
+        n, size = self.dims[0] if self.cut == "i0" else self.dims[-1], self.scratch
+        lines[1:1] = [f"  const i64 first = {n}LL * part / {self.parts}, last = {n}LL * (part + 1) / {self.parts};",
+                      f"  scratch += part * {size}LL;"]
+        gathered = []
+        for e in self.places:
+            kind, name, count = self.total_type(e), self.totals.get(e), self.counts.get(e, 1)
+            if name is None:                               # into the sums of the first part
+                name = self.sums[e]
+                gathered.append(f"  {kind} *{name} = {self.places[e]};")
+                cell, start = f"{name}[n]", 1
+            else:
+                gathered.append(f"  {kind} {name} = {self.first(e)};")
+                cell, start = name, 0
+            other = self.places[e].replace("scratch", f"scratch + part * {size}LL")
+            gathered += [f"  for (int part = {start}; part < {self.parts}; part++)",
+                         f"    for (i64 n = 0; n < {count}; n++) {self.collected(e, cell, f'({other})[n]')}"]
+        if not gathered:
+            return lines
+        head = self.head().replace(f"{self.name}(", f"{self.name}_end(", 1).replace(", i64 *wrong", "").replace(
+            ", const int part", "").replace(", const double *H", "")
+        return [*lines, "}", "", head, *gathered, *self.finish()]
 
     def room(self, kind, name, count, itemsize):
         """An array of scratch memory, as C."""
+        return f"  {kind} *{name} = (void *)(scratch + {self.take(count * itemsize)});"
+
+    def take(self, nbytes):
         at = self.scratch
-        self.scratch += -(-count * itemsize // 64) * 64
-        return f"  {kind} *{name} = (void *)(scratch + {at});"
+        self.scratch += -(-nbytes // 64) * 64
+        return at
 
     def head(self):
         size = math.prod(self.dims)
@@ -307,6 +368,7 @@ class Printer:
         pointers = [("" if self.place(r) in self.written else "const ") + f"{TYPES[r.dtype.name]} *"
                     + self.names[self.place(r)] for r in self.params]
         more = ["const double *H"] if any(n.op == "coefficient" for n in self.k.nodes) else []
+        more += ["const int part"] if self.parts > 1 else []
         return f"{how} void {self.name}({', '.join([*pointers, 'char *scratch', 'i64 *wrong', *more])}) {{"
 
     def total_type(self, e):
@@ -492,15 +554,17 @@ class Printer:
 
     def loop(self, body, indent, columns, long, clauses, before, after):
         pragma = "" if self.started else ("#pragma omp simd " + " ".join(clauses)).rstrip()    # running sums: in order
+        first, last = self.ends("j", columns)
+        pragmas = [pragma] if pragma else []
         if columns == 1:
             body += [f"{indent}{{ const i64 j = 0;", *[f"{indent}  {line}" for line in self.inner], f"{indent}}}"]
         elif long:
-            body.append(f"{indent}for (i64 j0 = 0; j0 < {columns}; j0 += {PART}) {{")
+            body.append(f"{indent}for (i64 j0 = {first}; j0 < {last}; j0 += {PART}) {{")
             body += [f"{indent}  {line}" for line in before]
-            body += [f"{indent}  const i64 j1 = j0 + {PART} < {columns} ? j0 + {PART} : {columns};", pragma,
+            body += [f"{indent}  const i64 j1 = j0 + {PART} < {last} ? j0 + {PART} : {last};", *pragmas,
                      f"{indent}  for (i64 j = j0; j < j1; j++) {{"]
             body += [f"{indent}    {line}" for line in self.inner]
             body += [f"{indent}  }}", *[f"{indent}  {line}" for line in after], f"{indent}}}"]
         else:
-            body += [pragma, f"{indent}for (i64 j = 0; j < {columns}; j++) {{",
+            body += [*pragmas, f"{indent}for (i64 j = {first}; j < {last}; j++) {{",
                      *[f"{indent}  {line}" for line in self.inner], f"{indent}}}"]

@@ -4,10 +4,13 @@ import functools
 import inspect
 import weakref
 
+import numpy as np
+
 from ..autograd import dispatch, saved
 from ..core import layers
 from ..core.grad_mode import grad_mode, open_levels
 from . import trace
+from .choice import Waiting
 from .graphed import Graph, why_not
 from .guards import circumstances, signature, watched_modules
 from .plan import Plan
@@ -100,6 +103,8 @@ class Compiled:
             self.notes += plan.program.notes
             if self.graphs:
                 self.make_graph(plan)
+            if self.backend not in ("c", "numpy") and plan.base.xp is np:
+                plan.function = Waiting(plan, self.notes)
         else:
             plans.append(others)                           # kept, so that their ids stay their own
             note = f"{getattr(self.function, '__name__', 'function')} runs eagerly: {plan.reason}"

@@ -168,7 +168,7 @@ class Printer(c.Printer):
         self.teams = 256 // WARP if self.threads == WARP else 1
         groups = self.rows_count
         if self.summing:
-            cells = max(self.cells(e) * self.parts(e) for e in self.summing)
+            cells = max(self.cells(e) * self.shares(e) for e in self.summing)
             groups = min(groups, max(1, TEAMS // self.tiles), max(1, PARTIAL // cells))
         self.grid = min(-(-groups // self.teams), MOST_BLOCKS)
         self.groups = self.grid * self.teams
@@ -177,9 +177,12 @@ class Printer(c.Printer):
         """How many numbers a sum leaves."""
         return math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
 
-    def parts(self, e):
+    def shares(self, e):
         """How many blocks share the columns of what a sum adds up."""
         return self.tiles if self.by_row(e) else 1
+
+    def number_of_parts(self):
+        return 1                                           # threads share rows in another way
 
     def kept(self, n):
         return f"{self.carried[n]}[k]"
@@ -274,7 +277,7 @@ class Printer(c.Printer):
                 self.names[self.place(r)] = name = f"a{len(self.moved)}"
                 self.moved.append((self.place(r), f"  {constant}{kind}* const {name} = {source};"))
 
-    def places(self, row, indent):
+    def coordinates(self, row, indent):
         """The coordinates of a row."""
         lines, rest = [], self.rows_count
         for d, n in enumerate(self.dims[:-1]):
@@ -303,7 +306,8 @@ class Printer(c.Printer):
         if self.rows_count > 1:
             lines.append(f"    const {self.index} row = {rows};")
         lines += [f"    const {self.index} j = {f'at % {self.columns}' if self.rows_count > 1 else 'at'};"]
-        return [*lines, *self.places("row" if self.rows_count > 1 else "0", "    "), *["    " + x for x in body], "  }"]
+        lines += self.coordinates("row" if self.rows_count > 1 else "0", "    ")
+        return [*lines, *["    " + x for x in body], "  }"]
 
     def teams_over_rows(self):
         """A team for each row."""
@@ -323,7 +327,7 @@ class Printer(c.Printer):
             if name:
                 body.insert(0, f"{indent}{self.ctype(n)} {name}[{self.items}];")
         lines += [*self.before, f"  for ({self.index} row = group; row < {self.rows_count}; row += {self.groups}) {{",
-                  *self.places("row", indent), *body, "  }", *self.after]
+                  *self.coordinates("row", indent), *body, "  }", *self.after]
         return lines
 
     def alone(self):
@@ -341,7 +345,7 @@ class Printer(c.Printer):
     # -- sums over rows ------------------------------------------------------------------------------------
     def begin_sum(self, n, e):
         """Where the teams keep a sum: in registers where its place does not depend on the row."""
-        kind, cells, parts = self.total_type(e), self.cells(e), self.parts(e)
+        kind, cells, parts = self.total_type(e), self.cells(e), self.shares(e)
         space = self.partials
         self.partials += cells * parts * self.groups
         mine = "group" if parts == 1 else f"(group * {parts} + blockIdx.y)"
@@ -496,8 +500,10 @@ class Fused:
         name = launches[0][0]
         text = with_includes(name + ".cu", source)
         self.machine, self.scratch = F.machine, (F.empty((partials,), np.dtype(np.float64)),) if partials else ()
+        only_rounded = "bfloat16" in source and "bf16" not in signature        # whose header no parameter asks for
+        self.constants = {"NEEDS_BF16": 1} if only_rounded else {}
         self.launches = [(Launcher(text, entry, signature), grid, block) for entry, grid, block in launches]
 
     def __call__(self, *arrays):
         for kernel, grid, block in self.launches:
-            kernel(self.machine, grid, block, *arrays, *self.scratch)
+            kernel(self.machine, grid, block, *arrays, *self.scratch, **self.constants)

@@ -25,7 +25,7 @@ from .items import Call, NoLowering
 from .loops import Kernel
 from .lower import Lowering
 from .module import CompiledModule
-from .native import Unit, arena, elide_copies, refs_of, remove_dead
+from .native import Phases, Unit, arena, elide_copies, refs_of, remove_dead
 from .plan import Plan
 from .program import Value
 from .surroundings import Surroundings
@@ -107,6 +107,9 @@ class ForFile(Lowering):
 class Printer(c.Printer):
     """Kernels whose scratch memory is their own."""
 
+    def number_of_parts(self):
+        return 1
+
     def room(self, kind, name, count, itemsize):
         return f"  static {kind} {name}[{count}];"
 
@@ -119,10 +122,16 @@ class Body(Unit):
         super().__init__(items, offsets, 0, ())
 
     def run(self, items, number):
-        return [line for i in items for line in (self.kernel(i) if isinstance(i, Kernel) else self.product(i))]
+        phases = Phases()
+        for i in items:
+            if isinstance(i, Kernel):
+                self.kernel(i, phases)
+            else:
+                phases.lines += self.product(i)
+        return phases.lines
 
     def function(self, kernel):
-        return Printer(kernel, "@NAME").done()
+        return *Printer(kernel, "@NAME").done(), 1, False
 
     def pointer(self, ref):
         name = self.names[ref.anchor]

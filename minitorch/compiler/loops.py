@@ -182,6 +182,10 @@ class Kernel:
         return not any(n.op in SPECIAL for n in self.nodes) and all(
             e.kind == "store" for e in self.effects)
 
+    def in_order(self):
+        """Whether columns have to follow each other, so that its loops do not vectorise."""
+        return any(n.op == "running" for n in self.nodes)
+
     # -- fusion --------------------------------------------------------------------------------------------
     def expressed(self, dims):
         """This kernel on another domain of the same rows and columns (or on rows alone); None if it cannot be."""
@@ -221,7 +225,7 @@ class Kernel:
 
     def takes(self, other):
         """Whether `other`, which comes later and is on the same domain, may run in this kernel's loops."""
-        if len(self.nodes) + len(other.nodes) > MOST:
+        if len(self.nodes) + len(other.nodes) > MOST or self.in_order() or other.in_order():
             return False
         theirs_read, theirs_written = other.reads(), other.writes()
         for e in self.effects:

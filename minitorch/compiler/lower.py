@@ -12,6 +12,7 @@ import itertools
 
 import numpy as np
 
+from ..backends.native.eager import kernel
 from ..core import graph
 from ..core.arrays import is_inexact, owner
 from ..core.backend import Backend, Float32Compute
@@ -31,6 +32,15 @@ __all__ = ["Lowering"]
 UFUNCS = {"true_divide": "divide", "fabs": "absolute", "bitwise_not": "invert", "conjugate": "positive"}
 COPIES = ("array", "copy", "ascontiguousarray", "asarray")
 CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
+
+
+def is_called(i):
+    """Whether an op has a native kernel for its arguments that is to be called."""
+    found = kernel.found.get(i.name[2:].removeprefix("full_"))
+    if found is None or not found.called:
+        return False
+    args, kwargs = tree_map(lambda v: v.example if isinstance(v, Value) else v, (i.args, i.kwargs))
+    return all([asked is True or asked(None, *args, **kwargs) for asked in (found.called, found.supports)])
 
 
 class ReferenceTracer(Tracer):
@@ -98,6 +108,8 @@ class Lowering(Sums, Lookups):
         if self.is_view(i) or self.folded(i):
             return []
         if i.name.startswith("F.") and i.name[2:].removeprefix("full_") in OPS:
+            if is_called(i):
+                raise NoLowering("its kernel is in C")
             handler = getattr(self, "op_" + i.name[2:].removeprefix("full_"), None)
             if handler is None:
                 return self.expanded(i, i.name[2:], i.args, i.kwargs)
@@ -272,11 +284,12 @@ class Lowering(Sums, Lookups):
         op = UFUNCS.get(name, name)
         if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
-        wide = np.dtype(np.float32) if result.name == "bfloat16" else result       # computed so, and rounded
+        f32 = np.dtype(np.float32)
+        wide = f32 if result.name == "bfloat16" else result                        # computed so, and rounded
 
         def body(kernel, *nodes):
             nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
-            return kernel.add(op, [kernel.cast(x, wide) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
+            return kernel.add(op, [kernel.cast(x, f32) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
         return self.map(i.name.removeprefix("np."), out, args, body)
 
     def np_where(self, i, condition, x, y):

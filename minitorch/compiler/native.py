@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..backends.native import build
+from ..backends.native.parts import shared
 from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
@@ -118,6 +119,37 @@ def arena(items, fixed):
 
 
 # ------------------------------------------------------------------ the text of C
+class Phases:
+    """The statements of a function of C, in phases: `parts` of each, 1 if it is not cut into parts for threads."""
+
+    def __init__(self):
+        self.lines: list = []                              # of the phase that is being written
+        self.done: list = []
+        self.parts = [1]
+
+    def cut(self, parts, call):
+        """End a phase, and let one of several parts follow."""
+        self.done += [self.lines, [call]]
+        self.parts += [parts, 1]
+        self.lines = []
+
+    def arguments(self):
+        return ", int phase, int part" if self.done else ""
+
+    def text(self):
+        """The statements; with phases those of the one that is asked for, or all of them if it is below 0."""
+        if not self.done:
+            return self.lines
+        found = []
+        for n, (lines, parts) in enumerate(zip([*self.done, self.lines], self.parts)):
+            if parts > 1:
+                found += [f"  if (phase < 0) for (part = 0; part < {parts}; part++)", "  " + lines[0],
+                          f"  if (phase == {n})", "  " + lines[0]]
+            elif lines:
+                found += [f"  if (phase < 0 || phase == {n}) {{", *["  " + line for line in lines], "  }"]
+        return found
+
+
 class Unit:
     """The C of one program. `segments`: lists of items that are one C function each, and calls between them."""
 
@@ -126,6 +158,7 @@ class Unit:
         self.functions, self.texts, self.scratch, self.blas = {}, [], 0, False
         self.segments: list = []
         self.orders: list = []                             # the values in the tuple of each C function
+        self.phases: list = []                             # of each: `Phases.parts`
         self.steps: list = []
         for i in items:
             if isinstance(i, Call):
@@ -148,10 +181,14 @@ class Unit:
     def run(self, items, number):
         self.order = list(self.outside) if not number else []
         checked = len(self.order)
-        body = []
+        phases = Phases()
         for i in items:
-            body += self.kernel(i) if isinstance(i, Kernel) else self.product(i)
-        head = [f"int run{number}(void *objects) {{", "  char *A = at(objects, 0); i64 wrong[3] = {0}; (void)A;"]
+            if isinstance(i, Kernel):
+                self.kernel(i, phases)
+            else:
+                phases.lines += self.product(i)
+        head = [f"int run{number}(void *objects{phases.arguments()}) {{",
+                "  char *A = at(objects, 0); i64 wrong[3] = {0}; (void)A;"]
         if checked:
             sizes = ", ".join(str(v.dtype.itemsize) for v in self.order[:checked])
             head += [f"  static const unsigned char sizes[] = {{{sizes}}};",
@@ -160,18 +197,21 @@ class Unit:
         head.append(f"  char *scratch = A + @SCRATCH; char *P[{len(self.order) + 1}];")
         head.append(f"  for (int k = 0; k <= {len(self.order)}; k++) P[k] = at(objects, k);")
         self.orders.append(self.order)
+        self.phases.append(phases.parts)
         end = ["  if (wrong[0]) memcpy(scratch, wrong, sizeof wrong);", "  return (int)wrong[0];", "}", ""]
-        return [*head, *body, *end]
+        return [*head, *phases.text(), *end]
 
     def step(self, kernels, number):
-        """One step of an optimiser as a C function; returns the values in its tuple."""
-        self.order = []
-        body = [line for k in kernels for line in self.kernel(k)]
-        self.steps.append([f"void step{number}(void *objects, const double *H) {{",
+        """One step of an optimiser as a C function; returns the values in its tuple, and `Phases.parts`."""
+        self.order, phases = [], Phases()
+        for k in kernels:
+            self.kernel(k, phases)
+        self.steps.append([f"void step{number}(void *objects, const double *H{phases.arguments()}) {{",
                            "  char *scratch = 0; i64 *wrong = 0;",
                            f"  char *P[{len(self.order) + 1}];",
-                           f"  for (int k = 0; k < {len(self.order)}; k++) P[k + 1] = at(objects, k);", *body, "}", ""])
-        return self.order
+                           f"  for (int k = 0; k < {len(self.order)}; k++) P[k + 1] = at(objects, k);", *phases.text(),
+                           "}", ""])
+        return self.order, phases.parts
 
     def pointer(self, ref):
         """Where a ref begins, as C."""
@@ -187,17 +227,25 @@ class Unit:
     def function(self, kernel):
         return c.function(kernel, "@NAME")
 
-    def kernel(self, k):
-        text, params, scratch = self.function(k)
-        self.scratch = max(self.scratch, scratch)
+    def kernel(self, k, phases):
+        """Call a kernel: at once, or, if it is large, part by part in a phase of its own."""
+        text, params, scratch, parts, gathers = self.function(k)
+        self.scratch = max(self.scratch, scratch * parts)
         name = self.functions.get(text)
         if name is None:
             words = "_".join(dict.fromkeys(identifier(n) for n in k.names))[:60]
             name = self.functions[text] = f"k{len(self.functions)}_{words}"
-            self.texts.append(text.replace("@NAME", name, 1))
-        args = ", ".join([*map(self.pointer, params), "scratch", "wrong", *["H"] * any(
-            n.op == "coefficient" for n in k.nodes)])
-        return [f"  {name}({args});    // {' x '.join(map(str, k.dims))}"]
+            self.texts.append(text.replace("@NAME", name))
+        pointers, extra = ", ".join(map(self.pointer, params)), ""
+        if any(n.op == "coefficient" for n in k.nodes):
+            extra = ", H"
+        size = f"// {' x '.join(map(str, k.dims))}"
+        if parts == 1:
+            phases.lines.append(f"  {name}({pointers}, scratch, wrong{extra});    {size}")
+            return
+        phases.cut(parts, f"  {name}({pointers}, scratch, wrong{extra}, part);    {size}")
+        if gathers:
+            phases.lines.append(f"  {name}_end({pointers}, scratch);")
 
     def product(self, g):
         lines, shape = [], g.shape
@@ -265,6 +313,7 @@ class Native(Source):
 
     lowered_by: type = Lowering
     printed_by: type = Unit
+    calls = "from minitorch.backends.native import called; F = called()"
 
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, backend.xp is np
@@ -307,9 +356,9 @@ class Native(Source):
         start = -memory.ctypes.data % 64
         scope = {**self.scope, "arena": memory[start:start + self.arena_bytes], "complain": complain, "relaid": relaid}
         for n in range(len(self.unit.orders)):
-            scope[f"run{n}"] = library.function(f"run{n}", "o", "i")
-        for n, (optimizer, groups, arrays, line) in enumerate(self.stepping):
-            scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays, line)
+            scope[f"run{n}"] = shared(library, f"run{n}", "o", "i", self.unit.phases[n])
+        for n, (optimizer, groups, arrays, line, parts) in enumerate(self.stepping):
+            scope[f"step{n}"] = Step(optimizer, groups, shared(library, f"step{n}", "op", "", parts), arrays, line)
         return scope
 
     def pieces(self):
@@ -344,7 +393,7 @@ class Native(Source):
         except NoLowering as why:
             self.lowering.notes.append(f"{type(optimizer).__name__}.step is Python's: {why}")
             return lines
-        order = self.unit.step([k for k, _ in kernels], len(self.stepping))
+        order, parts = self.unit.step([k for k, _ in kernels], len(self.stepping))
         gradients = [v for _, v in pairs]
         arrays = [v for v in order if v not in gradients]
         used = [v for v in order if v in gradients]
@@ -352,7 +401,7 @@ class Native(Source):
                       for n, w in enumerate(order) if w is v}
         text = "\n".join(self.unit.steps[-1])
         self.unit.steps[-1] = re.sub(r"P\[\d+\]", lambda m: renumbered.get(m.group(), m.group()), text).split("\n")
-        self.stepping.append((optimizer, groups, [v.example for v in arrays], i.line))
+        self.stepping.append((optimizer, groups, [v.example for v in arrays], i.line, parts))
         self.scope["wrap"], self.scope["base"] = wrap, self.backend
         tensors = [f"{self.spell(p)}._grad = wrap({self.name_of(g)}, base)" for p, g in pairs]
         return [*tensors, f"if not step{len(self.stepping) - 1}({', '.join(map(self.name_of, used))}):",

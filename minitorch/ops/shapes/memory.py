@@ -214,7 +214,8 @@ def agree(array, values):
 
 def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
-    return a is b or (owner(a) is owner(b) and steps(a) == steps(b) and a.dtype == b.dtype and pointer(a) == pointer(b))
+    return a is b or (owner(a) is owner(b) and a.dtype == b.dtype and pointer(a) == pointer(b) and (
+        a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b)))
 
 
 def steps(array):
