@@ -19,6 +19,7 @@ DISTRIBUTIONS = {
     "ContinuousBernoulli": "d.ContinuousBernoulli(x([0.2, 0.4999, 0.9]))",
     "ContinuousBernoulli logits": "d.ContinuousBernoulli(logits=x([-1.0, 0.0001, 2.0]))",
     "Dirichlet": "d.Dirichlet(x([[0.5, 2.0, 7.0], [3.0, 1.5, 1.2]]))",
+    "Dirichlet of a batch": "d.Dirichlet(x([[[0.5, 2.0, 7.0]], [[3.0, 1.5, 1.2]]]))",
     "Exponential": "d.Exponential(x([0.5, 3.0]))",
     "FisherSnedecor": "d.FisherSnedecor(x([3.0, 5.0, 1.0]), x([5.0, 9.0, 3.0]))",
     "Gamma": "d.Gamma(x([0.5, 2.0, 12.0]), x([0.7, 3.0, 1.5]))",
@@ -60,10 +61,13 @@ DISTRIBUTIONS = {
     "StudentT": "d.StudentT(x([0.8, 1.5, 4.0]), x([0.0, 1.0, -1.0]), x([1.0, 0.3, 2.0]))",
     "TransformedDistribution": "d.TransformedDistribution(d.Normal(x([0.0, 1.0]), x([1.0, 0.3])), "
                                "[d.AffineTransform(x(1.0), x(-2.0)), d.SigmoidTransform()])",
+    "TransformedDistribution of matrices": "d.TransformedDistribution(d.Independent(d.Normal(x([[[0.1, 0.2, 0.3], "
+                                           "[0.5, -1.0, 0.0]]] * 2), x(1.0)), 2), d.CorrCholeskyTransform())",
     "Uniform": "d.Uniform(x([0.0, -1.0]), x([1.0, 3.0]))",
     "VonMises": "d.VonMises(x([0.0, 1.0, -2.0]), x([0.5, 3.0, 20.0]))",
     "Weibull": "d.Weibull(x([1.0, 0.3]), x([1.5, 3.0]))",
     "Wishart": f"d.Wishart(x([4.0, 7.5]), {COVARIANCES})",
+    "Wishart of a batch": "d.Wishart(x([[4.0, 7.5]]), x([[[[2.0, 0.3], [0.3, 1.0]]], [[[1.0, 0.1], [0.1, 1.0]]]]))",
     "Wishart of precisions": f"d.Wishart(x(5.0), precision_matrix={COVARIANCES})",
 }
 
@@ -179,6 +183,7 @@ EDGES = {
     "Categorical": ("d.Categorical(x([[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]))", [0.0, 1.0]),
     "ContinuousBernoulli": ("d.ContinuousBernoulli(x([0.4989, 0.4991, 0.501, 0.5011]))", [0.0, 0.25, 1.0]),
     "Dirichlet": ("d.Dirichlet(x([[0.5, 0.9, 0.3], [0.5, 1.5, 2.0], [1.0, 1.0, 3.0]]))", [[0.2, 0.3, 0.5]]),
+    "ContinuousBernoulli by series": ("d.ContinuousBernoulli(x([0.42, 0.45, 0.58]), lims=(0.4, 0.6))", [0.25]),
     "Exponential": ("d.Exponential(x([0.5, 2.0, 3.0]))", [0.0, 1.0]),
     "FisherSnedecor": ("d.FisherSnedecor(x([2.0, 2.5, 1.5]), x([2.0, 4.0, 4.5]))", [0.5]),
     "Gamma": ("d.Gamma(x([0.5, 1.0, 2.0]), x([1.0, 1.0, 1.0]))", [0.0, 1.0]),

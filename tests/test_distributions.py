@@ -225,9 +225,13 @@ def test_generators_of_gamma_numbers():
         t._standard_gamma(t.arange(3))
 
 
-@pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if case(name)[0].has_rsample and name not in (
-    "Chi2", "FisherSnedecor", "StudentT", "Wishart", "Wishart of precisions", "MixtureSameFamily", "VonMises",
-    "OneHotCategoricalStraightThrough", "Beta", "Dirichlet", "Gamma", "InverseGamma", "Normal of numbers")])
+# Distributions whose samples move with shapes, as tested above, or which have none that are differentiable.
+BY_LEVEL = ("Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "StudentT", "Wishart",
+            "OneHotCategoricalStraightThrough", "Normal of numbers")
+
+
+@pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if case(name)[0].has_rsample
+                                  and not name.startswith(BY_LEVEL)])
 def test_gradients_of_samples_are_those_of_the_formula(name):
     """Of the same random numbers, by finite differences."""
     p, given = case(name)
@@ -343,6 +347,22 @@ def test_divergences_of_normal_vectors():
                                            d.MultivariateNormal(x([1.0, 1.0, 1.0]), t.eye(3, dtype=f64))))
     with pytest.raises(ValueError, match="different event shapes"):
         d.kl_divergence(full, d.MultivariateNormal(x([0.0]), x([[1.0]])))
+
+
+def test_supports_that_do_not_cover():
+    a, c = d.Beta(x(2.0), x(3.0)), d.ContinuousBernoulli(x(0.3))
+    for p, q in ((d.Uniform(x(0.5), x(1.5)), a), (d.Uniform(x(-0.5), x(0.5)), a), (d.Uniform(x(0.5), x(1.5)), c),
+                 (d.Uniform(x(-0.1), x(1.0)), d.Exponential(x(1.0))),
+                 (d.Uniform(x(-0.1), x(1.0)), d.Gamma(x(1.0), x(1.0))),
+                 (d.Uniform(x(0.9), x(2.0)), d.Pareto(x(1.0), x(1.0))), (a, d.Uniform(x(0.1), x(2.0))),
+                 (a, d.Uniform(x(-1.0), x(0.9))), (d.Pareto(x(1.0), x(1.0)), d.Exponential(x(1.0))),
+                 (d.Pareto(x(1.0), x(2.0)), d.Normal(x(1.0), x(1.0))),
+                 (d.Pareto(x(0.5), x(1.0)), d.Pareto(x(1.0), x(1.0)))):
+        assert d.kl_divergence(p, q).item() == np.inf
+    for p, q in ((d.Uniform(x(0.0), x(1.0)), a), (d.Uniform(x(0.0), x(1.0)), c), (a, d.Uniform(x(0.0), x(1.0))),
+                 (d.Uniform(x(0.0), x(1.0)), d.Exponential(x(1.0))),
+                 (d.Uniform(x(1.0), x(2.0)), d.Pareto(x(1.0), x(1.0)))):
+        assert 0 < d.kl_divergence(p, q).item() < np.inf
 
 
 def test_a_closed_support_that_covers_is_no_reason_for_infinity():
@@ -602,6 +622,21 @@ def test_an_affine_transform_of_vectors_with_one_scale():
 def test_a_logistic_normal_of_numbers_has_two_coordinates():
     assert d.LogisticNormal(0.0, 1.0).sample((4,)).shape == (4, 2)
     assert d.LogisticNormal(0.0, 1.0).loc.shape == (1,)
+
+
+def test_singular_samples_are_drawn_again(monkeypatch):
+    p = d.Wishart(x([3.0, 4.0]), t.eye(2, dtype=f64))
+    whole, broken = t.eye(2, dtype=f64).expand(3, 2, 2, 2), t.zeros(3, 2, 2, 2, dtype=f64)
+    half = t.where(t.arange(3)[:, None, None, None] == 1, 2 * whole, broken)
+    draws = [broken, broken, half, 3 * whole, 4 * whole]
+    monkeypatch.setattr(p, "_bartlett_sampling", lambda sample_shape: draws.pop(0), raising=False)
+    with pytest.warns(UserWarning, match="Singular"):
+        found = p.rsample((3,))
+    assert found[:, 0, 0, 0].tolist() == [3, 2, 3] and len(draws) == 1
+
+
+def test_integers_below_a_bound():
+    assert d.constraints._IntegerLessThan(3).check(x([3.0, 2.5, -4.0, 4.0])).tolist() == [True, False, True, False]
 
 
 def test_triangles_and_vectors():

@@ -5,8 +5,9 @@ import functools
 from distribution_cases import BAD, CHECKS, DISTRIBUTIONS, EDGES, TRANSFORMS, made
 
 LEFT_OUT = ("GeneralizedPareto",)                          # mixes dtypes in PyTorch, and refuses float64
-NOISY = ("Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "LKJCholesky", "StudentT", "Wishart",
-         "Wishart of precisions")                          # gradients by the gamma function are approximate in PyTorch
+NOISY = ("Beta", "Chi2", "Dirichlet", "Dirichlet of a batch", "FisherSnedecor", "Gamma", "InverseGamma", "LKJCholesky",
+         "StudentT", "Wishart", "Wishart of a batch", "Wishart of precisions")
+# Gradients of NOISY samples, by the gamma function, are approximate in PyTorch.
 
 
 def tensor_of(T):
@@ -26,7 +27,8 @@ def distribution(name):
         T.manual_seed(5)
         value = p.rsample((2,)) if p.has_rsample and name not in NOISY else p.sample((2,))
         found = [value, p.log_prob(value.detach()), attempt(lambda: p.mean), attempt(lambda: p.variance),
-                 attempt(lambda: p.entropy()), attempt(lambda: p.mode), T.rand(1, dtype=T.float32)]
+                 attempt(lambda: p.entropy()), attempt(lambda: p.mode), T.rand(1, dtype=T.float32),
+                 attempt(lambda: p.enumerate_support()), attempt(lambda: p.enumerate_support(False))]
         total = p.log_prob(value).sum() + (value.sum() if value.requires_grad else 0)
         if total.requires_grad:
             found += [g for g in T.autograd.grad(total, given, allow_unused=True) if g is not None]
