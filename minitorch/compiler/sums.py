@@ -91,6 +91,8 @@ class Sums:
 
     def spread(self, kernel, kind, ref, to, work):
         """A reduction over any dimensions: row by row into an array; of maxima and products one of each row first."""
+        if kind != "sum" and to.strides[-1] == 0 and 1 < kernel.dims[-1] < 16 and math.prod(kernel.dims) > 4096:
+            raise NoLowering("short rows")                 # such as windows of pooling, which NumPy takes side by side
         x = kernel.cast(kernel.load(ref), work)
         if kind != "sum" and to.strides[-1] == 0 and kernel.dims[-1] > 1:
             x = kernel.reduce(kind, x)
