@@ -30,8 +30,8 @@ def _():
 def drawn(d):
     statements = [("x", "load", [])]
     for n in range(d.int(1, 6)):
-        op, names = d.choice(["exp", "add", "sum", "max", "multiply"]), [s[0] for s in statements]
-        operands = [d.choice(names) for _ in range(2 if op in ("add", "multiply") else 1)]
+        (op, count), names = d.choice([("exp", 1), ("add", 2), ("sum", 1), ("max", 1)]), [s[0] for s in statements]
+        operands = [d.choice(names) for _ in range(count)]
         statements.append((f"v{n}", op, operands))
     return statements,
 
