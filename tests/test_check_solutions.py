@@ -469,6 +469,54 @@ def by_asserting(a, b):
     return sorted(found)
 
 
+# 18
+@solves("nb18.passes")
+def by_asking_back(statements):
+    table = {name: (op, operands) for name, op, operands in statements}
+
+    def known(name):
+        op, operands = table[name]
+        return (op in {"sum", "max"}) + (max(map(known, operands)) if operands else 0)
+    return {name: known(name) for name in table}
+
+
+@solves("nb18.passes")
+def until_nothing_changes(statements):
+    found = {name: 0 for name, *_ in statements}
+    for _ in statements:
+        for name, op, operands in statements:
+            found[name] = max([found[a] for a in operands] + [0]) + int(op in ("sum", "max"))
+    return found
+
+
+@solves("nb18.spell")
+def with_a_stack(node):
+    todo, text = [node], ""
+    while todo:
+        x = todo.pop()
+        if isinstance(x, tuple) and len(x) == 3:
+            todo += [(")",), x[2], ({"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}[x[0]],), x[1], ("(",)]
+        else:
+            text += x[0] if isinstance(x, tuple) else x if isinstance(x, str) else f"{x!r}f"
+    return text
+
+
+@solves("nb18.spell")
+def by_cases(node):
+    match node:
+        case str():
+            return f"({node})"
+        case float():
+            return f"({node}f)"
+        case ("add", a, b):
+            return f"({by_cases(a)}+{by_cases(b)})"
+        case ("subtract", a, b):
+            return f"({by_cases(a)}-{by_cases(b)})"
+        case ("multiply", a, b):
+            return f"({by_cases(a)}*{by_cases(b)})"
+    return f"({by_cases(node[1])}/{by_cases(node[2])})"
+
+
 # 17
 also(nb17_jacobian=lambda push, pull, n, m: (
         torch.cat([pull(row).unsqueeze(0) for row in torch.eye(m)]) if m < n

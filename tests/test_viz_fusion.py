@@ -1,6 +1,8 @@
 """`viz.fusion`: the calls of a trace and the loops that they went into."""
 
+import re
 import xml.dom.minidom
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +45,12 @@ def test_without_loops():
     f(torch.ones(3))
     with pytest.raises(ValueError, match="NumPy calls"):
         viz.fusion(f)
+
+
+@needs_compiler
+def test_the_page_on_the_compiler_runs(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "compile.md").read_text(encoding="utf-8")
+    scope: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "compile.md", "exec"), scope)
+    assert scope["path"].exists() and "cross_entropy" in scope["step"].c_source

@@ -14,6 +14,7 @@ from .choice import Waiting
 from .graphed import Graph, why_not
 from .guards import circumstances, signature, watched_modules
 from .plan import Plan
+from .sized import HANDFUL
 from .stance import current
 from .surroundings import Surroundings
 
@@ -96,7 +97,8 @@ class Compiled:
         """Run eagerly once, and keep the program."""
         modules = watched_modules(self.function) if self.modules is None else self.modules
         plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, modules,
-                                  Surroundings(self.function, others), self.backend == "c")
+                                  Surroundings(self.function, others), self.backend == "c",
+                                  sum(map(len, self.plans.values())) >= HANDFUL)
         if plan.reason is None:
             plans.append(plan)
             self._last = plan

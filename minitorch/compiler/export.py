@@ -97,7 +97,7 @@ RESERVED = set("auto break case char const continue default do double else enum 
 class ForFile(Lowering):
     """The items of a program of which nothing is to be called."""
 
-    most_products = 1 << 30
+    most_products = most_of_short_rows = 1 << 62
 
     @staticmethod
     def multiplies(shape, strides):

@@ -26,6 +26,7 @@ from .items import Call, NoLowering, Product
 from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
 from .reuse import LARGE, reused
+from .sized import Numbers
 from .steps import Step, kernels_of
 
 __all__ = ["Native", "Piece"]
@@ -153,8 +154,9 @@ class Phases:
 class Unit:
     """The C of one program. `segments`: lists of items that are one C function each, and calls between them."""
 
-    def __init__(self, items, offsets, size, sources):
+    def __init__(self, items, offsets, size, sources, sized=False):
         self.offsets, self.size, self.outside = offsets, size, sources
+        self.sized, self.numbers = sized, [0]              # a table of numbers; the first is that of `scratch`
         self.functions, self.texts, self.scratch, self.blas = {}, [], 0, False
         self.segments: list = []
         self.orders: list = []                             # the values in the tuple of each C function
@@ -173,7 +175,7 @@ class Unit:
                 self.runs.append(self.run(segment, len(self.orders)))
 
     def text(self):
-        runs = [*self.runs, *self.steps]
+        runs, self.numbers[0] = [*self.runs, *self.steps], self.size
         lines = ["#define PRODUCTS"] if self.blas else []
         lines += ['#include "prelude.h"', layout_macros(), *[t + "\n" for t in self.texts]]
         return "\n".join([*lines, *[line.replace("@SCRATCH", str(self.size)) for r in runs for line in r]])
@@ -184,7 +186,7 @@ class Unit:
         phases = Phases()
         for i in items:
             if isinstance(i, Kernel):
-                self.kernel(i, phases)
+                self.kernel(i, phases, self.sized)
             else:
                 phases.lines += self.product(i)
         head = [f"int run{number}(void *objects{phases.arguments()}) {{",
@@ -194,12 +196,23 @@ class Unit:
             head += [f"  static const unsigned char sizes[] = {{{sizes}}};",
                      f"  for (int k = 0; k < {checked}; k++)", "    if ((uintptr_t)at(objects, k + 1) % sizes[k]) "
                      "return -1;    // not aligned"]
-        head.append(f"  char *scratch = A + @SCRATCH; char *P[{len(self.order) + 1}];")
+        if self.sized:
+            head.append(f"  const i64 *N = (const i64 *)at(objects, {len(self.order) + 1});")
+        head.append(f"  char *scratch = A + {'N[0]' if self.sized else '@SCRATCH'}; char *P[{len(self.order) + 1}];")
         head.append(f"  for (int k = 0; k <= {len(self.order)}; k++) P[k] = at(objects, k);")
         self.orders.append(self.order)
         self.phases.append(phases.parts)
         end = ["  if (wrong[0]) memcpy(scratch, wrong, sizeof wrong);", "  return (int)wrong[0];", "}", ""]
-        return [*head, *phases.text(), *end]
+        return [*head, *map(self.statement, phases.text()), *end]
+
+    def statement(self, line):
+        """A statement of a run, whose numbers may be in the table."""
+        if not self.sized:
+            return line
+        numbers = Numbers()
+        text = numbers.of_statement(line, len(self.numbers))
+        self.numbers += numbers.values
+        return text.replace("N + @", "N + ")
 
     def step(self, kernels, number):
         """One step of an optimiser as a C function; returns the values in its tuple, and `Phases.parts`."""
@@ -227,25 +240,29 @@ class Unit:
     def function(self, kernel):
         return c.function(kernel, "@NAME")
 
-    def kernel(self, k, phases):
+    def kernel(self, k, phases, sized=False):
         """Call a kernel: at once, or, if it is large, part by part in a phase of its own."""
         text, params, scratch, parts, gathers = self.function(k)
+        extra = ", H" if any(n.op == "coefficient" for n in k.nodes) else ""
+        more = ""
+        if sized:
+            numbers = Numbers()
+            text, more = numbers.of_function(text), f", N + @{len(self.numbers)}"
+            self.numbers += numbers.values
         self.scratch = max(self.scratch, scratch * parts)
         name = self.functions.get(text)
         if name is None:
             words = "_".join(dict.fromkeys(identifier(n) for n in k.names))[:60]
             name = self.functions[text] = f"k{len(self.functions)}_{words}"
             self.texts.append(text.replace("@NAME", name))
-        pointers, extra = ", ".join(map(self.pointer, params)), ""
-        if any(n.op == "coefficient" for n in k.nodes):
-            extra = ", H"
+        pointers = ", ".join(map(self.pointer, params))
         size = f"// {' x '.join(map(str, k.dims))}"
         if parts == 1:
-            phases.lines.append(f"  {name}({pointers}, scratch, wrong{extra});    {size}")
+            phases.lines.append(f"  {name}({pointers}, scratch, wrong{extra}{more});    {size}")
             return
-        phases.cut(parts, f"  {name}({pointers}, scratch, wrong{extra}, part);    {size}")
+        phases.cut(parts, f"  {name}({pointers}, scratch, wrong{extra}, part{more});    {size}")
         if gathers:
-            phases.lines.append(f"  {name}_end({pointers}, scratch);")
+            phases.lines.append(f"  {name}_end({pointers}, scratch{more});")
 
     def product(self, g):
         lines, shape = [], g.shape
@@ -315,12 +332,13 @@ class Native(Source):
     printed_by: type = Unit
     calls = "from minitorch.backends.native import called; F = called()"
 
-    def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
+    def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None,
+                 sized=False):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
         self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
-                      "wrong", "empty", *c.TYPES, "bool_"}
+                      "wrong", "empty", "numbers", *c.TYPES, "bool_"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
         lowering = self.lowering = self.lowered_by(program, backend, outside)
@@ -333,7 +351,7 @@ class Native(Source):
         self.offsets, size = arena(items, called | lasting)
         used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
         self.read_by_c = used
-        self.unit = self.printed_by(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
+        self.unit = self.printed_by(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used], sized)
         self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes} | {
             v.root for v in used}
         for v in (*inputs, *captured):
@@ -354,7 +372,8 @@ class Native(Source):
         library = build(self.c_source)
         memory = np.empty(self.arena_bytes + 64, np.uint8)
         start = -memory.ctypes.data % 64
-        scope = {**self.scope, "arena": memory[start:start + self.arena_bytes], "complain": complain, "relaid": relaid}
+        scope = {**self.scope, "numbers": np.array(self.unit.numbers, np.int64), "relaid": relaid,
+                 "arena": memory[start:start + self.arena_bytes], "complain": complain}
         for n in range(len(self.unit.orders)):
             scope[f"run{n}"] = shared(library, f"run{n}", "o", "i", self.unit.phases[n])
         for n, (optimizer, groups, arrays, line, parts) in enumerate(self.stepping):
@@ -380,6 +399,8 @@ class Native(Source):
             count = sum(i in left for i in instructions)
             if count and not why.endswith("it happens outside arrays"):
                 lines.append(f"called, {count} times: {why}")
+        if self.unit.sized:
+            lines.append("sizes are parameters of the C, which other shapes can share")
         return lines + self.lowering.notes
 
     # -- statements ----------------------------------------------------------------------------------------
@@ -426,8 +447,8 @@ class Native(Source):
         order, lines = self.unit.orders[number], []
         for v in order:
             lines += self.defining(v)
-        names = ", ".join(["arena", *map(self.name_of, order)])
-        lines += [f"wrong = run{number}(({names}{',' if not order else ''}))", "if wrong:"]
+        names = ["arena", *map(self.name_of, order), *["numbers"] * self.unit.sized]
+        lines += [f"wrong = run{number}(({', '.join(names)}{',' if len(names) == 1 else ''}))", "if wrong:"]
         if number == 0 and self.unit.outside:
             first = isinstance(self.unit.segments[0], list)
             arguments = ", ".join(self.names[v] for v in (*self.inputs, *self.captured))

@@ -50,18 +50,19 @@ class Plan:
     graph: Any = None                                      # a captured graph in place of the function
     freed: tuple = ()                                      # new results whose graph the function itself went through
     native = False                                         # whether its programs are to be C
+    sized = False                                          # whether sizes are to be parameters of the C
     c_source = ""
     pieces: list                                           # (name, program, its `Piece`s) of what was lowered
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
-    def trace(function, args, kwargs, tensors, names, modules, surroundings, native=False):
+    def trace(function, args, kwargs, tensors, names, modules, surroundings, native=False, sized=False):
         """Run `function` once while recording; returns the plan and the function's result.
 
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
-        plan.native, plan.pieces = native, []
+        plan.native, plan.sized, plan.pieces = native, sized, []
         base = tensors[0].backend if tensors else get()
         plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
         plan.reason = reason_at_once(tensors, base, surroundings)
@@ -213,7 +214,8 @@ class Plan:
         """Make the programs C, if one of them is `wanted`; returns what is to be said about it."""
         made = []
         for holder, name, program, inputs, captured, names in self.parts:
-            found = Native(program, inputs, captured, self.base, *heading(name, program), names, holder.function)
+            found = Native(program, inputs, captured, self.base, *heading(name, program), names, holder.function,
+                           self.sized)
             made.append((holder, found))
         if not any(wanted(m) for _, m in made):
             return ["NumPy, not C: no loop would do more than one array call does"]

@@ -28,6 +28,8 @@ def by_memory(shape, strides, without=-1):
 class Sums:
     """A part of `Lowering`."""
 
+    most_of_short_rows = 4096  # elements, beyond which NumPy is faster
+
     # -- reductions ----------------------------------------------------------------------------------------
     def reduction(self, i, ufunc, x, axis=0, dtype=None, out=None, keepdims=False, **kwargs):
         """``ufunc.reduce``, or the method or function of that name, whose axis is None by default."""
@@ -91,6 +93,9 @@ class Sums:
 
     def spread(self, kernel, kind, ref, to, work):
         """A reduction over any dimensions: row by row into an array; of maxima and products one of each row first."""
+        if kind != "sum" and to.strides[-1] == 0 and 1 < kernel.dims[-1] < 16 and (
+                math.prod(kernel.dims) > self.most_of_short_rows):
+            raise NoLowering("short rows")                 # such as windows of pooling, which NumPy takes side by side
         x = kernel.cast(kernel.load(ref), work)
         if kind != "sum" and to.strides[-1] == 0 and kernel.dims[-1] > 1:
             x = kernel.reduce(kind, x)
