@@ -41,6 +41,17 @@ class Sink(Function):
         return (None, *gs)
 
 
+def watched(output, begin):
+    """`output`, a pytree, with a node that calls `begin` with the nodes that the backward pass comes to."""
+    leaves, spec = tree_flatten(output)
+    places = [i for i, t in enumerate(leaves) if isinstance(t, Tensor) and t.needs_grad]
+    if not places:
+        return output
+    for i, t in zip(places, Sink.apply(begin, *[leaves[i] for i in places])):
+        leaves[i] = t
+    return tree_unflatten(leaves, spec)
+
+
 def leaves_below(places):
     """The ids of the leaves that a backward pass from some graph nodes reaches."""
     found, seen, waiting = set(), set(), list(places)
@@ -169,17 +180,7 @@ class DistributedDataParallel(Module):
         if self.static_graph and self._static_used is not None:
             self.reducer.unused(self._static_used)
             return output
-        return self._watched(output) if self.find_unused_parameters or self.static_graph else output
-
-    def _watched(self, output):
-        """`output` with a node that notes what the backward pass reaches."""
-        leaves, spec = tree_flatten(output)
-        places = [i for i, t in enumerate(leaves) if isinstance(t, Tensor) and t.needs_grad]
-        if not places:
-            return output
-        for i, t in zip(places, Sink.apply(self._begin, *[leaves[i] for i in places])):
-            leaves[i] = t
-        return tree_unflatten(leaves, spec)
+        return watched(output, self._begin) if self.find_unused_parameters or self.static_graph else output
 
     def _begin(self, places):
         """The backward pass has come to the outputs of the model."""

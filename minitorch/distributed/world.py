@@ -60,6 +60,8 @@ class World:
         self.groups, self.made, self.messages, self.default = [], 0, 0, None
         self.trace = None                                  # of `plan`
         self.of_ranks: dict = {}                           # ranks -> how many groups of them there were
+        self.sharded: dict = {}                            # (mesh, backend) -> the backend of its DTensors
+        self.meshes: list = []                             # that were entered by `with`, the innermost last
         self.in_thread = context.local.launch is not None or isinstance(node, ThreadNode) and size > 1
 
     def group(self, ranks, timeout, backend, name=None, desc="undefined"):
