@@ -9,20 +9,28 @@
 # * find out why an array is still alive, and stop the most common leak;
 # * trade time for memory with checkpoints, and say how much;
 # * split a batch into parts without changing the gradient;
+# * run ranks that talk to each other with `minitorch.distributed`, train with `DistributedDataParallel`, and read the
+#   message when one of them fails;
 # * run a ring all-reduce by hand, explain a deadlock, and predict what a straggler costs.
 #
 # You need: notebooks 2 and 5. Time: an hour and a half.
 
 # %%
+import copy
+import time
 import tracemalloc
+from datetime import timedelta
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import minitorch as torch
+import minitorch.distributed as dist
 from minitorch import check, memory, nn
 from minitorch.datasets import Digits
+from minitorch.distributed import threads
 from minitorch.nn import functional as F
+from minitorch.nn.parallel import DistributedDataParallel
 from minitorch.utils.checkpoint import checkpoint
 
 images, labels = Digits(train=True).tensors()
@@ -194,8 +202,50 @@ if check.passed("nb13.accumulate"):
 
 # %% [markdown]
 # That is already data parallelism: the parts may as well be computed by different machines. Four ranks with a quarter
-# of the batch each take *the same step* as one rank with all of it, up to the last bits. What is left is to add up the
-# gradients of all ranks, on all ranks, without one machine that everybody talks to.
+# of the batch each take *the same step* as one rank with all of it, up to the last bits.
+#
+# ## Ranks
+#
+# A *rank* is one of several programs that run the same code at the same time and know their number. Usually each is a
+# process, on one machine or on many. For a look at them, `threads.run` starts them as threads of this notebook: all
+# calls between them are the same. Each rank calls the *same* collectives in the *same* order, and each waits for all.
+
+
+# %%
+def hello(rank):
+    x = torch.tensor([10.0 + rank])
+    dist.all_reduce(x)                                 # now the sum over all ranks, on each of them
+    everyone = [torch.zeros(1) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, torch.tensor([float(rank)]))
+    return x.item(), torch.cat(everyone).tolist()
+
+
+for rank, (total, everyone) in enumerate(threads.run(hello, 4)):
+    print(f"rank {rank}: the sum is {total}, the others have {everyone}")
+
+# %% [markdown]
+# `DistributedDataParallel` puts this behind a model: when `backward()` returns, the gradients are the means over all
+# ranks. Each rank has its own model and its own quarter of the batch. If the four quarters have the same size, the mean
+# of their gradients is that of the whole batch.
+
+
+# %%
+def quarter(rank):
+    """The gradient of this rank's model, all in one row."""
+    mine = DistributedDataParallel(copy.deepcopy(model))
+    mine.zero_grad()
+    F.cross_entropy(mine(images[rank:100:4]), labels[rank:100:4]).backward()
+    return torch.cat([p.grad.flatten() for p in mine.parameters()])
+
+
+found = threads.run(quarter, 4)
+print("all ranks have the same bits:", all(torch.equal(found[0], other) for other in found))
+whole = gradient(torch.arange(100))
+print("largest difference from one rank with the whole batch:", (whole - found[0]).abs().max().item())
+
+# %% [markdown]
+# What is left is how the gradients of all ranks are added up, on all ranks, without one machine that everybody talks
+# to.
 #
 # ## The ring
 #
@@ -221,34 +271,38 @@ check.nb13.ring(ring)
 
 
 # %%
-def all_reduce(parts, choose):
-    """Ring all-reduce of one array for each rank; returns every rank's result, and pictures of who held what."""
-    world = len(parts)
-    held = [np.array_split(part.astype(float), world) for part in parts]
-    known, pictures = np.eye(world)[:, None, :].repeat(world, 1), []
+def ring_all_reduce(rank, choose):
+    """Ring all-reduce by messages; this rank's result, and how many ranks' parts its chunks had in each step."""
+    world, seen = dist.get_world_size(), []
+    chunks = [c.clone() for c in (torch.arange(8.0) + 10 * rank).chunk(world)]
+    parts = [1] * world                                # the number of ranks whose parts a chunk has
     for step in range(2 * world - 2):
         gather = step >= world - 1
         if gather:                             # what a rank has got last of reduce-scatter is complete: pass it on
             back = step - world + 2
-            sends = [(r, choose((r - back) % world, world - 2, world) % world) for r in range(world)]
+            send, take = [choose((r - back) % world, world - 2, world) % world for r in (rank, rank - 1)]
         else:
-            sends = [(r, choose(r, step, world) % world) for r in range(world)]
-        cargo = [(held[r][c].copy(), known[r, c].copy()) for r, c in sends]
-        for (r, c), (values, who) in zip(sends, cargo):
-            to = (r + 1) % world
-            held[to][c] = values if gather else held[to][c] + values
-            known[to, c] = who if gather else np.maximum(known[to, c], who)
-        pictures.append(known.sum(2))
-    return [np.concatenate(chunks) for chunks in held], pictures
+            send, take = [choose(r % world, step, world) % world for r in (rank, rank - 1)]
+        came, count = torch.zeros_like(chunks[take]), torch.zeros(1)
+        sent = [dist.isend(x, (rank + 1) % world) for x in (chunks[send], torch.tensor([float(parts[send])]))]
+        dist.recv(came, (rank - 1) % world)
+        dist.recv(count, (rank - 1) % world)
+        for work in sent:
+            work.wait()
+        chunks[take] = came if gather else chunks[take] + came
+        parts[take] = int(count.item()) + (0 if gather else parts[take])
+        seen.append(list(parts))
+    return torch.cat(chunks), seen
 
 
 if check.passed("nb13.ring"):
     world = 4
-    gradients = [np.arange(8) + 10 * r for r in range(world)]
-    results, pictures = all_reduce(gradients, ring)
-    print("all ranks agree:", all(np.array_equal(r, sum(gradients)) for r in results), results[0])
-    figure, axes = plt.subplots(1, len(pictures), figsize=(12, 2.4))
-    for step, (axis, counts) in enumerate(zip(axes, pictures)):
+    found = threads.run(ring_all_reduce, world, args=(ring,))
+    expected = sum(torch.arange(8.0) + 10 * r for r in range(world))
+    print("all ranks agree:", all(torch.equal(result, expected) for result, _ in found), expected.tolist())
+    figure, axes = plt.subplots(1, 2 * world - 2, figsize=(12, 2.4))
+    for step, axis in enumerate(axes):
+        counts = np.array([seen[step] for _, seen in found])
         axis.imshow(counts, cmap="cividis", vmin=0, vmax=world)
         for (r, c), n in np.ndenumerate(counts):
             axis.text(c, r, int(n), ha="center", va="center", color="white" if n < 3 else "black")
@@ -300,6 +354,25 @@ if check.passed("nb13.finishes"):
         print(f"{name}: {'finishes' if finishes(programs) else 'hangs'}")
 
 # %% [markdown]
+# A real hang looks like this: two ranks that both receive first. After the timeout, here a second, every rank is told
+# who waits for whom, in which call and line. The same message comes when a rank raises, is killed, sleeps, or calls
+# something else than the others.
+
+
+# %%
+def told(program, size):
+    """What the ranks are told when they go wrong."""
+    try:
+        threads.run(program, size, timeout=timedelta(seconds=1))
+    except (RuntimeError, KeyError) as error:
+        print(f"{type(error).__name__}: {error}\n")
+
+
+told(lambda rank: dist.recv(torch.zeros(3), 1 - rank), 2)
+told(lambda rank: dist.broadcast(torch.zeros(5), 0) if rank == 1 else dist.all_reduce(torch.zeros(10)), 3)
+told(lambda rank: time.sleep(1.5) if rank == 2 else dist.all_reduce(torch.zeros(10)), 3)
+
+# %% [markdown]
 # ## Exercise: the straggler
 #
 # All ranks must have their gradients before the exchange can begin. How long does a step take?
@@ -328,6 +401,32 @@ if check.passed("nb13.step_time"):
     axis.semilogx(ranks, times, "o-", base=2)
     axis.set(xlabel="ranks", ylabel="seconds a step", title="each rank takes 1 s on average, give or take 0.14 s")
     plt.show()
+
+# %% [markdown]
+# ## On more ranks than you have
+#
+# `dist.plan` runs one step on the ranks that are there, notes each call with its bytes and what was computed in
+# between, and plays it again for other numbers of ranks: a message of $B$ bytes takes $\alpha + B / \beta$ seconds.
+# `spread` adds stragglers. It is a model, not a measurement: its use is to see *which* term grows.
+
+
+# %%
+def planned(rank):
+    mine = DistributedDataParallel(copy.deepcopy(model))
+    optimizer = torch.optim.SGD(mine.parameters(), 0.1)
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(mine(images[rank:400:2]), labels[rank:400:2]).backward()
+        optimizer.step()
+    return dist.plan(step, link="10GbE", spread=0.1)
+
+
+print(threads.run(planned, 2)[0])
+
+# %% [markdown]
+# To run a script on several processes, and on several machines: `python -m minitorch.distributed.run --nproc-per-node 4
+# train.py`; `docs/distributed.md` has the recipes.
 
 # %% [markdown]
 # ## In real PyTorch
@@ -364,6 +463,7 @@ check.report()
 # * Checkpoints every $\sqrt n$ layers: memory $2\sqrt n$ instead of $n$, for one more forward pass.
 # * Weight parts by their sizes, and many workers take the same step as one.
 # * In a ring every rank sends the same amount, and the slowest one sets the pace.
+# * All ranks make the same calls in the same order; who does not is named, with its line.
 #
 # **Go further.** Exchange the gradients of the last layers while the first ones are still being computed. How much of
 # the exchange can be hidden?

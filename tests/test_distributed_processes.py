@@ -312,6 +312,11 @@ def test_wrong_options(options, text):
         main([*options, "script.py"])
 
 
+def test_a_program_that_is_not_there():
+    with pytest.raises(FileNotFoundError):                 # and nothing is left in memory
+        main(["--no-python", "/no/such/program"])
+
+
 def test_spawn_raises_what_a_process_raised():
     with pytest.raises(mp.ProcessRaisedException, match="(?s)Process 0 terminated with the follow.*KeyError: 5"):
         mp.spawn(fails, args=(5,), nprocs=1, start_method="fork")

@@ -100,9 +100,13 @@ class Attempt:
             for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
                 shared.setdefault(name, "1")
         first = 0 if nodes is None else nodes.first
-        for rank in range(size):
-            number = str(first + rank)
-            self.start(rank, dict(shared, RANK=number, LOCAL_RANK=str(rank), ROLE_RANK=number))
+        try:
+            for rank in range(size):
+                number = str(first + rank)
+                self.start(rank, dict(shared, RANK=number, LOCAL_RANK=str(rank), ROLE_RANK=number))
+        except BaseException:                              # such as a program that is not there
+            self.end()
+            raise
 
     def start(self, rank, environment):
         options = self.options
@@ -153,14 +157,18 @@ class Attempt:
             self.watch.stop(self.options.shutdown_timeout)
             raise
         finally:
-            for rank in range(self.size):                  # what a rank has started and left
-                self.kill(rank, signal.SIGKILL)
-            for thread in self.threads:
-                thread.join(2)
-            for file in self.files:
-                file.close()
             self.message = self.elsewhere or self.watch.message()
-            self.watch.close()
+            self.end()
+
+    def end(self):
+        """Leave nothing behind."""
+        for rank in range(len(self.processes)):            # what a rank has started and left
+            self.kill(rank, signal.SIGKILL)
+        for thread in self.threads:
+            thread.join(2)
+        for file in self.files:
+            file.close()
+        self.watch.close()
 
 
 def tee(stream, file, console, prefix):

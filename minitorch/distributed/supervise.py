@@ -80,7 +80,7 @@ class Watch:
 
     def message(self):
         """The fault of the job in one line; None if none is noted."""
-        if self.nodes is not None:
+        if self.nodes is not None and self.first is not None:
             self.nodes.read(self.supervisor.record.rows)
         return self.supervisor.fault(self.cause())
 
