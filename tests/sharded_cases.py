@@ -18,8 +18,6 @@ from minitorch.distributed.tensor import DTensor, Partial, Replicate, Shard, dis
 from minitorch.testing.strategies import Draw
 from minitorch.utils._pytree import tree_leaves, tree_map
 
-NO_DERIVATIVE = "igamma igammac zeta".split()              # by all of their inputs
-
 
 def run(program, size):
     return threads.run(program, size, timeout=timedelta(seconds=20))
@@ -58,7 +56,7 @@ class Case:
         found = self.op.call(tensors, **self.attrs) if self.variadic else self.op.call(*tensors, **self.attrs)
         outs = [x for x in tree_leaves(found) if isinstance(x, Tensor) and x.requires_grad]
         ins = [t for t, live in zip(tensors, self.live) if live]
-        if not outs or self.op.name in NO_DERIVATIVE:
+        if not outs or any([getattr(f, "missing", False) for f in self.op.vjps.values()]):
             return found, []
         return found, torch.autograd.grad(outs, ins, seeds_of(outs), allow_unused=True)
 

@@ -370,7 +370,7 @@ def test_join(by_all):
 def test_join_can_end_all():
     def program(rank):
         model = DDP(nn.Linear(2, 1))
-        with pytest.raises(RuntimeError, match="exhausted inputs"):
+        with pytest.raises(RuntimeError, match="Rank 0 exhausted all inputs" if rank == 0 else "exhausted inputs"):
             with model.join(throw_on_early_termination=True):
                 for _ in range(1 + rank):
                     model(torch.ones(1, 2)).sum().backward()

@@ -351,12 +351,17 @@ def test_preparing_inputs_and_outputs():
                                                              desired_output_layouts=(S(1), None)))
         a, b = module(torch.ones(2, 4), torch.ones(1), c=torch.ones(2, 4))
         assert module.seen == [(R(),), None, (S(1),)] and a.shape == (4, 2) and b.shape == (1,)
-        with pytest.warns(UserWarning, match="could not be resolved"):
-            parallelize_module(nn.Sequential(nn.Linear(2, 2)), mesh, {"5": ColwiseParallel()})
         with pytest.raises(NotImplementedError, match="nn.Linear and nn.Embedding"):
             parallelize_module(nn.ReLU(), mesh, ColwiseParallel())
         assert "input_layouts=(Replicate(),)" in repr(ColwiseParallel())
     run(program, 2)
+
+
+def test_a_plan_that_finds_nothing():
+    def program(rank):                                     # one rank: warnings are caught for all threads at once
+        with pytest.warns(UserWarning, match="could not be resolved"):
+            parallelize_module(nn.Sequential(nn.Linear(2, 2)), init_device_mesh("cpu", (1,)), {"5": ColwiseParallel()})
+    run(program, 1)
 
 
 def test_modules_are_replicated_by_default():

@@ -16,6 +16,7 @@ from ..core.tensor import Tensor, wrap
 from ..nn.modules.module import Module
 from ..nn.parameter import UninitializedBuffer, UninitializedParameter
 from ..utils._pytree import tree_flatten, tree_unflatten
+from .algorithms.join import Join, Joinable, JoinHook
 from .buffers import source, targets_of
 from .collectives import all_reduce
 from .groups import resolved
@@ -88,7 +89,7 @@ def broadcast_all(group, tensors, root, name):
     group.call(name, f"of {len(tensors)} tensors from {group.ranks[root]}", body, after=flush)
 
 
-class DistributedDataParallel(Module):
+class DistributedDataParallel(Module, Joinable):
     """`module` with gradients that are averaged over all ranks; call it as `module`, then ``loss.backward()``.
 
     module: its parameters are named ``module.<name>``. All ranks make it with the same shapes.
@@ -167,7 +168,8 @@ class DistributedDataParallel(Module):
     # -- passes ----------------------------------------------------------------------------------------------
     def forward(self, *inputs, **kwargs):
         averaged = grad_mode.enabled and self.require_backward_grad_sync
-        if self._joining is not None:
+        if self._join_config.enable:
+            Join.notify_join_context(self)
             self._joining.tell(averaged)
         if averaged:
             self.reducer.prepare(self.find_unused_parameters or self.static_graph)
@@ -196,7 +198,7 @@ class DistributedDataParallel(Module):
         return bool(self.require_forward_param_sync and self.forward_sync_buffers and self._buffers_to_send)
 
     def _sync_buffers(self):
-        root = 0 if self._joining is None else self._joining.root
+        root = self._joining.root if self._join_config.enable else 0
         broadcast_all(self.process_group, self._buffers_to_send, root, "broadcast_buffers")
 
     @contextlib.contextmanager
@@ -233,60 +235,62 @@ class DistributedDataParallel(Module):
         divide_by_initial_world_size: means are over all ranks (True), or over those that are not done.
         throw_on_early_termination: RuntimeError on all ranks when the first is done.
         """
-        return Joining(self, divide_by_initial_world_size, throw_on_early_termination) if enable else \
-            contextlib.nullcontext()
+        return Join([self], enable, throw_on_early_termination,
+                    divide_by_initial_world_size=divide_by_initial_world_size)
+
+    def join_hook(self, *, divide_by_initial_world_size=True, **kwargs):
+        """What `Join` has a rank do that has no batches left."""
+        self._joining = Joining(self, divide_by_initial_world_size)
+        return self._joining
+
+    @property
+    def join_device(self):
+        """The device of the parameters."""
+        return self.reducer.params[0].device
+
+    @property
+    def join_process_group(self):
+        """The ranks."""
+        return self.process_group
 
     def __getstate__(self):
         raise TypeError("a DistributedDataParallel model cannot be pickled: save module.state_dict(), or its .module")
 
 
-class Joining:
-    """One `join` block. In each step the ranks tell each other who is at work, and whether it will synchronise."""
+class Joining(JoinHook):
+    """What a rank does that has no batches left, and how the ranks agree on a step: whether it will synchronise, and
+    who is at work."""
 
-    def __init__(self, model, by_all, throw):
-        self.model, self.by_all, self.throw, self.root, self.steps = model, by_all, throw, 0, 0
-        self.group = model.process_group
+    def __init__(self, model, by_all):
+        self.model, self.by_all, self.root, self.group = model, by_all, 0, model.process_group
 
     def tell(self, averaged, at_work=True):
-        """Take part in a step; returns whether anybody is at work, and whether gradients will be averaged."""
+        """Take part in a step; returns whether gradients will be averaged."""
         n = self.group.size()
         mask = np.zeros(n + 1, np.int32)
         mask[self.group.rank()], mask[n] = at_work, averaged
         all_reduce(wrap(mask, host()), ReduceOp.MAX, self.group)
         active = np.flatnonzero(mask[:n])
-        if self.throw and active.size < n:
-            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
-        if active.size:
-            self.root = int(active[-1])
+        self.root = int(active[-1])
         reducer = self.model.reducer
         reducer.op = ReduceOp.AVG if self.by_all else ReduceOp.SUM
-        reducer.factor = None if self.by_all or not active.size else 1 / active.size
-        return bool(active.size), bool(mask[n])
+        reducer.factor = None if self.by_all else 1 / active.size
+        return bool(mask[n])
 
-    def __enter__(self):
-        self.model._joining = self
-        return self
-
-    def __exit__(self, kind, error, trace):
+    def main_hook(self):
+        """Take part in a step of the others."""
         model = self.model
-        try:
-            if kind is None:
-                self.wait_for_all()
-        finally:
-            model._joining = None
-            model.reducer.op, model.reducer.factor = ReduceOp.AVG, None
+        averaged = self.tell(False, at_work=False)
+        if model.will_sync_module_buffers():
+            model._sync_buffers()
+        model.require_forward_param_sync = averaged
+        if averaged:
+            model.reducer.shadow(model.find_unused_parameters or model.static_graph)
 
-    def wait_for_all(self):
-        """Take part in the steps of the others, then take the parameters of the last one at work."""
+    def post_hook(self, is_last_joiner):
+        """Take the parameters of the last one at work."""
         model = self.model
-        while True:
-            somebody, averaged = self.tell(False, at_work=False)
-            if not somebody:
-                break
-            if model.will_sync_module_buffers():
-                model._sync_buffers()
-            model.require_forward_param_sync = averaged
-            if averaged:
-                model.reducer.shadow(model.find_unused_parameters or model.static_graph)
+        model._joining = None
+        model.reducer.op, model.reducer.factor = ReduceOp.AVG, None
         state = [*model.module.parameters(), *model._buffers_to_send]
         broadcast_all(self.group, state, self.root, "broadcast_model")

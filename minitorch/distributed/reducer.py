@@ -230,14 +230,12 @@ class Reducer:
         bump_version(param._grad, "DistributedDataParallel")
 
     def shadow(self, find_unused):
-        """Take part in the reductions of a step of other ranks with zeros."""
+        """Take part in the reductions of a step of other ranks with zeros; the means are the gradients here, too."""
         for bucket in self.buckets:
             bucket.clear()
             bucket.flat[...] = 0
             bucket.missing.clear()
         for i, bucket in enumerate(self.buckets):
             self.send(bucket, i + 1 == len(self.buckets))
-        if find_unused:
-            all_reduce(wrap(np.zeros(len(self.params), np.uint8), host()), ReduceOp.MAX, self.group)
-        for bucket in self.buckets:
-            self.take(bucket)
+        self.used = np.zeros(len(self.params), np.uint8) if find_unused else None
+        self.finish()

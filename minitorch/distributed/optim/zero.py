@@ -4,6 +4,7 @@ Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Paramet
 """
 
 from ...optim.optimizer import Optimizer
+from ..algorithms.join import Join, Joinable, JoinHook
 from ..ddp import broadcast_all
 from ..groups import resolved
 from ..objects import gather_object
@@ -11,7 +12,18 @@ from ..objects import gather_object
 __all__ = ["ZeroRedundancyOptimizer"]
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class StepHook(JoinHook):
+    """A rank that has no batches left makes the steps of its share."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def main_hook(self):
+        """One step."""
+        self.optimizer.step()
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """`optimizer_class` on this rank's share of the parameters; after a step, all ranks get each other's.
 
     params: the same on all ranks, with gradients that are the same (as `DistributedDataParallel` makes them).
@@ -39,6 +51,20 @@ class ZeroRedundancyOptimizer(Optimizer):
             for name, value in example.defaults.items():
                 group.setdefault(name, value)
 
+    def join_hook(self, **kwargs):
+        """What `Join` has a rank do that has no batches left: its part of each step."""
+        return StepHook(self)
+
+    @property
+    def join_device(self):
+        """The device of the parameters."""
+        return self.param_groups[0]["params"][0].device
+
+    @property
+    def join_process_group(self):
+        """The ranks."""
+        return self.process_group
+
     def _share_out(self):
         """Give each parameter, the largest first, to the rank that has the fewest elements so far."""
         loads, self._owner = [0] * self.process_group.size(), {}
@@ -56,6 +82,7 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def step(self, closure=None, **kwargs):
         """A step of this rank's share, then exchange; returns what `closure` does."""
+        Join.notify_join_context(self)
         loss = None
         if self.optim is not None:
             self._copy_options()

@@ -113,6 +113,8 @@ def linear_groups(op):
     """Sets of inputs that may be sums together while the others are whole: the op is linear in them."""
     if op is None or op.joint or op.tangent or op.outputs != 1 or kind_of(op) not in ("linear", "multilinear"):
         return LINEAR.get(op and op.name, [])
+    if any([getattr(formula, "missing", False) for formula in op.vjps.values()]):
+        return []                                          # formulas that only refuse, which say nothing
     if op not in _groups:
         live = [i for i, x in enumerate(op.inputs) if x.kind not in ("other", "variadic") and op.vjps[x.name]]
         names = [x.name for x in op.inputs]
