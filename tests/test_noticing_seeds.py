@@ -97,7 +97,8 @@ def test_pairs_of_results_in_a_batch():
     assert (mantissa * 2.0 ** exponent).tolist() == [[8, 3], [0.5, 1]]
 
 
-def test_rules_of_functions_return_a_pair():
+@pytest.mark.parametrize("given, text", [(3, "Got <class 'int'>"), ((vector,), "Got a tuple of length 1")])
+def test_rules_of_functions_return_a_pair(given, text):
     class Single(T.autograd.Function):
         @staticmethod
         def forward(x):
@@ -110,9 +111,8 @@ def test_rules_of_functions_return_a_pair():
         @staticmethod
         def vmap(info, in_dims, x):
             return given
-    for given, text in ((3, "Got <class 'int'>"), ((vector,), "Got a tuple of length 1")):
-        with pytest.raises(RuntimeError, match=text):
-            T.vmap(Single.apply)(T.ones(2, 3))
+    with pytest.raises(RuntimeError, match=text):
+        T.vmap(Single.apply)(T.ones(2, 3))
 
 
 def test_a_tensor_under_two_names():
