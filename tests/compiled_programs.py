@@ -20,7 +20,7 @@ import numpy as np
 import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
-from minitorch.backends.native import toolchain
+from minitorch.backends.native import parts, toolchain
 from minitorch.core.tensor import Tensor
 
 DTYPES = {"float32": (2e-5, 1e-5), "float64": (1e-9, 1e-10), "bfloat16": (3e-2, 5e-2)}
@@ -30,7 +30,7 @@ MODES = ("grad", "grad", "grad", "no_grad", "inference", "autocast")
 
 
 class Case(NamedTuple):
-    """What stands around a program."""
+    """The surroundings of a program."""
 
     steps: tuple = ()
     dtype: str = "float32"
@@ -371,7 +371,7 @@ def mode(name):
 
 
 def seen(x):
-    """What can be seen of a tensor."""
+    """All that a user can see of a tensor."""
     a = x.detach().to(torch.float64).numpy().copy() if x.dtype == torch.bfloat16 else x.detach().numpy().copy()
     return {"value": a, "dtype": str(x.dtype), "strides": x.stride(), "needs": x.requires_grad, "leaf": x.is_leaf,
             "version": x._version if not x.is_inference() else None, "inference": x.is_inference()}
@@ -433,7 +433,7 @@ def history(case, compiled):
 
 
 def differences(a, b, tolerance, ignore=()):
-    """What differs between two things that were seen."""
+    """The differences between two things that were seen."""
     if isinstance(a, dict) and isinstance(b, dict):
         return [f"{key}: {text}" for key in a if key not in ignore for text in differences(a[key], b[key], tolerance)]
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
@@ -502,8 +502,13 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stop", type=int, default=5, help="after so many failures")
     parser.add_argument("--backend", default="numpy", help="of `compile`: numpy or c")
+    parser.add_argument("--enough", type=int, default=parts.ENOUGH, help="elements of a part of a loop that "
+                        "two threads share: with 2 nearly every loop is shared")
     parser.add_argument("--flags", default="-O1", help="of the C compiler, after its own")
     arguments = parser.parse_args()
+    parts.ENOUGH = arguments.enough
+    if arguments.enough < 1 << 17:
+        torch.set_num_threads(2)
     toolchain.FLAGS += tuple(arguments.flags.split())
     failures, eagerly, reasons = 0, 0, {}
     for n in range(arguments.programs):

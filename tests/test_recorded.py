@@ -1,4 +1,4 @@
-"""What PyTorch gave once, in `data/recorded`, is what this library gives: no PyTorch is needed. See `recorded`."""
+"""PyTorch's recorded answers, `data/recorded`, are those of this library: no PyTorch is needed. See `recorded`."""
 
 import json
 
