@@ -7,7 +7,7 @@ A backend stands for one device and is made when that device is first asked for:
 from contextvars import ContextVar
 from typing import Any
 
-from .registry import Late
+from .registry import Late, late
 
 __all__ = ["device", "get", "host", "made", "register"]
 
@@ -45,8 +45,8 @@ class device:
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
-        if type not in TYPES:
-            raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {type}")
+        if type not in TYPES or index is not None and not (isinstance(index, int) and index >= 0):
+            raise late.no_device(type, index, TYPES)
         self.type, self.index = type, index
 
     def __repr__(self):

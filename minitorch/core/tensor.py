@@ -223,24 +223,12 @@ class Tensor:
     @grad.setter
     def grad(self, g):
         if g is not None:
-            self.check_grad(g)
+            late.check_grad(self, g)
         self._grad = g
 
     @grad.deleter
     def grad(self):
         self._grad = None
-
-    def check_grad(self, g):
-        """Errors for what cannot be this tensor's `grad`."""
-        if not isinstance(g, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(g).__name__}")
-        if g.array.shape != self.array.shape:
-            raise RuntimeError(f"attempting to assign a gradient of size '{list(g.array.shape)}' to a tensor of size "
-                               f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the "
-                               f"same size")
-        if g.array.dtype != self.array.dtype or g.backend is not self.backend:
-            raise RuntimeError(f"attempting to assign a gradient of type {g.dtype} on {g.device} to a tensor of type "
-                               f"{self.dtype} on {self.device}: convert it, as in g.to(x)")
 
     @property
     def grad_fn(self):

@@ -10,7 +10,7 @@ from ..core.dtypes import dtype
 from ..core.tensor import Tensor
 from .failures import wrong_index
 
-__all__ = ["of_call", "of_frame", "rightly"]
+__all__ = ["no_device", "of_call", "of_frame", "rightly"]
 
 # What Python and NumPy say of a value that is no integer, no number, or nothing that they can compute with.
 TELLING = ("object", "operand", "not supported between", "could not convert", "invalid literal", "ufunc", "numpy",
@@ -102,3 +102,14 @@ def _no_number(error, name, given, defaults):
         if type(x) is dtype and k != "dtype" and telling:
             return must_be(name, given, k, "Tensor")
     return None
+
+
+def no_device(type, index, types):
+    """The error for a kind of hardware and a number that are no device."""
+    if not isinstance(type, str):
+        return TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+    if type not in types:
+        return RuntimeError(f"Expected one of {', '.join(types)} device type at start of device string: {type}")
+    if not isinstance(index, int):
+        return TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+    return RuntimeError(f"Device index must not be negative, got {index}")

@@ -15,6 +15,8 @@ def positions(argnums, n):
     for i in chosen:
         if not -n <= i < n:
             raise RuntimeError(f"Got argnum={i}, but only {n} positional inputs")
+    if len({i % n for i in chosen}) != len(chosen):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     return chosen
 
 

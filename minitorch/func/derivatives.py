@@ -16,6 +16,8 @@ __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "line
 
 def fresh(t):
     """A tensor to differentiate with respect to, in place of an argument."""
+    if not isinstance(t, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
     t = entered(t)
     return t.view_as(t) if t.requires_grad else detached(t).requires_grad_()
 

@@ -12,6 +12,9 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
     Other names than those of parameters and buffers are attributes for the time of the call, unless `strict`.
     """
     given = parameter_and_buffer_dicts
+    if not isinstance(given, (dict, tuple, list)):
+        raise ValueError(f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+                         f"{type(given)}")
     if isinstance(given, (tuple, list)):
         names = [k for d in given for k in d]
         repeated = [k for k in dict.fromkeys(names) if names.count(k) > 1]

@@ -113,6 +113,9 @@ def explain_data(data, dtype=None):
         first, other = len(data[0]) if isinstance(data[0], (list, tuple)) else 0, sorted(s or 0 for s in sizes)
         return ValueError(f"expected sequence of length {first} at dim 1 (got {[n for n in other if n != first][0]}): "
                           f"all rows must have the same length")
+    words = [x for x in data if isinstance(x, (str, bytes))] if isinstance(data, (list, tuple)) else []
+    if words:
+        return TypeError(f"new(): invalid data type '{type(words[0]).__name__}'")
     if item is data or len(sizes) == 1 and None in sizes:
         return ValueError("Overflow when unpacking long long: an integer is out of the range of int64")
     return ValueError("expected nested sequences of numbers with equal lengths in each dimension")
@@ -179,16 +182,19 @@ def from_dlpack(ext_tensor, copy):
 
 
 # ---- sequences ---------------------------------------------------------------------------------------------
-def numbers_between(start, end, step, dtype):
-    """Numbers from `start` up to, but without, `end`, as a NumPy array of `dtype` (None: by the numbers' types)."""
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
+def check_range(start, end, step):
+    """RuntimeError unless a whole number of steps, or none, leads from `start` to `end`."""
+    if not (step > 0 or step < 0):                         # zero or NaN
+        raise RuntimeError(f"step must be nonzero, and a number: got {step}")
     if not (np.isfinite(start) and np.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if np.isnan(step):
-        raise ValueError("cannot convert float NaN to integer")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+
+
+def numbers_between(start, end, step, dtype):
+    """Numbers from `start` up to, but without, `end`, as a NumPy array of `dtype` (None: by the numbers' types)."""
+    check_range(start, end, step)
     whole = builtins.all(isinstance(x, int) for x in (start, end, step))
     found = as_np(dtype or (dtypes.int64 if whole else get_default_dtype()))
     if found.kind in "iu":

@@ -30,6 +30,7 @@ SEED, LIMIT = 14, 90                                       # seconds of the proc
 BATCHES = ((12, 2, 2), (40, 6, 4))
 WRITERS = ("core/template.py", "core/op.py")
 WRITTEN = ("tests/test_noticing", "tests/test_recorded.py::test_same_as_recorded[promotion", "tests/test_recorded.py")
+SIGNATURES = "tests/test_recorded.py::test_defaults"       # looks at functions without calling them
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
@@ -234,7 +235,7 @@ def judge(mutant, calls, seconds, again=False, log=os.devnull):
     """"killed" with the test, or "survived"."""
     names = candidates(mutant, calls)
     if again:                                              # what runs at the import is no test's
-        names = list(dict.fromkeys([*names, *(name for name in seconds if name.startswith(WRITTEN[0]))]))
+        names = list(dict.fromkeys([*names, *(name for name in seconds if name.startswith((WRITTEN[0], SIGNATURES)))]))
     for part in batches(names, seconds, again):
         found = outcome(mutant.file, mutant.text, part, LIMIT if again else LIMIT / 5, log)
         if found:

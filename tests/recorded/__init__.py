@@ -13,7 +13,7 @@ import warnings
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data" / "recorded"
 SUBJECTS = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams",
-            "distributions")
+            "distributions", "refusals")
 DIGITS = 8
 COARSE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 2e-6}
 

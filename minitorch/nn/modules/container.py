@@ -39,7 +39,7 @@ def _pairs(owner, given):
 
 
 def _check_iterable(owner, given):
-    if not isinstance(given, Iterable):
+    if not isinstance(given, Iterable) or isinstance(given, Tensor):       # nobody means the rows of a tensor
         raise TypeError(f"{owner}.extend should be called with an iterable, but got {type(given).__name__}")
 
 

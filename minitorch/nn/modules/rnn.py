@@ -339,7 +339,7 @@ class RNNCellBase(Module):
         name = self._get_name()
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        for i, h in enumerate(hx or ()):
+        for i, h in enumerate(() if hx is None else hx):
             if h.dim() not in (1, 2):
                 which = f"hx[{i}]" if states > 1 else "hidden"
                 raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {h.dim()}D instead")

@@ -83,7 +83,7 @@ class PruningContainer(BasePruningMethod):
     """Several methods, one after the other on what the ones before have left."""
 
     def __init__(self, *methods):
-        self._tensor_name = methods[0]._tensor_name
+        self._tensor_name = methods[0]._tensor_name if methods else None
         self._pruning_methods = ()
         for method in methods:
             self.add_pruning_method(method)
@@ -92,6 +92,8 @@ class PruningContainer(BasePruningMethod):
         """Append ``method``, which must be for the same parameter."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if self._tensor_name is None:                      # of an empty container: it is the first one's
+            self._tensor_name = method._tensor_name
         if method._tensor_name != self._tensor_name:
             raise ValueError("Can only add pruning methods acting on the parameter named "
                              f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'")
@@ -234,6 +236,9 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t, default_mask):
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape "
+                                 f"{self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
 

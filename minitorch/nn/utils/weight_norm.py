@@ -50,7 +50,8 @@ class WeightNorm:
         return v * (g / norm_except_dim(v, self.dim))
 
     def split(self, module):
-        weight = module._parameters.pop(self.name)
+        weight = getattr(module, self.name)
+        del module._parameters[self.name]
         module.register_parameter(self.name + "_g", Parameter(norm_except_dim(weight, self.dim).detach()))
         module.register_parameter(self.name + "_v", Parameter(weight.detach()))
         setattr(module, self.name, self.compute_weight(module))

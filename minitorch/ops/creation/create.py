@@ -226,6 +226,7 @@ def _range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if end is None:
         start, end = 0, start
     dtype = spaced_dtype("range", out, dtype)
+    host_data.check_range(start, end, step)
     return placed(host_data.numbers_up_to(start, end, step, dtype), out, device, requires_grad)
 
 

@@ -310,9 +310,9 @@ def _index_select(F, input, index: Other, *, dim):
     if not input.ndim:
         if index.size != 1:
             raise worded(RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size}"))
-        check_bounds(index, 1, 0)
+        check_bounds(index, 1, 0, IndexError)
         return input.copy()
-    check_bounds(index, input.shape[dim], dim)
+    check_bounds(index, input.shape[dim], dim, IndexError)
     return F.xp.take(input, index.reshape(-1), axis=dim)
 
 
@@ -369,11 +369,14 @@ def check_slices(name, input, index, source, dim, error=RuntimeError):
     if index.size != n:
         raise worded(error(f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): ({n}), "
                            f"for dim: {dim}"))
+    if name == "index_copy" and input.ndim and source.ndim != input.ndim:
+        raise worded(IndexError(f"index_copy_(): source and destination must have equally many dimensions, got "
+                                f"{source.ndim} and {input.ndim}"))
     a, b = moved(input, dim).shape[1:], moved(source, dim).shape[1:] if source.ndim else ()
     if a != b:
         raise worded(RuntimeError(f"{name}_(): Source/destination tensor must have same slice shapes. Destination "
                                   f"slice shape: {list(a)} at dimension {dim} and source slice shape: {list(b)}"))
-    check_bounds(index, input.shape[dim] if input.ndim else 1, dim, error)
+    check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError)
 
 
 @op(name="index_copy", namespace=None, promotion="same",

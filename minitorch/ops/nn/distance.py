@@ -5,6 +5,7 @@ from ...core.tensor import wrap
 from ..define import composite, publish
 from ..out import write_out
 from ..promotion import require_tensors
+from ..shapes.view import broadcast_shapes
 
 
 @composite(method=False)
@@ -22,7 +23,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         if not dtype.is_floating_point:
             raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype.name}")
         x1, x2 = x1.to(dtype), x2.to(dtype)
-    shape = x1.backend.xp.broadcast_shapes(x1.array.shape, x2.array.shape)
+    shape = broadcast_shapes(x1.array.shape, x2.array.shape)
     x1, x2 = (x if x.array.shape == shape else x.expand(shape) for x in (x1, x2))
     return (direction(x1, dim, eps) * direction(x2, dim, eps)).sum(dim)
 

@@ -173,10 +173,10 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         if align_corners is not None:
             raise ValueError(f"align_corners option can only be set with the interpolating modes: "
                              f"{' | '.join(RANKS)}, not with '{mode}'")
-    elif mode not in RANKS or n not in (1, 2, 3):
+    if mode not in (*RANKS, "nearest", "nearest-exact", "area") or n not in (1, 2, 3):
         raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for "
                                   f"the modes: nearest | nearest-exact | area | {' | '.join(RANKS)} (got {mode})")
-    elif RANKS[mode] != n:
+    if RANKS.get(mode, n) != n:
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {RANKS[mode] + 2}D input")
     out, scales = output_size(input, n, size, scale_factor, recompute_scale_factor, mode)
     if antialias and mode not in SMOOTHED:

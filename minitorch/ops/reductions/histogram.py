@@ -121,6 +121,10 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
                                f"{list(input.array.shape)} and weight with shape {list(weight.array.shape)}")
         weight = weight.detach().reshape(-1)
     bounds = [None] * dims if range is None else list(zip(range[::2], range[1::2]))
+    for d, b in enumerate(bins):
+        if isinstance(b, Tensor) and not b.array.size:
+            raise RuntimeError(f"torch.histogramdd: bins tensor should have at least 1 element, but got none for "
+                               f"dimension {d}")
     edges = [b if isinstance(b, Tensor) else wrap(bin_edges("torch.histogramdd", x, b, r, 0.5), input.backend)
              for b, x, r in zip(bins, points.array.T, bounds)]
     hist = _histogramdd(points, weight, tuple([e.array for e in edges]))
