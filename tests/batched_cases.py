@@ -139,7 +139,7 @@ def compare(op, in_dims, found, wanted):
         np.testing.assert_allclose(batch.numpy(), one, 1e-9, 1e-11, err_msg=f"{op.name} {in_dims} result {k}")
 
 
-# What PyTorch refuses too: the shape of a result depends on the values of a batch.
+# PyTorch refuses these too: the shape of a result depends on the values of a batch.
 REFUSED = ("bincount", "index_fill", "masked_scatter", "masked_select", "masked_select_backward", "unique",
            "unique_indices")
 

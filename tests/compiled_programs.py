@@ -30,7 +30,7 @@ MODES = ("grad", "grad", "grad", "no_grad", "inference", "autocast")
 
 
 class Case(NamedTuple):
-    """What stands around a program."""
+    """The surroundings of a program."""
 
     steps: tuple = ()
     dtype: str = "float32"
@@ -371,7 +371,7 @@ def mode(name):
 
 
 def seen(x):
-    """What can be seen of a tensor."""
+    """All that a user can see of a tensor."""
     a = x.detach().to(torch.float64).numpy().copy() if x.dtype == torch.bfloat16 else x.detach().numpy().copy()
     return {"value": a, "dtype": str(x.dtype), "strides": x.stride(), "needs": x.requires_grad, "leaf": x.is_leaf,
             "version": x._version if not x.is_inference() else None, "inference": x.is_inference()}
@@ -433,7 +433,7 @@ def history(case, compiled):
 
 
 def differences(a, b, tolerance, ignore=()):
-    """What differs between two things that were seen."""
+    """The differences between two things that were seen."""
     if isinstance(a, dict) and isinstance(b, dict):
         return [f"{key}: {text}" for key in a if key not in ignore for text in differences(a[key], b[key], tolerance)]
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):

@@ -1,4 +1,4 @@
-"""What all tests share: where CUDA kernels run, and a heap that looks small.
+"""Fixtures of all tests: where CUDA kernels run, and a heap that looks small.
 
 Tests of kernels use the simulator (device "sim"); ``pytest --device cuda`` runs the same ones on a GPU.
 """

@@ -1,4 +1,4 @@
-"""What the tests of CUDA kernels share: a device, an op run by its kernel and by its reference, and how far they may
+"""Pieces of the tests of CUDA kernels: a device, an op run by its kernel and by its reference, and how far they may
 differ.
 
 The device is the simulator, or what ``pytest --device`` names.
@@ -92,7 +92,7 @@ def leaves(out):
 
 
 def reference(name, arrays, attrs):
-    """What the op's reference makes of the same values in float64 on the CPU."""
+    """The result of the op's reference for the same values in float64 on the CPU."""
     with np.errstate(all="ignore"):
         return [np.asarray(x) for x in leaves(OPS[name].forward(backends.get("cpu"), *map(exact, arrays), **attrs))]
 

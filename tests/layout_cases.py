@@ -368,7 +368,7 @@ def may_differ(key):
 
 
 def differences(key, ours, wanted):
-    """What is wrong with the layouts `ours`; where they may differ, views that PyTorch allows must be possible."""
+    """Faults in the layouts `ours`; where they may differ, views that PyTorch allows must be possible."""
     assert len(ours) == len(wanted), f"{key}: other samples, record the layouts again (see record_layouts.py)"
     found = []
     for k, (a, b) in enumerate(zip(ours, wanted)):

@@ -36,8 +36,9 @@ def main():
         if "in bounds" not in planted.stdout or "AddressSanitizer" not in planted.stderr:
             sys.exit(f"the planted fault was not noticed:\n{planted.stdout}{planted.stderr}")
         print("the planted fault was noticed")
-        sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "tests/test_native_kernels.py",
-                                 *sys.argv[1:]], env=environment, cwd=ROOT).returncode)
+        tests = ["tests/test_native_kernels.py", "tests/test_native_convolution.py"]
+        sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "--capture=sys", *tests, *sys.argv[1:]],
+                                env=environment, cwd=ROOT).returncode)
 
 
 if __name__ == "__main__":

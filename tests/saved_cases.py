@@ -18,7 +18,7 @@ CASES = [line for line in (DATA / "saved_calls.txt").read_text().splitlines() if
 
 # ---- evaluation, in either library -------------------------------------------------------------------------
 def arrays():
-    """What the expressions speak of: numbers well apart from each other and from what makes a kink."""
+    """The operands of the expressions: numbers well apart from each other and from what makes a kink."""
     rng = np.random.default_rng(0)
 
     def spread(*shape, lo=-1.0, hi=1.0):
@@ -127,7 +127,7 @@ def same(found, wanted):
 
 
 def writes(library, expression, alone=None):
-    """What becomes of the gradients after a write to each of the targets: {target: verdict}.
+    """The fate of the gradients after a write to each of the targets: {target: verdict}.
 
     "right": they are those without the write; "refused": the backward pass raises; "unwritable": the write raises;
     "wrong": none of these.
@@ -174,7 +174,7 @@ def second_derivatives(library, expression):
 
 
 def recorded():
-    """What PyTorch does: {expression: {"writes": ..., "second": ...}}."""
+    """The verdicts of PyTorch: {expression: {"writes": ..., "second": ...}}."""
     return json.loads(RECORDED.read_text())
 
 

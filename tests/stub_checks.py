@@ -73,7 +73,7 @@ def fits(value, annotation):
 
 
 def complaints(signatures, args, kwargs, result):
-    """What is wrong with a call that worked, to each of the signatures; empty if it fits one."""
+    """Faults of a call that worked, to each of the signatures; empty if it fits one."""
     found = []
     for s in signatures:
         try:

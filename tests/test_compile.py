@@ -23,7 +23,7 @@ def same(a, b):
 
 
 def runs(make, data, times=4, compiled=True):
-    """What the steps that `make` returns give for the data, several times each; and the compiled function."""
+    """The results of the steps that `make` returns, for the data, several times each; and the compiled function."""
     torch.manual_seed(0)
     step = make()
     if compiled:

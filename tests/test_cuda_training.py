@@ -1,4 +1,4 @@
-"""What users do on the device: copies, views, writes, saving, training; and that hot things run kernels of ours."""
+"""Programs of users on the device: copies, views, writes, saving, training; and that hot things run kernels of ours."""
 
 import copy
 import io

@@ -185,7 +185,7 @@ def gradients(function, *arrays):
     return [x.grad.numpy() for x in leaves]
 
 
-# What the gradients of parameters are summed from; those that are products of matrices are BLAS's.
+# The operands that gradients of parameters are summed from; those that are products of matrices are BLAS's.
 PARAMETERS = {
     "linear": (lambda b: F.linear(minitorch.full((100_000, 3), 0.1, dtype=b.dtype),
                                   minitorch.ones(2, 3, dtype=b.dtype), b).mul(0.1).sum(), (2,)),

@@ -1,4 +1,4 @@
-"""What holds for the project as a whole: its name, what its pages say, and traps that stay closed."""
+"""Rules for the project as a whole: its name, what its pages say, and traps that stay closed."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""What must hold for every row of the op table, including rows that are not written yet."""
+"""Rules for every row of the op table, including rows that are not written yet."""
 
 import inspect
 

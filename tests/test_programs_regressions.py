@@ -1,4 +1,4 @@
-"""What random programs of several calls found (`tests/parity/programs.py`), each as the class that it belongs to."""
+"""Defects found by random programs of several calls (`tests/parity/programs.py`), each as the class it belongs to."""
 
 import copy
 

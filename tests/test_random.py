@@ -21,7 +21,7 @@ from minitorch.random.generator import Generator, default_generator
 
 few = settings(max_examples=25, deadline=None)
 
-# What PyTorch 2.13 returns on the CPU (Linux, x86-64) after manual_seed(2024).
+# The numbers of PyTorch 2.13 on the CPU (Linux, x86-64) after manual_seed(2024).
 STORED = {
     "rand(5)": [0.5317158699035645, 0.8312679529190063, 0.9718379974365234, 0.11930084228515625, 0.16690224409103394],
     "rand(3, dtype=t.float64)": [0.25372732026738665, 0.7747043317543358, 0.33521823650125215],

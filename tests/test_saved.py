@@ -1,4 +1,4 @@
-"""What ops keep for the backward pass: what may be written to afterwards is what PyTorch lets one write to.
+"""Tensors kept for the backward pass: a program may write to the same ones as in PyTorch.
 
 A gradient is right or refused, never silently wrong; `saved_cases.py` has the calls, `data/saved.json` what PyTorch
 does with them.

@@ -161,7 +161,7 @@ def test_no_code_is_run(name, zipped, protocol):
 
 
 def test_danger_on_request():
-    """What weights_only=False gives up: the test of the test above."""
+    """The safety that weights_only=False gives up: the test of the test above."""
     with pytest.raises(AssertionError, match="code of a file was run"):
         loaded(saved(EVIL["own function"]), weights_only=False)
 

@@ -36,7 +36,7 @@ class Launch(NamedTuple):
 
 LAUNCHES = {found[5]: Launch.of(found) for found in KERNEL.finditer(SOURCE)}
 BUGS = [name for name, launch in LAUNCHES.items() if launch.expected != "Correct"]
-# What the correct kernels make of x = 0, 1, ... 255.
+# The results of the correct kernels for x = 0, 1, ... 255.
 CORRECT = {
     "reverse_through_shared": lambda x: x[::-1],
     "with_syncwarp": lambda x: x[:32] + np.roll(x[:32], 16),

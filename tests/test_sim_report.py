@@ -1,4 +1,4 @@
-"""What the simulator tells besides right and wrong: cost of accesses, traces, memory; the cache of compiled kernels."""
+"""The simulator's reports besides right and wrong: cost of accesses, traces, memory; the cache of compiled kernels."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""What makes the CPU fast changes no result: with each switch off, the same values and gradients up to rounding."""
+"""Tuning of the CPU changes no result: with each switch off, the same values and gradients up to rounding."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What held for each piece of work alone, and not for all of them together."""
+"""Properties that held for each piece of work alone, and not for all of them together."""
 
 import traceback
 

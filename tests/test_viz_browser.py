@@ -15,7 +15,7 @@ from minitorch.viz.contact_sheet import BROWSERS
 BROWSER = next((found for found in map(shutil.which, BROWSERS) if found), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs an installed Chromium")
 
-# What a reader does, and after each deed: what is said, which boxes are lit, which gradients stand in the boxes.
+# A reader's deeds, and after each: what is said, which boxes are lit, which gradients stand in the boxes.
 DEEDS = """<script>
 var root = document.querySelector(".minitorch-view"), log = [];
 function named(label) { return root.querySelector('[aria-label="' + label + '"]'); }

@@ -84,7 +84,7 @@ class Library:
 
 
 class Device(CPU):
-    """What a new backend must bring: an array module, its array type, and what differs between array modules."""
+    """The parts that a new backend brings: an array module, its array type, and what differs between array modules."""
 
     def __init__(self):
         Backend.__init__(self, torch.device("foreign"), Library())

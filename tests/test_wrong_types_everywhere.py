@@ -9,7 +9,7 @@ import wrong_types
 
 import minitorch
 
-# What stays different. A message of PyTorch's own that makes no sense for the user is not copied.
+# Differences that stay. A message of PyTorch's own that makes no sense for the user is not copied.
 MEANT = {
     "lib.broadcast_shapes(None)": "PyTorch passes over None",
     "lib.nn.functional.lp_pool2d": "ValueError: not enough values to unpack",

@@ -20,7 +20,8 @@ class Kernels:
     rounding once; other kernels are given float32. `lean` is a function like the kernel that returns the results
     without what the op keeps, for calls that are not recorded. `sample`, a function of a
     `minitorch.testing.strategies.Draw` that returns inputs and attributes, gives the tests inputs that the kernel
-    supports, where the definition's own samples are too small for it.
+    supports, where the definition's own samples are too small for it. `called` says that programs of `compile` that
+    are C call the kernel, in place of a loop made from the reference: True, or a function of its arguments.
 
     Kernels `over` others, a table by op name, take the place of those: calls that `when` refuses go there, and only
     where there is none, to the reference.
@@ -32,7 +33,7 @@ class Kernels:
     def __init__(self, kind, over=None):
         self.kind, self.found, self.over = kind, {}, {} if over is None else over
 
-    def __call__(self, name, when=None, halves=False, lean=None, sample=None):
+    def __call__(self, name, when=None, halves=False, lean=None, sample=None, called=False):
         def enter(function):
             self.check(name, function)
             if lean is not None:
@@ -41,6 +42,7 @@ class Kernels:
             found = function if when is None else falling_back(name, function, when, under)
             found.takes_halves = halves if under is None else under.takes_halves
             found.lean, found.sample = lean if under is None else lean_over(name, lean, when, under), sample
+            found.called, found.supports = called, when
             self.found[name] = found
             return function
         return enter

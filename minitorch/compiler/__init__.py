@@ -25,8 +25,27 @@ import functools
 from ..nn.modules.module import Module
 from .compiled import Compiled
 from .module import CompiledModule
+from .names import (
+    allow_in_graph,
+    assume_constant_result,
+    cudagraph_mark_step_begin,
+    disable,
+    get_default_backend,
+    is_compiling,
+    is_dynamo_compiling,
+    is_exporting,
+    list_backends,
+    reset,
+    set_default_backend,
+    set_stance,
+    substitute_in_graph,
+    wrap_numpy,
+)
+from .stance import current
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["Compiled", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset",
+           "set_default_backend", "set_stance", "substitute_in_graph", "wrap_numpy"]
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
@@ -45,6 +64,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     >>> f(torch.ones(3)), f(torch.ones(3))
     (tensor(6.), tensor(6.))
     """
+    backend = current.backend if backend is None else backend
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, backend=backend, mode=mode, disable=disable)
     if disable:

@@ -207,6 +207,23 @@ class Printer:
             if n.level == "e" and self.uses.get(n, 0) > self.stage[n] and n not in self.stored:
                 if self.cost(n, self.uses[n]) >= DEAR:
                     self.carried[n] = None
+        self.carried = dict.fromkeys(n for n in self.carried if n in self.read_again())
+
+    def read_again(self):
+        """The values that a later pass looks up, and not just something that is made of them and looked up itself."""
+        found, seen = set(), set()
+        todo = [(e.x, at) for e, wide, at in self.effects if wide]
+        todo += [(a, self.stage[n] - 1) for n in self.k.nodes if n.op in REDUCTIONS for a in n.args]
+        while todo:
+            n, at = todo.pop()
+            if n.level != "e" or n.op == "const" or (n, at) in seen:
+                continue
+            seen.add((n, at))
+            if self.stage[n] < at and (n in self.stored or n in self.carried):
+                found.add(n)
+            else:
+                todo += [(a, at) for a in n.args]
+        return found
 
     def cost(self, n, at):
         """The cost of computing a value again in pass `at`."""
@@ -220,8 +237,10 @@ class Printer:
             return 0
         if n.op == "running":
             return 99
-        own = 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
-        return own + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+        return self.own_cost(n) + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+
+    def own_cost(self, n):
+        return 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
 
     # -- expressions ---------------------------------------------------------------------------------------
     def cell(self, ref):
@@ -284,17 +303,16 @@ class Printer:
             if e.kind in COLLECT and e not in totals:
                 size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
                 self.counts[e] = size
-                self.places[e] = f"({self.total_type(e)} *)(scratch + {self.take(size * 8)})"
-                lines.append(f"  {self.total_type(e)} *{self.sums[e]} = {self.places[e]};")
+                self.places[e] = f"({self.total_type(e)} *)(scratch + {self.scratch})"
+                lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
                 lines.append(f"  memset({self.sums[e]}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
                              f"  for (i64 j = 0; j < {size}; j++) {self.sums[e]}[j] = {self.first(e)};")
             elif e.kind == "scatter":
                 lines.append(f"  memset({self.names[self.place(e.ref)]}, 0, {e.ref.root.nbytes});")
         for n, name in self.carried.items():
             if name:
-                c = "uint8_t" if n.dtype == bool else self.ctype(n)
-                size = self.dims[-1] * max(4, n.dtype.itemsize)
-                lines.append(f"  {c} *{name} = (void *)(scratch + {self.take(size)});")
+                kind = "uint8_t" if n.dtype == bool else self.ctype(n)
+                lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
         for d in range(len(self.dims) - 1):
             first, last = self.ends(f"i{d}", self.dims[d])
             lines.append("  " * (d + 1) + f"for (i64 i{d} = {first}; i{d} < {last}; i{d}++) {{")
@@ -335,6 +353,10 @@ class Printer:
             ", const int part", "").replace(", const double *H", "")
         return [*lines, "}", "", head, *gathered, *self.finish()]
 
+    def room(self, kind, name, count, itemsize):
+        """An array of scratch memory, as C."""
+        return f"  {kind} *{name} = (void *)(scratch + {self.take(count * itemsize)});"
+
     def take(self, nbytes):
         at = self.scratch
         self.scratch += -(-nbytes // 64) * 64
@@ -372,7 +394,7 @@ class Printer:
             if s:
                 parts.append(v if stride == 1 else f"{v} * {stride}")
                 stride *= n
-        return f"{self.sums[e]}[{' + '.join(reversed(parts))}]"
+        return f"{self.sums[e]}[{' + '.join(reversed(parts)) or '0'}]"
 
     def finish_sum(self, e):
         c = TYPES[e.ref.dtype.name]
@@ -395,10 +417,13 @@ class Printer:
         for e, wide, stage in self.effects:
             if not wide and stage <= at and e not in self.effects_done:
                 self.effects_done.add(e)
-                if e.kind == "store":
-                    body.append(indent + self.put(e.ref, self.spell(e.x)))
-                else:
-                    body.append(indent + self.collected(e, self.totals.get(e) or self.sum_cell(e), self.spell(e.x)))
+                body += [indent + line for line in self.row_effect(e)]
+
+    def row_effect(self, e):
+        """The statements of an effect that comes once a row."""
+        if e.kind == "store":
+            return [self.put(e.ref, self.spell(e.x))]
+        return [self.collected(e, self.totals.get(e) or self.sum_cell(e), self.spell(e.x))]
 
     def one_pass(self, at, body, indent):
         """One loop over the columns."""
@@ -428,6 +453,8 @@ class Printer:
                     self.inner.append(f"{nan} |= {x} != {x};")
                     clauses.append(f"reduction(|:{nan})")
                     self.finished[n] = f"{nan} ? NAN : {s}"
+        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
+            self.need(x)
         for e in effects:
             self.wide_effect(e, long, body, before, after, clauses, indent)
         for n in carry:
@@ -499,7 +526,7 @@ class Printer:
         if self.stage[n] < self.at and n in self.stored:
             text = self.read(self.stored[n])
         elif self.stage[n] < self.at and n in self.carried:
-            text = f"{self.carried[n]}[j]"
+            text = self.kept(n)
         else:
             for a in n.args:
                 self.need(a)
@@ -507,6 +534,10 @@ class Printer:
         self.local[n] = self.ident[n] = self.fresh()
         self.inner.append(f"const {self.ctype(n)} {self.ident[n]} = {text};")
         return self.ident[n]
+
+    def kept(self, n):
+        """A value that an earlier pass has kept."""
+        return f"{self.carried[n]}[j]"
 
     def run(self, n):
         """What a row adds up to, up to this column; sums and products in double, as exact as NumPy's."""

@@ -116,12 +116,13 @@ class Effect:
 
 
 class Kernel:
-    """See the head of this file. `names` are the ops that it came from."""
+    """See the head of this file. `names` are the ops that it came from, `origin` the instructions of the program."""
 
     def __init__(self, dims, name):
         self.dims, self.names = tuple(dims), [name]
         self.nodes: list[Node] = []
         self.effects: list[Effect] = []
+        self.origin: list = []
 
     # -- building ------------------------------------------------------------------------------------------
     def add(self, op, args=(), dtype=None, **more):
@@ -209,7 +210,7 @@ class Kernel:
                 return None
             refs[ref] = ref.moved(strides)
         made = Kernel(dims, "")
-        made.names, mapping = list(self.names), {}
+        made.names, made.origin, mapping = list(self.names), list(self.origin), {}
         for n in self.nodes:
             x = Node(n.op, [mapping.get(a, a) for a in n.args], n.dtype, n.level, refs.get(n.ref), n.value)
             if n.op == "load":
@@ -258,6 +259,7 @@ class Kernel:
             e.x, e.row = mapping.get(e.x, e.x), mapping.get(e.row, e.row)
             self.effects.append(e)
         self.names += other.names
+        self.origin += other.origin
 
     def find(self, n):
         """A statement that computes the same already."""

@@ -12,6 +12,7 @@ import itertools
 
 import numpy as np
 
+from ..backends.native.eager import kernel
 from ..core import graph
 from ..core.arrays import is_inexact, owner
 from ..core.backend import Backend, Float32Compute
@@ -33,6 +34,15 @@ COPIES = ("array", "copy", "ascontiguousarray", "asarray")
 CONSTANT = 1 << 22         # bytes up to which what is the same in every run is computed now
 
 
+def is_called(i):
+    """Whether an op has a native kernel for its arguments that is to be called."""
+    found = kernel.found.get(i.name[2:].removeprefix("full_"))
+    if found is None or not found.called:
+        return False
+    args, kwargs = tree_map(lambda v: v.example if isinstance(v, Value) else v, (i.args, i.kwargs))
+    return all([asked is True or asked(None, *args, **kwargs) for asked in (found.called, found.supports)])
+
+
 class ReferenceTracer(Tracer):
     """A backend that traces the references of all ops, past the kernels."""
 
@@ -51,6 +61,9 @@ class ReferenceTracer(Tracer):
 
 class Lowering(Sums, Lookups):
     """The items of one program, fused; `notes` say what is called, and why."""
+
+    most_products = 1          # of a reference that is taken in place of a kernel
+    printer = c                # the module that says which scalar functions there are
 
     def __init__(self, program, base, outside=()):
         self.program, self.base, self.outside = program, base, set(outside)
@@ -72,7 +85,10 @@ class Lowering(Sums, Lookups):
     # -- one instruction -----------------------------------------------------------------------------------
     def lowered_or_called(self, i):
         try:
-            return self.lowered(i)
+            items = self.lowered(i)
+            for item in items:
+                item.origin = [i]
+            return items
         except NoLowering as why:
             self.note(i, str(why))
             self.makers.update((r, i) for r in i.results)
@@ -92,6 +108,8 @@ class Lowering(Sums, Lookups):
         if self.is_view(i) or self.folded(i):
             return []
         if i.name.startswith("F.") and i.name[2:].removeprefix("full_") in OPS:
+            if is_called(i):
+                raise NoLowering("its kernel is in C")
             handler = getattr(self, "op_" + i.name[2:].removeprefix("full_"), None)
             if handler is None:
                 return self.expanded(i, i.name[2:], i.args, i.kwargs)
@@ -232,7 +250,7 @@ class Lowering(Sums, Lookups):
     def operand(self, kernel, x, dtype):
         """A node of a dtype, from a node, a number or a constant of one element."""
         if isinstance(x, Value):
-            x = x.example.reshape(())[()]
+            x = self.base.to_host(x.example).reshape(())[()]
         if hasattr(x, "level"):
             return kernel.cast(x, dtype)
         if getattr(getattr(x, "dtype", None), "name", "") == "bfloat16":
@@ -264,13 +282,14 @@ class Lowering(Sums, Lookups):
         if i.results and out is i.results[0] and out.dtype != result:
             raise NoLowering("a result of another type")
         op = UFUNCS.get(name, name)
-        if not c.supported(op, loop[-1]) or result.name not in c.TYPES:
+        if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
-        wide = np.dtype(np.float32) if result.name == "bfloat16" else result       # computed so, and rounded
+        f32 = np.dtype(np.float32)
+        wide = f32 if result.name == "bfloat16" else result                        # computed so, and rounded
 
         def body(kernel, *nodes):
             nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
-            return kernel.add(op, [kernel.cast(x, wide) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
+            return kernel.add(op, [kernel.cast(x, f32) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
         return self.map(i.name.removeprefix("np."), out, args, body)
 
     def np_where(self, i, condition, x, y):
@@ -355,7 +374,8 @@ class Lowering(Sums, Lookups):
             raise NoLowering("from floats to integers")
         if isinstance(value, Value) and len(value.shape) > len(view.shape):
             raise NoLowering("shapes")
-        if not isinstance(value, (Value, bool, int, float, np.generic)) or not isinstance(view.example, np.ndarray):
+        if not (isinstance(value, (Value, bool, int, float, np.generic))
+                and isinstance(view.example, self.base.ndarray)):
             raise NoLowering("a value of another kind")
         self.kind(view)
         return self.map("copy", view, [value], lambda kernel, x: self.operand(kernel, x, view.dtype))
@@ -440,7 +460,7 @@ class Lowering(Sums, Lookups):
     def triangle(self, i, x, mask):
         if mask.nbytes > CONSTANT or len(x.shape) < 2:
             raise NoLowering("a large mask")
-        return self.np_where(i, Value("constant", mask), x, 0)
+        return self.np_where(i, Value("constant", self.base.from_host(mask)), x, 0)
 
     # -- references ----------------------------------------------------------------------------------------
     def expanded(self, i, name, args, kwargs):
@@ -500,7 +520,7 @@ class Lowering(Sums, Lookups):
                 items += self.lowered(j)
             for v, r in copies:
                 items += self.copied(v, r)
-            if sum(isinstance(item, Product) for item in items) > 1:
+            if sum(isinstance(item, Product) for item in items) > self.most_products:
                 raise NoLowering("its kernel knows better")
         except NoLowering as why:
             self.makers = before

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,13 +23,13 @@ from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
 from .items import Call, NoLowering, Product
-from .loops import Kernel
+from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
 from .reuse import LARGE, reused
 from .sized import Numbers
 from .steps import Step, kernels_of
 
-__all__ = ["Native"]
+__all__ = ["Native", "Piece"]
 
 SMALL = 4096               # multiplications up to which a product is a loop and no call of BLAS
 
@@ -236,9 +237,12 @@ class Unit:
             text = f"({kind} *)P[{self.order.index(ref.anchor) + 1}]"
         return text + (f" + {ref.offset}" if ref.offset else "")
 
+    def function(self, kernel):
+        return c.function(kernel, "@NAME")
+
     def kernel(self, k, phases, sized=False):
         """Call a kernel: at once, or, if it is large, part by part in a phase of its own."""
-        text, params, scratch, parts, gathers = c.function(k, "@NAME")
+        text, params, scratch, parts, gathers = self.function(k)
         extra = ", H" if any(n.op == "coefficient" for n in k.nodes) else ""
         more = ""
         if sized:
@@ -274,15 +278,18 @@ class Unit:
         pa, pb, pc = (self.pointer(r) + t for r, t in zip((g.a, g.b, g.c), terms))
         alpha, letter = c.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
         row = out[-2] or n
+        return lines + self.one_product(indent, letter, (m, n, k), alpha, (pa, *a[-2:]), (pb, *b[-2:]), (pc, row))
+
+    def one_product(self, indent, letter, sizes, alpha, a, b, out):
+        """A product of matrices, each given as a pointer and its strides."""
+        m, n, k = sizes
         if m * n * k <= SMALL:
-            lines.append(f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {pa}, {a[-2]}, {a[-1]}, "
-                         f"{pb}, {b[-2]}, {b[-1]}, {pc}, {row});")
-            return lines
+            operands = ", ".join(map(str, (*a, *b, *out)))
+            return [f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {operands});"]
         self.blas = True
-        (ta, lda), (tb, ldb) = turned(m, k, a[-2], a[-1]), turned(k, n, b[-2], b[-1])
-        lines.append(f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {pa}, {lda}, "
-                     f"{pb}, {ldb}, 0, {pc}, {row});")
-        return lines
+        (ta, lda), (tb, ldb) = turned(m, k, *a[1:]), turned(k, n, *b[1:])
+        return [f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {a[0]}, {lda}, {b[0]}, {ldb}, 0, "
+                f"{out[0]}, {out[1]});"]
 
 
 def turned(rows, columns, s, t):
@@ -307,19 +314,34 @@ def layout_macros():
 
 
 # ------------------------------------------------------------------ the Python around it
+class Piece(NamedTuple):
+    """What runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of a product M, N and
+    K at the end), the instructions of the program that it does, the `reductions` of its rows."""
+
+    kind: str
+    names: tuple
+    dims: tuple
+    origin: tuple
+    reductions: tuple
+
+
 class Native(Source):
     """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
 
+    lowered_by: type = Lowering
+    printed_by: type = Unit
+    calls = "from minitorch.backends.native import called; F = called()"
+
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None,
                  sized=False):
-        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
+        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
         self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
                       "wrong", "empty", "numbers", *c.TYPES, "bool_"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
-        lowering = self.lowering = Lowering(program, backend, outside)
+        lowering = self.lowering = self.lowered_by(program, backend, outside)
         items, kept = lowering.items, {v.root for v in program.held()}
         lasting = {*kept, *outside, *(v.root for v in outside)}
         remove_dead(items, lasting)
@@ -329,7 +351,8 @@ class Native(Source):
         self.offsets, size = arena(items, called | lasting)
         used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
         self.read_by_c = used
-        self.unit = Unit(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used], sized)
+        sources = [v for v in (*inputs, *captured) if v in used]
+        self.unit = self.printed_by(items, self.offsets, size, sources, sized)
         self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes} | {
             v.root for v in used}
         for v in (*inputs, *captured):
@@ -357,6 +380,15 @@ class Native(Source):
         for n, (optimizer, groups, arrays, line, parts) in enumerate(self.stepping):
             scope[f"step{n}"] = Step(optimizer, groups, shared(library, f"step{n}", "op", "", parts), arrays, line)
         return scope
+
+    def pieces(self):
+        """The items as they run."""
+        items = [i for s in self.unit.segments for i in (s if isinstance(s, list) else [s])]
+        return [Piece("loops" if isinstance(i, Kernel) else "product" if isinstance(i, Product) else "call",
+                      tuple(dict.fromkeys(i.names)), i.dims if isinstance(i, Kernel) else
+                      (*i.shape, i.inner) if isinstance(i, Product) else (), tuple(dict.fromkeys(i.origin)),
+                      tuple(n.op for n in i.nodes if n.op in REDUCTIONS) if isinstance(i, Kernel) else ())
+                for i in items]
 
     def say(self):
         kernels = [i for s in self.unit.segments if isinstance(s, list) for i in s]
@@ -447,28 +479,32 @@ class Native(Source):
         if v.root is v:
             if v in self.offsets:
                 self.names[v] = self.numbered("b")
-                a = v.example
-                kind = self.spell(a.dtype)                 # which may take a line of its own
-                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, {kind}, arena, {self.offsets[v]}, "
-                                  f"{a.strides!r})")
+                text = self.in_arena(v.example, self.offsets[v])      # which may take a line of its own
+                self.setup.append(f"{self.names[v]} = {text}")
                 return []
-            if v in self.called:
-                return []
-            dense = v.example.flags.c_contiguous
-            if spelt(v.dtype) not in self.scope:           # bound once: small arrays are made in 0.2 us
-                self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
-            made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
-            if dense and v.nbytes >= LARGE:
-                pool = self.numbered("pool")
-                self.setup.append(f"{pool} = []")
-                made = f"reused({pool}, {v.shape!r}, {spelt(v.dtype)})"
-                self.scope["reused"] = reused
-            return [f"{self.name_of(v)} = {made}"]
+            return [] if v in self.called else self.made(v)
         maker = self.lowering.makers.get(v)
         lines = []
         for u in maker.operands():
             lines += self.defining(u)
         return [*lines, *self.statement(maker)]
+
+    def in_arena(self, a, offset):
+        """An array like `a` in the arena, as Python."""
+        return f"np.ndarray({a.shape!r}, {self.spell(a.dtype)}, arena, {offset}, {a.strides!r})"
+
+    def made(self, v):
+        """The statement that makes the array of a value, new in each run."""
+        dense = v.example.flags.c_contiguous
+        if spelt(v.dtype) not in self.scope:               # bound once: small arrays are made in 0.2 us
+            self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
+        made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+        if dense and v.nbytes >= LARGE:
+            pool = self.numbered("pool")
+            self.setup.append(f"{pool} = []")
+            made = f"reused({pool}, {v.shape!r}, {spelt(v.dtype)})"
+            self.scope["reused"] = reused
+        return [f"{self.name_of(v)} = {made}"]
 
     def like(self, v):
         """An array laid out as a value: it takes no memory of its own to speak of."""

@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from operator import attrgetter, is_
 from typing import Any
 
+import numpy as np
+
 from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
-from ..backends.native.toolchain import Unavailable
+from ..backends.native import called
+from ..backends.native.toolchain import Unavailable, reason
 from ..core import engine, graph
 from ..core.arrays import owner
 from ..core.device import get
@@ -26,6 +29,7 @@ from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing, circumstances
 from .items import into
+from .launched import Launched
 from .native import Native
 from .program import Program, Value
 from .results import Results, bump
@@ -48,6 +52,7 @@ class Plan:
     native = False                                         # whether its programs are to be C
     sized = False                                          # whether sizes are to be parameters of the C
     c_source = ""
+    pieces: list                                           # (name, program, its `Piece`s) of what was lowered
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
@@ -57,13 +62,14 @@ class Plan:
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
-        plan.native, plan.sized = native, sized
+        plan.native, plan.sized, plan.pieces = native, sized, []
         base = tensors[0].backend if tensors else get()
         plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
         plan.reason = reason_at_once(tensors, base, surroundings)
         if plan.reason is not None:
             return plan, function(*args, **kwargs)
-        tracing = Tracing(base)
+        in_c = native and base.xp is np and reason() is None
+        tracing = Tracing(base, called() if in_c else None)
         grads = {id(t): (t, t._grad) for t in tracing.tensors}
         outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:
@@ -182,7 +188,7 @@ class Plan:
             self.parts.append((self.backward, self.name + "_backward", self.backward.program, self.backward.seeds,
                                self.backward.saved, names))
         self.source = "\n\n".join([self.build(*part) for part in self.parts])
-        if self.native:
+        if self.native and self.base.xp is np:
             try:
                 program.notes += self.make_native()
             except Unavailable as why:
@@ -194,6 +200,12 @@ class Plan:
 
     def build(self, holder, name, program, inputs, captured, names):
         """Give `holder` the function of a program, made of NumPy calls; returns its source."""
+        if self.base.xp is not np:
+            made = Launched(program, inputs, captured, self.base, *heading(name, program), names)
+            self.program.notes += made.notes
+            self.pieces.append((name, program, made.pieces()))
+            holder.function = defined(made, made.scope)
+            return made.text
         source = Source(program, inputs, captured, self.base, *heading(name, program), names)
         holder.function = defined(source, source.scope)
         return source.text
@@ -211,6 +223,7 @@ class Plan:
         for (holder, m), function in zip(made, functions):
             holder.function = function
             self.c_source += m.c_source
+            self.pieces.append((m.name, m.program, m.pieces()))
         return [note for _, m in made for note in m.notes]
 
     def watch_memory(self, recorder):

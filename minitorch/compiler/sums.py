@@ -193,6 +193,8 @@ class Sums:
         return [kernel]
 
     # -- products ------------------------------------------------------------------------------------------
+    multiplies = staticmethod(as_blas)                     # what an operand may lie like
+
     def np_matmul(self, i, a, b, out=None):
         out = i.results[0] if out is None else out
         if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
@@ -213,7 +215,7 @@ class Sums:
             r = self.ref(v)
             s = [0] * (lead - len(v.shape)) + list(r.strides)
             strides.append(r.moved(s))
-        if not all(as_blas(v.shape, r.strides) for v, r in zip((a, b), strides)):
+        if not all(self.multiplies(v.shape, r.strides) for v, r in zip((a, b), strides)):
             raise NoLowering("the layout of an operand")
         return [Product(*strides, self.ref(out), shape, inner)]
 

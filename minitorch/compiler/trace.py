@@ -237,11 +237,11 @@ class Tracing(NodeHook):
     the garbage collector is asked for them, at the beginning, at the end, and around steps of optimisers.
     """
 
-    def __init__(self, base):
+    def __init__(self, base, calls=None):
         living = living_objects()
         self.base = base
         self.recorder = Recorder(base.ndarray, [x for x in living if issubclass(type(x), Generator)])
-        self.tracer = Tracer(base, self.recorder)
+        self.tracer = Tracer(base, self.recorder, calls)
         self.tensors, self.steppers = tensors_of(base, living), {id(x): x for x in stepping.living}
         self.time = graph.version_counter
 

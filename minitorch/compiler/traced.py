@@ -89,7 +89,9 @@ class Traced(NDArrayOperatorsMixin):
         return self.array
 
     def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.read("as a NumPy array"), dtype)
+        found = self.read("as a NumPy array")
+        backend = getattr(type(found), "backend", None)    # of a device, whose arrays convert by no other way
+        return np.asarray(found if backend is None else backend.to_host(found), dtype)
 
     def __bool__(self):
         return bool(self.read("bool"))
@@ -236,10 +238,11 @@ class TracedUfunc:
 class Tracer(Backend):
     """A backend of traced arrays in front of a real one."""
 
-    def __init__(self, base, recorder):
+    def __init__(self, base, recorder, calls=None):
+        """`calls`: the backend whose ops are recorded as one instruction, if it is not `base`."""
         inline = {name: kernel for name, kernel in base.kernels.items() if base.on_host and OPS[name].inline}
         super().__init__(base.device, TracedModule(base.xp, recorder), inline)
-        self.base, self.recorder, self.block = base, recorder, None
+        self.base, self.recorder, self.block, self.calls = base, recorder, None, calls or base
         self.ndarray = Traced
 
     def __getattr__(self, name):
@@ -248,7 +251,7 @@ class Tracer(Backend):
         if row is None:
             return super().__getattr__(name)
         inline = row.inline and (self.base.on_host or plain not in self.base.kernels)
-        found = self.find(name) if row.xp_name or row.view or inline else self.opaque(name, getattr(self.base, name))
+        found = self.find(name) if row.xp_name or row.view or inline else self.opaque(name, getattr(self.calls, name))
         setattr(self, name, found)
         return found
 

@@ -4,10 +4,9 @@ D. Griffin and J. Lim, "Signal estimation from modified short-time Fourier trans
 Speech, and Signal Processing 32 (1984): the inverse is the least-squares estimate.
 """
 
-import warnings
-
 from ..core.arrays import is_inexact
 from ..core.op import recorded as R
+from ..explain.callers import warn
 from .creation.create import ones
 from .define import composite
 from .elementwise.complex import view_as_real
@@ -137,7 +136,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
         raise RuntimeError("istft: window overlap add min: 1: the windows leave gaps, where the signal is not known")
     y = y / weight
     if end > total:
-        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in "
-                      "the tail. Please check your center and hop_length settings.", stacklevel=2)
+        warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in "
+             "the tail. Please check your center and hop_length settings.")
         y = constant_pad_nd(y, (0, end - total), 0)
     return y if input.array.ndim == 3 else y.squeeze(0)

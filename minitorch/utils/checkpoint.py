@@ -8,7 +8,6 @@ records one node for the whole function, which runs a backward pass of its own.
 """
 
 import contextlib
-import warnings
 import weakref
 
 from ..amp import autocast_mode
@@ -21,6 +20,7 @@ from ..autograd.saved import PackedSaved, kept, saved_tensors_hooks
 from ..core import device as devices
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
+from ..explain.callers import warn
 from ..random.generator import default_states, restore_defaults
 
 __all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
@@ -51,7 +51,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     `debug` lists the ops of both in the error. `early_stop` ends the second call when it has saved all.
     """
     if use_reentrant is None:
-        warnings.warn(WITHOUT_REENTRANT.format("torch.utils.checkpoint"), stacklevel=2)
+        warn(WITHOUT_REENTRANT.format("torch.utils.checkpoint"))
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
@@ -99,7 +99,7 @@ class CheckpointFunction(Function):
     def forward(ctx, function, preserve, *args):
         """The call, without a graph."""
         if not any([isinstance(a, Tensor) and a.requires_grad for a in args]):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=5)
+            warn("None of the inputs have requires_grad=True. Gradients will be None")
         ctx.function, ctx.surroundings = function, Surroundings(preserve)
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*[a if isinstance(a, Tensor) else None for a in args])
@@ -338,7 +338,7 @@ class Log(NodeHook):
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """A `Sequential` or list of functions in `segments` parts, each checkpointed but the last."""
     if use_reentrant is None:
-        warnings.warn(WITHOUT_REENTRANT.format("torch.utils.checkpoint.checkpoint_sequential"), stacklevel=2)
+        warn(WITHOUT_REENTRANT.format("torch.utils.checkpoint.checkpoint_sequential"))
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

@@ -1,8 +1,7 @@
 """Ops without a batching rule: element by element, and a list of them."""
 
-import warnings
-
 from ...core.errors import worded
+from ...explain.callers import warn
 from ...utils._pytree import tree_map
 from .array import Batched, batched, lifted, varying
 
@@ -25,8 +24,8 @@ def note(name, why):
     if name not in fell_back:
         fell_back[name] = why
         if not quiet[0]:
-            warnings.warn(f"There is a performance drop because we have not yet implemented the batching rule for "
-                          f"{name} ({why}): it runs once for each element of the batch.", UserWarning, stacklevel=6)
+            warn(f"There is a performance drop because we have not yet implemented the batching rule for {name} "
+                 f"({why}): it runs once for each element of the batch.")
 
 
 def element(F, x, i):

@@ -15,11 +15,11 @@ nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Library", "Unavailable", "address", "addresses", "build", "enable", "enable_or_warn", "enabled",      # noqa: F822
+__all__ = ["Library", "Unavailable", "address", "addresses", "build", "called", "enable", "enable_or_warn", "enabled",      # noqa: F822
            "in_parts", "is_enabled", "reason"]
 PLACES = {"Library": "library", "address": "library", "addresses": "library", "build": "library",
-          "in_parts": "parts", "enable": "eager", "enabled": "eager", "enable_or_warn": "eager", "is_enabled": "eager",
-           "Unavailable": "toolchain", "reason": "toolchain"}
+          "in_parts": "parts", "called": "eager", "enable": "eager", "enabled": "eager", "enable_or_warn": "eager",
+          "is_enabled": "eager", "Unavailable": "toolchain", "reason": "toolchain"}
 
 
 def __getattr__(name) -> Any:

@@ -28,7 +28,7 @@ from .library import address, build
 from .parts import in_parts
 from .toolchain import Unavailable, reason
 
-__all__ = ["enable", "enable_or_warn", "enabled", "is_enabled", "kernel", "limits"]
+__all__ = ["called", "enable", "enable_or_warn", "enabled", "is_enabled", "kernel", "limits"]
 
 kernel = Kernels("native", over=host.kernel.found)        # the decorator of the kernels in `ops`
 
@@ -79,6 +79,13 @@ def enabled(on=True):
         yield
     finally:
         enable(before)
+
+
+@functools.cache
+def called():
+    """The CPU as programs in C see it: with the native kernels that they call (`called` of `Kernels`), on or off."""
+    import_module(f"{__package__}.ops")
+    return host.CPU(host.cpu.device, np, {**host.kernel.found, **{n: f for n, f in kernel.found.items() if f.called}})
 
 
 # ---- what kernels need -------------------------------------------------------------------------------------

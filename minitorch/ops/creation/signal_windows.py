@@ -11,8 +11,8 @@ import math
 
 from ...core.dtypes import float64, get_default_dtype
 from ..define import composite
-from ..elementwise.special import i0
 from .create import arange
+from .windows import bessel, triangle
 
 
 def made(name, formula, M, sym, dtype, device, requires_grad, single=True):
@@ -38,7 +38,7 @@ def cosines(a):
 @composite(namespace="signal.windows")
 def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
-    return made("bartlett", lambda k, n: 1 - (k * (2 / n) - 1).abs(), M, sym, dtype, device, requires_grad)
+    return made("bartlett", triangle, M, sym, dtype, device, requires_grad)
 
 
 @composite(namespace="signal.windows")
@@ -107,11 +107,7 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
     """The Kaiser window: ``i0(beta sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-
-    def formula(k, n):
-        x = k * (2 / n) - 1
-        return i0(beta * (1 - x * x).clamp(min=0).sqrt()) / i0(k.new_full((), beta))
-    return made("kaiser", formula, M, sym, dtype, device, requires_grad)
+    return made("kaiser", bessel(beta), M, sym, dtype, device, requires_grad)
 
 
 @composite(namespace="signal.windows")

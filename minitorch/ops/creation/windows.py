@@ -61,16 +61,22 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False,
                     requires_grad=False):
     """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
-    return made("bartlett_window", lambda k, n: 1 - (k * (2 / n) - 1).abs(), window_length, periodic, dtype, device,
-                requires_grad)
+    return made("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
+
+
+def triangle(k, n):
+    return 1 - (k * (2 / n) - 1).abs()
 
 
 @composite(method=False)
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False,
                   requires_grad=False):
     """The Kaiser window, ``i0(beta * sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
+    return made("kaiser_window", bessel(beta), window_length, periodic, dtype, device, requires_grad)
+
+
+def bessel(beta):
     def formula(k, n):
         x = k * (2 / n) - 1
-        peak = i0(k.new_full((), beta))
-        return i0(beta * (1 - x * x).clamp(min=0).sqrt()) / peak
-    return made("kaiser_window", formula, window_length, periodic, dtype, device, requires_grad)
+        return i0(beta * (1 - x * x).clamp(min=0).sqrt()) / i0(k.new_full((), beta))
+    return formula

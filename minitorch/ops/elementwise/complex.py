@@ -11,6 +11,7 @@ from ...core.errors import worded
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ..define import composite, method, op
+from ..promotion import require_tensors
 from ..shapes.view import _mT
 
 __all__ = ["complex", "conj", "imag", "polar", "real"]
@@ -160,7 +161,7 @@ def view_as_complex(F, input):
         problem = "Input tensor must have one or more dimensions"
     elif input.shape[-1] != 2:
         problem = "Tensor must have a last dimension of size 2"
-    elif input.strides[-1] != input.itemsize:
+    elif input.size and input.strides[-1] != input.itemsize:
         problem = "Tensor must have a last dimension with stride 1"
     elif any(n > 1 and s % (2 * input.itemsize) for n, s in zip(input.shape[:-1], input.strides)):
         problem = "Tensor must have a stride divisible by 2 for all but last dimension"
@@ -200,19 +201,14 @@ def conj_physical_(self):
 @composite
 def resolve_conj(input):
     """`input` itself: conjugates are computed at once."""
-    return tensor_only("resolve_conj", input)
+    require_tensors(input)
+    return input
 
 
 @composite
 def resolve_neg(input):
     """`input` itself: negations are computed at once."""
-    return tensor_only("resolve_neg", input)
-
-
-def tensor_only(name, input):
-    """A tensor itself; TypeError for anything else."""
-    if not isinstance(input, Tensor):
-        raise worded(TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"))
+    require_tensors(input)
     return input
 
 

@@ -228,20 +228,18 @@ def _H(self):
 
 def _mT(self):
     """The last two dimensions swapped: a view."""
-    if self.array.ndim < 2:
-        return no_matrix(self, "mT", "This function is the identity in these cases.")
-    return transpose(self, -2, -1)
+    return matrix_transpose(self, "mT", "This function is the identity in these cases.")
 
 
 def _mH(self):
     """The last two dimensions swapped and the elements conjugated; of real numbers a view."""
-    if self.array.ndim < 2:
-        return no_matrix(self, "mH", "Consider using x.conj().").conj()
-    return transpose(self, -2, -1).conj()
+    return matrix_transpose(self, "mH", "Consider using x.conj().").conj()
 
 
-def no_matrix(x, name, instead):
-    """A number as its own transpose, with a warning; RuntimeError for a vector."""
+def matrix_transpose(x, name, instead):
+    """A view with the last two dimensions swapped; a number as it is, with a warning; RuntimeError for a vector."""
+    if x.array.ndim > 1:
+        return transpose(x, -2, -1)
     if x.array.ndim:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.")
     warn_of_number(f"Tensor.{name}", instead)
@@ -393,6 +391,12 @@ def split(tensor, split_size_or_sections, dim=0):
                            f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
     sizes = [size] * (n // size) + ([n % size] if n % size else []) if size else [0]
     return split_by(tensor, sizes or [0], d)
+
+
+@method(name="split")
+def split_method(self, split_size, dim=0):
+    """Consecutive chunks along `dim`, of one size (the last may be smaller) or of the sizes given: views."""
+    return split(self, split_size, dim)
 
 
 @composite

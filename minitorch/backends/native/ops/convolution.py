@@ -1,4 +1,7 @@
-"""Strided convolution in one and two dimensions: a few pixels at a time are unfolded, and multiplied in registers."""
+"""Convolution and its gradients in any number of dimensions: products that read images where they lie.
+
+Where windows are is worked out in `tables.py`. 3x3 kernels between many channels are Winograd's (`winograd.py`).
+"""
 
 from math import prod
 
@@ -6,22 +9,27 @@ import numpy as np
 
 from ....ops.nn.conv import Geometry
 from ...cpu.convolution.choice import forced
-from ..eager import kernel, plain, shared
+from ..eager import kernel, plain, shared, whole
 from ..parts import count_parts
+from . import winograd
+from .tables import STEP, STRETCH, STRIP, WIDE, filled_up, tables_of
 
-PANEL, TILE = 64, 12           # as in src/tile.h, at most
+IMAGES = 8                                                # at a time, where few pixels go together
+FEWEST = 8                                                 # outputs of a group: fewer leave most of a vector empty
 
 
+# ---- samples ------------------------------------------------------------------------------------------------
 def image(d):
     """Images, a kernel and its geometry."""
-    n, groups = d.choice([1, 2, 2]), d.choice([1, 1, 2])
+    n, groups = d.choice([1, 2, 2, 3]), d.choice([1, 1, 2])
 
     def numbers(lo, hi):
         return tuple([d.int(lo, hi) for _ in range(n)])
-    geometry = Geometry((2,) + numbers(1, 2)[1:], numbers(0, 2), numbers(1, 2), groups)
-    x = d.array((d.int(1, 3), groups * d.int(1, 5), *[d.choice([5, 9, 16, 21]) for _ in range(n)]))
-    w = d.array((groups * d.int(4, 30), x.shape[1] // groups, *numbers(1, 3)))
-    return x, w, geometry, (len(x), len(w), *geometry.out_size(x.shape[2:], w.shape[2:]))
+    geometry = Geometry(numbers(1, 3), numbers(0, 2), numbers(1, 2), groups)
+    sizes = [5, 7] if n == 3 else [5, 9, 16, 21]
+    x = d.array((d.int(1, 3), groups * d.choice([1, 3, 8, 17]), *[d.choice(sizes) for _ in range(n)]))
+    w = d.array((groups * d.choice([8, 17, 33]), x.shape[1] // groups, *numbers(1, 3)))
+    return x, w, geometry, d.array((len(x), len(w), *geometry.out_size(x.shape[2:], w.shape[2:])))
 
 
 def forward_sample(d):
@@ -29,45 +37,103 @@ def forward_sample(d):
     return [x, w, d.choice([None, d.array((len(w),))])], dict(geometry=geometry)
 
 
+def input_sample(d):
+    x, w, geometry, y = image(d)
+    return [y, w], dict(geometry=geometry, size=x.shape[2:])
+
+
+def weight_sample(d):
+    x, w, geometry, y = image(d)
+    return [x, y], dict(geometry=geometry, size=w.shape[2:])
+
+
 # ---- which calls --------------------------------------------------------------------------------------------
+def suits(x, other, outputs, geometry):
+    """Two arrays that C takes, neither of them empty, with enough outputs."""
+    return (plain(x) and other.__class__ is np.ndarray and other.dtype == x.dtype and other.size > 0
+            and outputs >= FEWEST * geometry.groups and forced.get() is None)
+
+
 def takes(F, input, weight, bias=None, *, geometry=None):
-    """Strided convolutions of one or two dimensions: others, measured, take as long with NumPy's methods."""
-    if input.ndim not in (3, 4) or max(geometry.stride) == 1 or not plain(input, bias) or forced.get() is not None:
-        return False
-    return (weight.__class__ is np.ndarray and weight.dtype == input.dtype and weight.size > 0
-            and len(weight) >= 4 * geometry.groups
+    return (suits(input, weight, len(weight), geometry) and (bias is None or bias.dtype == input.dtype)
             and prod(geometry.out_size(input.shape[2:], weight.shape[2:])) > 0)
 
 
+def takes_grad(F, grad, weight, *, geometry, size):
+    return suits(grad, weight, weight.shape[1] * geometry.groups, geometry) and prod(size) > 0
+
+
+def takes_both(F, input, grad, *, geometry, size):
+    return suits(input, grad, grad.shape[1], geometry) and prod(size) > 0
+
+
 # ---- the calls ----------------------------------------------------------------------------------------------
-def shape_for_c(x, outputs, out, kernel, geometry):
-    """The struct `Shape` as an array; one dimension is a row of an image."""
-    def two(values, one):
-        return (one, *values) if len(values) == 1 else values
-    return np.array([*x.shape[:2], *two(x.shape[2:], 1), outputs, *two(out, 1), *two(kernel, 1),
-                     *two(geometry.stride, 1), *two(geometry.padding, 0), *two(geometry.dilation, 1), geometry.groups],
-                    np.int64)
+def shape_for_c(x, outputs, t, pixels, geometry, *distances):
+    """The struct `Shape`."""
+    groups = geometry.groups
+    return np.array([len(x), groups, x.shape[1] // groups, outputs // groups, prod(x.shape[2:-1]), x.shape[-1], t.step,
+                     pixels, len(t.phases), *distances], np.int64)
 
 
-def framed(x, geometry):
-    """The elements of one image of a group with zeros around."""
-    sizes = [n + 2 * p for n, p in zip(x.shape[2:], geometry.padding)]
-    return x.shape[1] // geometry.groups * prod(sizes)
-
-
-def convolve(x, weight, bias, out, geometry):
-    """Fill `out` with the convolution."""
-    rows = weight[0].size
-    each = framed(x, geometry) + rows * (PANEL + len(weight) // geometry.groups + TILE)
-    size = out.size * rows // 64                           # work that makes a thread worth waking
-    scratch = np.empty((count_parts(size), each), x.dtype)
-    shared("convolve", "convolve", x, "pppppp l",
-           shape_for_c(x, len(weight), out.shape[2:], weight.shape[2:], geometry), x, np.ascontiguousarray(weight),
-           None if bias is None else np.ascontiguousarray(bias), out, scratch, each, size=size)
+def convolve(x, weight, bias, out, t, geometry, distances):
+    """Fill `out` by the tables; `distances` of outputs, groups and channels in the weight."""
+    weight, outputs, places = np.ascontiguousarray(weight), out.shape[1], prod(weight.shape[2:])
+    shape = shape_for_c(x, outputs, t, prod(out.shape[2:]), geometry, *distances, places)
+    images = IMAGES if t.split else 1                      # whose pixels C takes side by side
+    work = out.size * len(t.sources) // len(t.phases) // 64            # that makes a thread worth waking
+    channels = x.shape[1] // geometry.groups
+    each = (channels * t.step if t.starts is not None else 0) + (STRIP + STEP) * 2 * WIDE + (
+        channels * places * filled_up(outputs // geometry.groups))
+    scratch = np.empty((count_parts(work), each), x.dtype)
+    spots = np.empty((len(scratch), 2, images * t.phases[:, 0].max() + STEP), np.int64) if t.split else None
+    bias = None if bias is None else np.ascontiguousarray(bias)
+    shared("convolve", "convolve", x, "ppppppp pppp pl pll", shape, t.phases, t.starts, t.at, t.to, t.off, t.sources, x,
+           weight, bias, out, scratch, each, spots, 0 if spots is None else spots[0, 0].size, images, size=work)
     return out
 
 
-@kernel("convolution", when=takes, sample=forward_sample)
+@kernel("convolution", called=True, when=takes, sample=forward_sample)
 def convolution(F, input, weight, bias=None, *, geometry=None):
-    size = geometry.out_size(input.shape[2:], weight.shape[2:])
-    return convolve(input, weight, bias, np.empty((len(input), len(weight), *size), input.dtype), geometry)
+    kernel_size, channels = weight.shape[2:], weight.shape[1]
+    size, places = geometry.out_size(input.shape[2:], kernel_size), prod(kernel_size)
+    out = np.empty((len(input), len(weight), *size), input.dtype)
+    if winograd.applies(input.shape[1], len(weight), kernel_size, size, geometry, input.dtype) and winograd.convolve(
+            input, weight, bias, out, geometry.padding):
+        return out
+    t = tables_of(True, input.shape[2:], size, kernel_size, channels, geometry)
+    return convolve(input, weight, bias, out, t, geometry, (channels * places, len(weight) // geometry.groups * channels
+                                                            * places, places))
+
+
+@kernel("convolution_backward_input", called=True, when=takes_grad, sample=input_sample)
+def convolution_backward_input(F, grad, weight, *, geometry, size):
+    kernel_size, channels, outputs = weight.shape[2:], weight.shape[1], len(weight) // geometry.groups
+    places = prod(kernel_size)
+    out = np.empty((len(grad), channels * geometry.groups, *size), grad.dtype)
+    if winograd.applies(channels, outputs, kernel_size, size, geometry, grad.dtype) and winograd.convolve(
+            grad, weight, None, out, [2 - p for p in geometry.padding], True):
+        return out
+    t = tables_of(False, grad.shape[2:], tuple(size), kernel_size, outputs, geometry)
+    return convolve(grad, weight, None, out, t, geometry, (places, outputs * channels * places, channels * places))
+
+
+@kernel("convolution_backward_weight", called=True, when=takes_both, sample=weight_sample)
+def convolution_backward_weight(F, input, grad, *, geometry, size):
+    (_, outputs, *places), (_, channels, *_) = grad.shape, input.shape
+    outputs, channels, pixels = outputs // geometry.groups, channels // geometry.groups, prod(places)
+    grad, out = np.ascontiguousarray(grad), np.empty((grad.shape[1], channels, *size), input.dtype)
+    if winograd.applies(channels, outputs, size, grad.shape[2:], geometry, input.dtype) and winograd.weight(
+            input, grad, out, geometry.padding):
+        return out
+    t = tables_of(True, input.shape[2:], grad.shape[2:], tuple(size), channels, geometry, True)
+    products, lanes, framed = channels * prod(size), filled_up(outputs), t.starts is not None
+    work = grad.size * products // 64
+    parts, of_group = count_parts(work), (products + STEP) * lanes
+    sums = np.zeros((parts, geometry.groups, of_group), input.dtype)
+    each = (channels * t.step if framed else 0) + STRETCH * 2 * WIDE
+    scratch = np.empty((parts, each), input.dtype)
+    shape = shape_for_c(input, grad.shape[1], t, pixels, geometry, 0, 0, 0, prod(size))
+    shared("convolve", "weigh", input, "pppp pppp lll", shape, t.starts, t.at, t.off, input, grad, sums, scratch,
+           products, of_group, each, size=work)
+    whole("convolve", "weighed", input, "ppp lll", shape, sums, out, products, of_group, parts)
+    return out

@@ -1,6 +1,6 @@
-"""layer_norm and rms_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
+"""layer_norm, rms_norm and group_norm, a row at a time, and batch_norm, a channel at a time, forward and backward.
 
-The first two keep the means and the reciprocal deviations in the place of r, and None in that of y. Backward kernels
+All but the last keep the means and the reciprocal deviations in the place of r, and None in that of y. Backward kernels
 know by it which forward kernel ran; NumPy's compute both again where one is missing.
 """
 
@@ -9,6 +9,7 @@ import numpy as np
 from ....ops.nn.standardise import batch_dims, count_over
 from ..eager import kernel, plain, shared
 from ..parts import count_parts
+from .sums import work_on
 
 
 def many_rows(d):
@@ -66,7 +67,11 @@ def projected(grad, input, weight, kept, dims, eps, centred, parameters):
 
 
 def of_channels(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
-    return plain(input, weight, bias) and input.ndim > 2 and dims == batch_dims(input.ndim)
+    return plain(input, weight, bias) and input.ndim > 1 and dims == batch_dims(input.ndim)
+
+
+def by_channels(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+    return y is not None and y.ndim == 1 and of_channels(F, input, dims=dims)
 
 
 def of_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
@@ -80,32 +85,39 @@ def of_gradients(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.
 def gradients(d):
     if d.bool():
         return many_gradients(d)
-    x = d.array((9, 3, 200))
-    mean, r = x.mean((0, 2)), 1 / np.sqrt(x.var((0, 2)) + 1e-3)
-    return [d.array(x.shape), x, d.choice([None, d.array((3,))]), mean, r], dict(dims=(0, 2), eps=1e-3, centred=True)
+    (x, weight, _), attrs = channels(d)
+    dims = attrs["dims"]
+    mean, r = x.mean(dims), 1 / np.sqrt(x.var(dims) + 1e-3)
+    return [d.array(x.shape), x, weight, mean, r], dict(attrs, centred=True)
 
 
-@kernel("batch_norm", when=of_channels, sample=lambda d: (
-    [d.array((9, 3, 200)), d.choice([None, d.array((3,))]), d.choice([None, d.array((3,))])],
-    dict(dims=(0, 2), eps=1e-3)))
+def channels(d):
+    c = d.choice([3, 70])
+    x = d.array(d.choice([(9, c, 200), (90, c)]))
+    return [x, *[d.choice([None, d.array((c,))]) for _ in range(2)]], dict(dims=batch_dims(x.ndim), eps=1e-3)
+
+
+@kernel("batch_norm", called=True, when=of_channels, sample=channels)
 def batch_norm(F, input, weight=None, bias=None, *, dims=(), eps=1e-5, centred=True):
     n, c = input.shape[:2]
     out = np.empty(input.shape, input.dtype)
     mean, var, r = (np.empty(c, input.dtype) for _ in range(3))
-    shared("channels", "batch_norm", input, "ppppppp llld", input, weight, bias, out, mean, var, r, n, c,
-           input.size // (n * c), eps)
+    each = input.size // (n * c)
+    shared("channels", "batch_norm", input, "ppppppp llld", input, weight, bias, out, mean, var, r, n, c, each, eps,
+           size=work_on(input, c, each))
     return (out, mean, var), mean, r
 
 
 def batch_norm_backward(grad, input, weight, mean, r):
     n, c = input.shape[:2]
     dx, dw, db = (np.empty(shape, input.dtype) for shape in (input.shape, c, c))
+    each = input.size // (n * c)
     shared("channels", "batch_norm_backward", input, "pppppppp lll", grad, input, weight, mean, r, dx, dw, db, n, c,
-           input.size // (n * c))
+           each, size=work_on(input, c, each))
     return dx, dw, db
 
 
-@kernel("affine_norm_backward", when=of_gradients, sample=gradients)
+@kernel("affine_norm_backward", called=by_channels, when=of_gradients, sample=gradients)
 def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     if y is not None:
         return batch_norm_backward(grad, input, weight, y, r)
@@ -119,3 +131,28 @@ def affine_norm_backward(F, grad, input, weight=None, y=None, r=None, *, dims=()
             inputs[:2], attrs))(*many_gradients(d)))
 def standardize_backward(F, grad, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
     return projected(grad, input, None, r, dims, eps, centred, False)[0]
+
+
+def of_new_rows(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+    return y is None and of_rows(F, input, dims=dims)
+
+
+@kernel("standardize", when=of_new_rows, sample=lambda d: (lambda inputs, attrs: (inputs[:1], attrs))(*many_rows(d)))
+def standardize(F, input, y=None, r=None, *, dims=(), eps=0.0, centred=True):
+    return layer_norm_lean(F, input, dims=dims, eps=eps, centred=centred)
+
+
+# ---- group_norm ---------------------------------------------------------------------------------------------
+def many_groups(d):
+    parameters = [d.choice([None, d.array((6,))]) for _ in range(2)]
+    return [d.array((9, 6, *d.choice([(), (40,), (5, 9)]))), *parameters], dict(groups=d.choice([1, 2, 3]), eps=1e-3)
+
+
+@kernel("group_norm", called=True, sample=many_groups,
+        when=lambda F, input, weight=None, bias=None, groups=1, eps=1e-5: plain(input, weight, bias))
+def group_norm(F, input, weight=None, bias=None, *, groups=1, eps=1e-5):
+    n, c = input.shape[:2]
+    out, kept = np.empty(input.shape, input.dtype), np.empty((2, n * groups), input.dtype)
+    shared("rows", "group_norm", input, "ppppp llll d", input, weight, bias, out, kept, n * groups, groups, c // groups,
+           input.size // (n * c), eps)
+    return out, None, kept

@@ -51,7 +51,7 @@ def dense(*arrays):
     return [x if x is None else np.ascontiguousarray(x) for x in arrays]
 
 
-@kernel("rnn_layer", when=takes, sample=layer)
+@kernel("rnn_layer", called=True, when=takes, sample=layer)
 def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, mode="LSTM", reverse=False):
     (steps, batch, size), n, dtype = input.shape, hidden.shape[1], input.dtype
     x, w_ih, w_hh = dense(input, w_ih, w_hh)
@@ -89,7 +89,7 @@ def takes_kept(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, gr
                                                             grad_cell)
 
 
-@kernel("rnn_layer_backward", when=takes_kept, sample=layer_backward)
+@kernel("rnn_layer_backward", called=True, when=takes_kept, sample=layer_backward)
 def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, grad=None, grad_cell=None,
                        gates=None, h=None, c=None, extra=None, *, mode="LSTM", reverse=False, needs=()):
     if gates is None:

@@ -1,4 +1,4 @@
-/* batch_norm by channel, (N, C, D) in memory, and max pooling of planes (H, W); forward and backward. */
+/* Sums and batch_norm by channel, (N, C, D) in memory, forward and backward. Where D is 1, channels lie side by side. */
 #include "typed.h"
 
 /* ---- batch_norm ------------------------------------------------------------------------------------------------- */
@@ -9,9 +9,67 @@
     SUM(one, D, EXPRESSION)                                                                                           \
     total += one;                                                                                                     \
   }
+#define SIDE 256                            /* channels that are taken side by side */
+#define FEW 32                              /* rows that are added in T */
+/* `total` of EXPRESSION over all rows, for channels [c, c + k). */
+#define OVER_ROWS(total, EXPRESSION)                                                                                  \
+  double total[SIDE] = {0};                                                                                           \
+  for (i64 b_ = 0; b_ < N; b_ += FEW) {                                                                               \
+    T s_[SIDE] = {0};                                                                                                 \
+    const i64 e_ = b_ + FEW < N ? b_ + FEW : N;                                                                       \
+    i64 n = b_;                                                                                                       \
+    for (; n + 4 <= e_; n += 4)                                                                                       \
+      EACH(i, k) {                                                                                                    \
+        T q_ = 0;                                                                                                     \
+        for (int j_ = 0; j_ < 4; j_++) { const i64 at = (n + j_) * C + c; q_ += (EXPRESSION); }                       \
+        s_[i] += q_;                                                                                                  \
+      }                                                                                                               \
+    for (; n < e_; n++) {                                                                                             \
+      const i64 at = n * C + c;                                                                                       \
+      EACH(i, k) s_[i] += (EXPRESSION);                                                                               \
+    }                                                                                                                 \
+    EACH(i, k) total[i] += s_[i];                                                                                     \
+  }
+#define SIDES(c, k) for (i64 c = first, k; c < last && (k = last - c < SIDE ? last - c : SIDE); c += SIDE)
+
+static void norm_columns(i64 first, i64 last, const T *x, const T *w, const T *b, T *y, T *means, T *vars, T *rs, i64 N,
+                         i64 C, double eps) {
+  SIDES(c, k) {
+    T m[SIDE], scale[SIDE], shift[SIDE];
+    OVER_ROWS(sum, x[at + i])
+    EACH(i, k) m[i] = (T)(sum[i] / N);
+    OVER_ROWS(squares, (x[at + i] - m[i]) * (x[at + i] - m[i]))
+    for (i64 i = 0; i < k; i++) {
+      T var = (T)(squares[i] / N), r = (T)(1 / sqrt((double)var + eps));
+      means[c + i] = m[i]; vars[c + i] = var; rs[c + i] = r;
+      scale[i] = w ? r * w[c + i] : r; shift[i] = b ? b[c + i] : 0;
+    }
+    for (i64 n = 0; n < N; n++) EACH(i, k) y[n * C + c + i] = (x[n * C + c + i] - m[i]) * scale[i] + shift[i];
+  }
+}
+static void norm_columns_backward(i64 first, i64 last, const T *g, const T *x, const T *w, const T *means, const T *rs,
+                                  T *dx, T *dw, T *db, i64 N, i64 C) {
+  SIDES(c, k) {
+    T a[SIDE], mean[SIDE], slope[SIDE];
+    const T *m = means + c;
+    OVER_ROWS(sum, g[at + i])
+    OVER_ROWS(dot, g[at + i] * (x[at + i] - m[i]))
+    for (i64 i = 0; i < k; i++) {
+      T r = rs[c + i];
+      dw[c + i] = (T)(dot[i] * r); db[c + i] = (T)sum[i];
+      a[i] = w ? r * w[c + i] : r; mean[i] = (T)(sum[i] / N); slope[i] = (T)(dot[i] * r * r / N);
+    }
+    for (i64 n = 0; n < N; n++) {
+      const i64 at = n * C + c;
+      EACH(i, k) dx[at + i] = a[i] * (g[at + i] - mean[i] - (x[at + i] - m[i]) * slope[i]);
+    }
+  }
+}
+
 void batch_norm(i64 part, i64 parts, const T *x, const T *w, const T *b, T *y, T *means, T *vars, T *rs, i64 N, i64 C,
                 i64 D, double eps) {
   ROWS(C);
+  if (D == 1) { norm_columns(first, last, x, w, b, y, means, vars, rs, N, C, eps); return; }
   for (i64 c = first; c < last; c++) {
     OVER_CHANNEL(sum, x[at + i])
     T m = (T)(sum / (N * D));
@@ -29,6 +87,7 @@ void batch_norm(i64 part, i64 parts, const T *x, const T *w, const T *b, T *y, T
 void batch_norm_backward(i64 part, i64 parts, const T *g, const T *x, const T *w, const T *means, const T *rs, T *dx,
                          T *dw, T *db, i64 N, i64 C, i64 D) {
   ROWS(C);
+  if (D == 1) { norm_columns_backward(first, last, g, x, w, means, rs, dx, dw, db, N, C); return; }
   for (i64 c = first; c < last; c++) {
     T m = means[c], r = rs[c], a = w ? r * w[c] : r;
     OVER_CHANNEL(sum, g[at + i])
@@ -42,79 +101,27 @@ void batch_norm_backward(i64 part, i64 parts, const T *g, const T *x, const T *w
   }
 }
 
-/* ---- max pooling: kernel, stride, padding and dilation (h, w) in `how` ------------------------------------------- */
-#define WINDOWS i64 kh = how[0], kw = how[1], sh = how[2], sw = how[3], ph = how[4], pw = how[5], dh = how[6], dw = how[7]
-void max_pool(i64 part, i64 parts, const T *x, T *out, i64 planes, i64 H, i64 W, i64 OH, i64 OW, const i64 *how) {
-  ROWS(planes);
-  WINDOWS;
-  for (i64 p = first; p < last; p++)
-    for (i64 oy = 0; oy < OH; oy++) {
-      T *o = out + (p * OH + oy) * OW;
-      for (i64 i = 0; i < OW; i++) o[i] = -INFINITY;
-      for (i64 i = 0; i < kh; i++) {
-        i64 y = oy * sh - ph + i * dh;
-        if (y < 0 || y >= H) continue;
-        for (i64 j = 0; j < kw; j++) {
-          i64 off = j * dw - pw, from = off < 0 ? (-off + sw - 1) / sw : 0, to = (W - 1 - off) / sw + 1;
-          const T *a = x + (p * H + y) * W + off;
-          if (W - 1 - off < 0) continue;
-          if (to > OW) to = OW;
-          if (sw == 2) { _Pragma("omp simd") for (i64 q = from; q < to; q++) { T v = a[2 * q]; o[q] = o[q] != o[q] || o[q] >= v ? o[q] : v; } }
-          else { _Pragma("omp simd") for (i64 q = from; q < to; q++) { T v = a[q * sw]; o[q] = o[q] != o[q] || o[q] >= v ? o[q] : v; } }
-        }
-      }
+/* ---- sums of channels, of x or of x y, divided ------------------------------------------------------------------ */
+void channel_sums(i64 part, i64 parts, const T *x, const T *y, T *out, i64 N, i64 C, i64 D, double by) {
+  ROWS(C);
+  if (D > 1) {
+    for (i64 c = first; c < last; c++) {
+      if (y) { OVER_CHANNEL(sum, x[at + i] * y[at + i]) out[c] = (T)(sum / by); }
+      else { OVER_CHANNEL(sum, x[at + i]) out[c] = (T)(sum / by); }
     }
-}
-/* Windows of two by two that cover a plane: without a branch, and every element of dx is written. */
-static void pairs_backward(const T *restrict g, const T *restrict x, T *restrict dx, i64 OH, i64 OW) {
-  for (i64 y = 0; y < OH; y++) {
-    const T *a_ = x + 4 * y * OW, *c_ = a_ + 2 * OW;
-    BITS *p = (BITS *)dx + 4 * y * OW, *q = p + 2 * OW;
-    const BITS *bits = (const BITS *)g + y * OW;
-    EACH(i, OW) {
-      T a = a_[2 * i], b = a_[2 * i + 1], c = c_[2 * i], d = c_[2 * i + 1];
-      BITS second = -(BITS)((b > a) | (b != b)), here = bits[i];
-      T top = second ? b : a;
-      BITS third = -(BITS)((c > top) | (c != c));
-      top = third ? c : top;
-      BITS fourth = -(BITS)((d > top) | (d != d));
-      p[2 * i] = here & ~(second | third | fourth);
-      p[2 * i + 1] = here & second & ~(third | fourth);
-      q[2 * i] = here & third & ~fourth;
-      q[2 * i + 1] = here & fourth;
-    }
+    return;
+  }
+  SIDES(c, k) {
+    if (y) { OVER_ROWS(sum, x[at + i] * y[at + i]) for (i64 i = 0; i < k; i++) out[c + i] = (T)(sum[i] / by); }
+    else { OVER_ROWS(sum, x[at + i]) for (i64 i = 0; i < k; i++) out[c + i] = (T)(sum[i] / by); }
   }
 }
-/* To the first maximum of each window, or to its last NaN; dx is zeros. */
-void max_pool_backward(i64 part, i64 parts, const T *g, const T *x, T *dx, i64 planes, i64 H, i64 W, i64 OH, i64 OW,
-                       const i64 *how) {
-  ROWS(planes);
-  WINDOWS;
-  for (i64 p = first; p < last; p++) {
-    const T *plane = x + p * H * W;
-    T *into = dx + p * H * W;
-    if (kh * kw * sh * sw == 16 && kh == kw && sh == sw && !ph && !pw && dh * dw == 1 && H == 2 * OH && W == 2 * OW && kh == 2) {
-      pairs_backward(g + p * OH * OW, plane, into, OH, OW);
-      continue;
-    }
-    for (i64 oy = 0; oy < OH; oy++)
-      for (i64 ox = 0; ox < OW; ox++) {
-        i64 y0 = oy * sh - ph, x0 = ox * sw - pw, i0 = y0 < 0 ? (-y0 + dh - 1) / dh : 0, j0 = x0 < 0 ? (-x0 + dw - 1) / dw : 0;
-        i64 best = (y0 + i0 * dh) * W + x0 + j0 * dw;
-        T top = -INFINITY;                                 /* chosen by masks: whether v is better, nobody can foresee */
-        for (i64 i = i0; i < kh && y0 + i * dh < H; i++)
-          for (i64 j = j0; j < kw && x0 + j * dw < W; j++) {
-            i64 at = (y0 + i * dh) * W + x0 + j * dw;
-            T v = plane[at];
-            const BITS mask = -(BITS)((v > top) | (v != v));
-            BITS a, b;
-            memcpy(&a, &v, sizeof(T));
-            memcpy(&b, &top, sizeof(T));
-            b ^= (a ^ b) & mask;
-            memcpy(&top, &b, sizeof(T));
-            best ^= (at ^ best) & (i64)mask;
-          }
-        into[best] += g[(p * OH + oy) * OW + ox];
-      }
+/* out[index[n]] += x[n] for rows of C: a part takes some columns. `out` is zeros. */
+void add_rows(i64 part, i64 parts, const T *x, const i64 *index, T *out, i64 N, i64 C) {
+  ROWS(C);
+  for (i64 n = 0; n < N; n++) {
+    const T *a = x + n * C + first;
+    T *o = out + index[n] * C + first;
+    EACH(i, last - first) o[i] += a[i];
   }
 }

@@ -68,6 +68,21 @@ void layer_norm(i64 part, i64 parts, const T *x, const T *w, const T *b, T *y, T
     else EACH(i, d) c[i] = (a[i] - m) * s;
   }
 }
+/* Rows are groups of `channels`, each of which has its factor and summand. */
+void group_norm(i64 part, i64 parts, const T *x, const T *w, const T *b, T *y, T *kept, i64 rows, i64 groups, i64 channels,
+                i64 d, double eps) {
+  ROWS(rows);
+  for (i64 r = first; r < last; r++) {
+    T m, s;
+    moments(x + r * channels * d, channels * d, eps, 1, &m, &s);
+    kept[r] = m; kept[rows + r] = s;
+    for (i64 c = 0; c < channels; c++) {
+      const i64 at = (r * channels + c) * d, of = r % groups * channels + c;
+      T scale = w ? s * w[of] : s, shift = b ? b[of] : 0;
+      EACH(i, d) y[at + i] = (x[at + i] - m) * scale + shift;
+    }
+  }
+}
 /* `few` (parts, 2, d) and `sums` (parts, 2, d) of doubles, zeros, take the gradients of w and b; NULL: not asked for. */
 void layer_norm_backward(i64 part, i64 parts, const T *g, const T *x, const T *w, const T *kept, T *dx, T *few,
                          double *sums, i64 rows, i64 d, double eps, int centred) {
