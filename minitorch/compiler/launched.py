@@ -84,6 +84,8 @@ class OnDevice(Lowering):
 class Kernels:
     """The kernels of a program's items; `segments` as `native.Unit` has them, but that each kernel is one."""
 
+    sized = False
+
     def __init__(self, items, offsets, size, sources, sized=False):
         self.offsets, self.size, self.outside, self.scratch = offsets, size, (), 0
         self.segments = [i if isinstance(i, Call) else [i] for i in items]

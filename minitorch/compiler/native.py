@@ -351,7 +351,8 @@ class Native(Source):
         self.offsets, size = arena(items, called | lasting)
         used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
         self.read_by_c = used
-        self.unit = self.printed_by(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used], sized)
+        sources = [v for v in (*inputs, *captured) if v in used]
+        self.unit = self.printed_by(items, self.offsets, size, sources, sized)
         self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes} | {
             v.root for v in used}
         for v in (*inputs, *captured):
