@@ -245,8 +245,6 @@ def layout_macros():
 class Native(Source):
     """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
 
-    calls = "from minitorch.backends.native import called; F = called()"
-
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
         self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
