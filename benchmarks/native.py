@@ -24,26 +24,38 @@ GATES = {"softmax/1e6/both": 1.0, "layer_norm/1e6/both": 0.9, "gelu/1e6/both": 0
 RESULTS = Path(__file__).with_name("results") / "native.json"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pattern", nargs="?", default="")
-    parser.add_argument("--seconds", type=float, default=4.0)
-    args = parser.parse_args()
-    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    found["machine"], rows = compiler()[1].split(" flags")[0], found.setdefault("rows", {})
-    players = [Contestant(library, "one") for library in ("torch", "minitorch", "minitorch native")]
-    print(f"{'':24} {'torch':>10} {'NumPy':>7} {'native':>7} {'gate':>6}")
-    for name in ROWS:
+def options(doc):
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("pattern", nargs="?", default="", help="a regular expression: rows whose name it is found in")
+    parser.add_argument("--seconds", type=float, default=4.0, help="time for each row (default: 4)")
+    return parser.parse_args()
+
+
+def compare(args, rows, gates, libraries, path):
+    """Measure rows beside PyTorch, print each as it is done, and keep all in a file.
+
+    `libraries` maps the heading of a column to the contestant; the first of them, not counted as a column, is PyTorch.
+    """
+    found = json.loads(path.read_text()) if path.exists() else {}
+    found["machine"], kept = compiler()[1].split(" flags")[0], found.setdefault("rows", {})
+    players = [Contestant(library, "one") for library in ("torch", *libraries.values())]
+    print(f"{'':24} {'torch':>10} {' '.join(f'{name:>7}' for name in libraries)} {'gate':>6}")
+    for name in rows:
         if not re.search(args.pattern, name):
             continue
         took = duel(players, name, args.seconds)
-        rows[name] = {"torch_seconds": took["torch"]["cpu"], "numpy": round(took["minitorch"]["cpu_ratio"], 3),
-                      "native": round(took["minitorch native"]["cpu_ratio"], 3), "gate": GATES.get(name)}
-        print(f"{name:24} {took['torch']['cpu'] * 1e6:8.0f}us {rows[name]['numpy']:7.2f} {rows[name]['native']:7.2f} "
-              f"{GATES.get(name, ''):>6}", flush=True)
+        ratios = {column: round(took[library]["cpu_ratio"], 3) if "cpu_ratio" in took.get(library, ()) else None
+                  for column, library in libraries.items()}
+        kept[name] = {"torch_seconds": took["torch"]["cpu"], **ratios, "gate": gates.get(name)}
+        shown = " ".join(f"{'-' if r is None else format(r, '.3f'):>7}" for r in ratios.values())
+        print(f"{name:24} {took['torch']['cpu'] * 1e6:8.0f}us {shown} {gates.get(name, ''):>6}", flush=True)
+        path.write_text(json.dumps(found, indent=1) + "\n")
     for player in players:
         player.close()
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def main():
+    compare(options(__doc__), ROWS, GATES, {"numpy": "minitorch", "native": "minitorch native"}, RESULTS)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,12 @@ def load(library, threads):
     if library == "jax":
         from .with_jax import WITH_JAX
         return WITH_JAX
-    if library == "minitorch compiled":
-        torch = importlib.import_module("minitorch")
+    if " compiled" in library:                             # "minitorch compiled c"
+        library, _, backend = library.partition(" compiled")
+        torch = importlib.import_module(library)
         torch.set_num_threads(threads)
-        return {name: partial(compiled, torch, row.make) for name, row in load_rows().items()}
+        how = dict(backend=backend.strip(), fullgraph=True) if library == "minitorch" else {}
+        return {name: partial(compiled, torch, row.make, how) for name, row in load_rows().items()}
     if library == "minitorch native":
         torch = importlib.import_module("minitorch")
         torch.set_num_threads(threads)
@@ -45,9 +47,9 @@ def load(library, threads):
     return {name: partial(row.make, torch) for name, row in load_rows().items()}
 
 
-def compiled(torch, make):
-    """A workload as `minitorch.compile` has traced it; RuntimeError where it would run eagerly."""
-    return torch.compile(make(torch), fullgraph=True)
+def compiled(torch, make, how):
+    """A workload as `compile` has traced it; of this library RuntimeError where it would run eagerly."""
+    return torch.compile(make(torch), **how)
 
 
 def prepare(make):

@@ -226,8 +226,8 @@ def root_stub():
     imports = ["from .ops.creation.legacy import storagetype as _storagetype, tensortype as _tensortype",
                "from . import return_types as return_types", CORE.format(dots=".").strip()]
     lines = []
-    names = {n for n in dir(minitorch) if (not n.startswith("_") or n in minitorch.PARTS) and ("", n) not in FUNCTIONS
-             and n not in UNTOLD}
+    names = {n for n in dir(minitorch) if (not n.startswith("_") or n in minitorch.PARTS or n in minitorch.ELSEWHERE)
+             and ("", n) not in FUNCTIONS and n not in UNTOLD}
     for name in sorted(names | {"return_types"}):
         value = getattr(minitorch, name)
         if name in CONSTANTS:
@@ -239,6 +239,8 @@ def root_stub():
             where, _, last = inside.rpartition(".")
             if name in (*minitorch.PARTS, *EAGER) and name != "return_types":
                 imports.append(f"from .{where} import {last} as {name}")
+        elif isinstance(value, bool):
+            lines.append(f"{name}: _bool")
         elif isinstance(value, dtypes.dtype):
             imports.append(f"from .core.dtypes import {name} as {name}")
         else:

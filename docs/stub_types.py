@@ -82,7 +82,8 @@ SPECIAL = table({
         repeat_interleave.input linalg.vecdot.x histogramdd.weight broadcast_tensors.tensors block_diag.tensors
         cartesian_prod.tensors searchsorted.sorted_sequence equal.other Tensor.to.other Tensor.copy_.other
         Tensor.view_as.other Tensor.type_as.other Tensor.reshape_as.other Tensor.where.condition
-        Tensor.backward.gradient Tensor.is_set_to.tensor""",
+        Tensor.backward.gradient Tensor.is_set_to.tensor _standard_gamma_grad.output _dirichlet_grad.alpha
+        _dirichlet_grad.total""",
     "_bool | None": """nn.functional.mse_loss.reduce nn.functional.l1_loss.reduce
         nn.functional.smooth_l1_loss.reduce nn.functional.poisson_nll_loss.reduce nn.functional.kl_div.reduce
         nn.functional.binary_cross_entropy_with_logits.reduce nn.functional.binary_cross_entropy.reduce

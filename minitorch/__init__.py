@@ -86,15 +86,17 @@ late.places.update(
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
     gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
-    has_peers="minitorch.distributed.ddp:has_peers",
+    has_peers="minitorch.distributed.batch_norm:has_peers",
     hooks_of="minitorch.autograd.hooks:hooks_of",
     is_pinned="minitorch.backends:is_pinned",
+    is_shared="minitorch.multiprocessing.sharing:is_shared",
     module_html="minitorch.viz.modules:module_html",
     node_of_parts="minitorch.autograd.complex:node_of_parts",
     note_inference="minitorch.autograd.inference:note_inference",
     of_one_batch="minitorch.backends.batched.crossing:of_one_batch",
     of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
+    op_namespace="minitorch.library.namespaces:namespace",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -106,10 +108,11 @@ late.places.update(
     room_beside="minitorch.backends.batched.crossing:room_beside",
     roomy="minitorch.backends.batched.draws:roomy",
     run_with_hooks="minitorch.autograd.hooks:run_with_hooks",
+    share_memory="minitorch.multiprocessing.sharing:share_memory",
     shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
     summary_html="minitorch.viz.modules:summary_html",
-    sync_batch_norm="minitorch.distributed.ddp:sync_batch_norm",
+    sync_batch_norm="minitorch.distributed.batch_norm:sync_batch_norm",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
@@ -122,21 +125,39 @@ late.places.update(
 # Parts that are imported when first asked for, and names that live in them.
 PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serialization", "printing", "viz", "special",
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
-         "storage", "__config__", "overrides", "signal", "distributed", "multiprocessing")
+         "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
+         "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
+         "mtia", "ao", "quantization", "fx")
+_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "compile": "compiler", "OutOfMemoryError": "core.errors", "GradScaler": "amp", "vmap": "func",
+             "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
+             "GradScaler": "amp", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
-                              "set_autocast_dtype", "is_autocast_available"), "amp.autocast_mode")}
+                              "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
+                              "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
+                              "is_autocast_cpu_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+                              "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"), "amp.autocast_mode"),
+             **dict.fromkeys(("get_deterministic_debug_mode", "is_deterministic_algorithms_warn_only_enabled",
+                              "set_deterministic_debug_mode", "has_lapack", "has_mkl", "has_openmp", "has_spectral"),
+                             "settings"),
+             "get_device_module": "accelerator",
+             **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"),
+                             "autograd.anomaly"),
+             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction"), "jit"),
+             **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "_C"),
+             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
+                              "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
 
 
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
-    elif name in PARTS or name == "_C":                    # private, as PyTorch's
+    elif name in PARTS or name in _PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:
-        raise AttributeError(f"module 'minitorch' has no attribute {name!r}", name=name,
-                             obj=importlib.import_module(__name__))
+        near = importlib.import_module("difflib").get_close_matches(name, __dir__(), 1)   # Python looks at 750 names
+        raise AttributeError(f"module 'minitorch' has no attribute {name!r}" + "".join([f". Did you mean: {x!r}?"
+                                                                                        for x in near]), name=name)
     globals()[name] = found
     return found
 

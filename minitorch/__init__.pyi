@@ -24,16 +24,27 @@ from .ops.shapes.memory import UntypedStorage as _UntypedStorage
 from .core.storage import layout as _layout
 from .core.storage import memory_format as _memory_format
 from .random.generator import Generator as _Generator
+from .jit import CompilationUnit as CompilationUnit
+from ._C import DisableTorchFunction as DisableTorchFunction
+from ._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .jit import Future as Future
 from .random.generator import Generator as Generator
 from .amp import GradScaler as GradScaler
 from .core.errors import OutOfMemoryError as OutOfMemoryError
+from .jit import ScriptFunction as ScriptFunction
+from .jit import ScriptModule as ScriptModule
 from .core.tensor import Size as Size
+from .sym import SymBool as SymBool
+from .sym import SymFloat as SymFloat
+from .sym import SymInt as SymInt
 from .core.tensor import Tensor as Tensor
 from .ops.shapes.memory import TypedStorage as TypedStorage
 from .ops.shapes.memory import UntypedStorage as UntypedStorage
 from . import __config__ as __config__
+from .sym import _assert as _assert
 from . import accelerator as accelerator
 from . import amp as amp
+from . import ao as ao
 from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from .amp.autocast_mode import autocast as autocast
 from . import autograd as autograd
@@ -45,34 +56,48 @@ from .core.dtypes import cdouble as cdouble
 from .core.dtypes import cfloat as cfloat
 from .core.storage import channels_last as channels_last
 from .core.storage import channels_last_3d as channels_last_3d
+from .amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
 from .compiler import compile as compile
+from . import compiler as compiler
 from .core.dtypes import complex128 as complex128
 from .core.dtypes import complex64 as complex64
 from .core.storage import contiguous_format as contiguous_format
 from . import core as core
+from . import cpu as cpu
 from . import cuda as cuda
 from . import datasets as datasets
 from .random.generator import default_generator as default_generator
 from .core.device import device as device
 from . import distributed as distributed
+from . import distributions as distributions
 from .core.dtypes import double as double
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
+from .compiler.export import export_c as export_c
 from . import fft as fft
 from .host.type_info import finfo as finfo
 from .core.dtypes import float as float
 from .core.dtypes import float16 as float16
 from .core.dtypes import float32 as float32
 from .core.dtypes import float64 as float64
+from .jit import fork as fork
 from . import formula as formula
 from . import func as func
+from . import functional as functional
+from . import futures as futures
+from . import fx as fx
+from .amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from .amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from .settings import get_default_device as get_default_device
 from .core.dtypes import get_default_dtype as get_default_dtype
+from .settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from .accelerator import get_device_module as get_device_module
 from .settings import get_float32_matmul_precision as get_float32_matmul_precision
 from .settings import get_num_interop_threads as get_num_interop_threads
 from .settings import get_num_threads as get_num_threads
 from .core.dtypes import half as half
+from . import hub as hub
 from .host.type_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
 from .core.dtypes import int as int
@@ -80,17 +105,26 @@ from .core.dtypes import int16 as int16
 from .core.dtypes import int32 as int32
 from .core.dtypes import int64 as int64
 from .core.dtypes import int8 as int8
+from .autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from .autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from .amp.autocast_mode import is_autocast_available as is_autocast_available
+from .amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from .amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from .settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .settings import is_warn_always_enabled as is_warn_always_enabled
+from . import jit as jit
 from .core.storage import layout as layout
+from . import library as library
 from . import linalg as linalg
 from .serialization import load as load
 from .core.dtypes import long as long
 from . import memory as memory
 from .core.storage import memory_format as memory_format
+from . import mps as mps
+from . import mtia as mtia
 from . import multiprocessing as multiprocessing
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
@@ -102,14 +136,21 @@ from .core.storage import preserve_format as preserve_format
 from . import printing as printing
 from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
+from . import quantization as quantization
 from . import random as random
 from .host.type_info import result_type as result_type
 from .serialization import save as save
 from . import serialization as serialization
+from .autograd.anomaly import set_anomaly_enabled as set_anomaly_enabled
+from .amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from .amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from .amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from .amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from .amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from .amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from .settings import set_default_device as set_default_device
 from .core.dtypes import set_default_dtype as set_default_dtype
+from .settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from .settings import set_float32_matmul_precision as set_float32_matmul_precision
 from .settings import set_flush_denormal as set_flush_denormal
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
@@ -123,16 +164,30 @@ from . import signal as signal
 from . import special as special
 from . import storage as storage
 from .core.storage import strided as strided
+from .sym import sym_float as sym_float
+from .sym import sym_fresh_size as sym_fresh_size
+from .sym import sym_int as sym_int
+from .sym import sym_ite as sym_ite
+from .sym import sym_max as sym_max
+from .sym import sym_min as sym_min
+from .sym import sym_not as sym_not
+from .sym import sym_sqrt as sym_sqrt
+from .sym import sym_sum as sym_sum
 from . import testing as testing
+from . import torch_version as torch_version
 from . import transforms as transforms
+from . import types as types
 from .core.dtypes import uint16 as uint16
 from .core.dtypes import uint32 as uint32
 from .core.dtypes import uint64 as uint64
 from .core.dtypes import uint8 as uint8
 from .settings import use_deterministic_algorithms as use_deterministic_algorithms
 from . import utils as utils
+from . import version as version
 from . import viz as viz
 from .func import vmap as vmap
+from .jit import wait as wait
+from . import xpu as xpu
 __version__: builtins.str
 _bool: TypeAlias = builtins.bool                           # the plain names are dtypes, and methods of Tensor
 _int: TypeAlias = builtins.int
@@ -167,6 +222,10 @@ ShortStorage: _storagetype
 ShortTensor: _tensortype
 Storage: _storagetype
 e: _float
+has_lapack: _bool
+has_mkl: _bool
+has_openmp: _bool
+has_spectral: _bool
 inf: _float
 nan: _float
 newaxis: None
@@ -386,204 +445,107 @@ def multinomial(input: Tensor, num_samples: _Int, replacement: _bool = False, *,
     Without `replacement` an index comes up once at most. The result is int64, of shape (num_samples,) or
     (rows, num_samples).
     """
-def mul(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input * other``."""
-def multiply(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input * other``."""
-def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input``."""
-def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input``."""
-def add(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-def sub(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-def subtract(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-def rsub(input: _Operand, other: _Operand, *, alpha: _Number = 1) -> Tensor:
-    """``other - alpha * input``."""
-def div(input: _Operand, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
-def divide(input: _Operand, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
-def true_divide(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input / other``, true division."""
-def floor_divide(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input / other``, rounded down; RuntimeError for integers divided by zero."""
-def remainder(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The rest of ``input / other`` with the sign of `other`, as Python's ``%``."""
-def fmod(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The rest of ``input / other`` with the sign of `input`, as C's fmod."""
-def gcd(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The greatest common divisor of integers."""
-def lcm(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The least common multiple of integers."""
-def pow(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent``, elementwise.
+def sum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    """The sum over `dim`. Integers and bools are summed in int64."""
+def mean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
+def nansum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
+def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
+    """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
+def count_nonzero(input: Tensor, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
+    """How many elements are not zero, over `dim`; NaN is not zero."""
+def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+    """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
+@overload
+def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
+    """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
+@overload
+def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
+def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
+def dist(input: Tensor, other: _Operand, p: _Number = 2) -> Tensor:
+    """The `p`-norm of ``input - other``."""
+@overload
+def renorm(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
+    """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
+@overload
+def renorm(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
+def cat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+def concat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+def concatenate(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
+def stack(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors, all of one shape, side by side along a new dimension `dim`."""
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensors with at least one dimension."""
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensors with at least two dimensions; a vector becomes a row."""
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensors with at least three dimensions."""
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors side by side: along dimension 0 for vectors, 1 otherwise."""
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors one below the other, vectors as rows."""
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors one below the other, vectors as rows."""
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors one behind the other, along dimension 2."""
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """The tensors side by side, vectors as columns."""
+def block_diag(*tensors: Tensor) -> Tensor:
+    """A matrix with the given matrices along its diagonal and zeros elsewhere."""
+def meshgrid(*tensors: Any, indexing: _str | None = None) -> tuple[Tensor, ...]:
+    """Coordinates of a grid: for n vectors n tensors of n dimensions, views; `indexing` "ij" (default) or "xy"."""
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All tuples that take one element of each vector, as rows."""
+def combinations(input: Tensor, r: _Int = 2, with_replacement: _bool = False) -> Tensor:
+    """All choices of `r` elements of a vector, as rows."""
+def tile(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
+    """`input` side by side with itself; fewer `dims` than dimensions mean the last ones."""
+def repeat_interleave(input: Tensor, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
+    """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
 
-    Negative exponents of integers: refused as a number; as a tensor they leave 1, -1 or 0.
+    Without `dim` the input is flattened first.
     """
-def float_power(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent``, computed and returned in float64, of complex numbers in complex128."""
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
-def lerp(input: Tensor, end: _Operand, weight: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input + weight * (end - input)``, computed from the nearer of the two ends.
-
-    >>> import minitorch
-    >>> minitorch.lerp(minitorch.tensor([0.0, 10.0]), minitorch.tensor([1.0, 20.0]), 0.25)
-    tensor([ 0.2500, 12.5000])
-    """
-def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The exponential, e to the power `input`."""
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power `input`."""
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input) - 1``, without cancellation near 0."""
-def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm."""
-def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 2."""
-def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 10."""
-def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 + input)``, without cancellation near 0."""
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
-def logit(input: Tensor, eps: _Number | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
-
-    Without `eps` NaN outside [0, 1].
-    """
-def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root."""
-def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / sqrt(input)``."""
-def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / input``."""
-def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input ** 2``; bools become int64."""
-def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sine of `input` (radians)."""
-def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The cosine of `input` (radians)."""
-def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The tangent of `input` (radians)."""
-def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
-def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
-def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between 0 and pi, whose cosine is `input`."""
-def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between 0 and pi, whose cosine is `input`."""
-def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
-def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
-def atan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
-def arctan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
-def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Degrees as radians: ``input * pi / 180``."""
-def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Radians as degrees: ``input * 180 / pi``."""
-def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sin(pi input) / (pi input)``, and 1 at 0."""
-def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic sine."""
-def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic cosine."""
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent."""
-def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic sine is `input`."""
-def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic sine is `input`."""
-def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number, not negative, whose hyperbolic cosine is `input`."""
-def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number, not negative, whose hyperbolic cosine is `input`."""
-def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic tangent is `input`."""
-def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose hyperbolic tangent is `input`."""
-def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``log(exp(input) + exp(other))``, without overflow."""
-def logaddexp2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``log2(2 ** input + 2 ** other)``, without overflow."""
-def hypot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``sqrt(input ** 2 + other ** 2)``, without overflow."""
-def xlogy(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 - erf(input)``, without cancellation."""
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
-def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function."""
-def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of `lgamma`."""
-def polygamma(n: _Int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
-def mvlgamma(input: Tensor, p: _Number, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p`.
-
-    ``p (p - 1) / 4 log(pi) + sum over j < p of lgamma(input - j / 2)``.
-    """
-def igamma(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The regularized lower incomplete gamma function P(input, other).
-
-    ``1 / Gamma(a) * integral of t^(a-1) exp(-t) from 0 to x`` for a = `input`, x = `other`; differentiable in `other`.
-    """
-def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
-def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
-def hann_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Hann window, ``0.5 - 0.5 * cos(2 pi k / n)``."""
-def hamming_window(window_length: Any, periodic: Any = True, alpha: _Number = 0.54, beta: _Number = 0.46, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Hamming window, ``alpha - beta * cos(2 pi k / n)``."""
-def blackman_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Blackman window, ``0.42 - 0.5 * cos(2 pi k / n) + 0.08 * cos(4 pi k / n)``."""
-def bartlett_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
-def kaiser_window(window_length: Any, periodic: Any = True, beta: _Number = 12.0, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """The Kaiser window, ``i0(beta * sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
-def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
-def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Tensor | None = None) -> Tensor:
-    """`input` where it is greater than `threshold`, elsewhere `value`."""
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
-
-    Source: K. He et al., "Delving Deep into Rectifiers", 2015.
-    """
-def celu(input: Tensor, alpha: _Number = 1.0) -> Tensor:
-    """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
-def selu(input: Tensor) -> Tensor:
-    """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
-def rrelu(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """`input` where positive, elsewhere ``a * input``: in training `a` is drawn from [lower, upper), else their mean.
-
-    The numbers are PyTorch's on the CPU for the same seed. Source: B. Xu et al., "Empirical Evaluation of Rectified
-    Activations in Convolution Network", 2015.
-    """
-def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """`input` where ``|input| > lambd``, elsewhere 0."""
-def celu_(input: Tensor, alpha: _Number = 1.0) -> Tensor:
-    """In-place twin of `celu`: writes the result into this tensor and returns it."""
-def selu_(input: Tensor) -> Tensor:
-    """In-place twin of `selu`: writes the result into this tensor and returns it."""
-def rrelu_(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place twin of `rrelu`: writes the result into this tensor and returns it."""
-def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor:
-    """In-place twin of `threshold`: writes the result into this tensor and returns it."""
+def flip(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
+    """A copy of `input` with the order along `dims` reversed."""
+def fliplr(input: Tensor) -> Tensor:
+    """The columns in reverse order."""
+def flipud(input: Tensor) -> Tensor:
+    """The rows in reverse order."""
+def rot90(input: Tensor, k: _Int = 1, dims: Sequence[_Int] = (0, 1)) -> Tensor:
+    """`input` turned by k times 90 degrees in the plane of two dimensions, from the first towards the second."""
+def roll(input: Tensor, shifts: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
+    """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
+def tril(input: Tensor, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
+def triu(input: Tensor, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
+def diag_embed(input: Tensor, offset: _Int = 0, dim1: _Int = -2, dim2: _Int = -1) -> Tensor:
+    """Matrices with the last dimension of `input` on a diagonal, in dimensions `dim1` and `dim2` of the result."""
+def diag(input: Tensor, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The diagonal of a matrix (a copy), or the matrix with a vector on its diagonal."""
+def diagflat(input: Tensor, offset: _Int = 0) -> Tensor:
+    """A matrix with the elements of `input`, flattened, on its diagonal."""
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+def select_scatter(input: Tensor, src: Tensor, dim: _Int, index: _Int) -> Tensor:
+    """A copy of `input` with the slice at `index` of `dim` replaced by `src`."""
+def slice_scatter(input: Tensor, src: Tensor, dim: _Int = 0, start: _Int | None = None, end: _Int | None = None, step: _Int = 1) -> Tensor:
+    """A copy of `input` with the slices ``start:end:step`` of `dim` replaced by `src`."""
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _Int = 0, dim1: _Int = 0, dim2: _Int = 1) -> Tensor:
+    """A copy of `input` with a diagonal replaced by `src`."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], storage_offset: _Int | None = None) -> Tensor:
+    """A copy of `input` with the elements that `as_strided` would read replaced by `src`."""
+def narrow_copy(input: Tensor, dim: _Int, start: _Int | Tensor, length: _Int) -> Tensor:
+    """A copy of `narrow`."""
+def unsafe_chunk(input: Tensor, chunks: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
+    """The same as `chunk`."""
+def unsafe_split(input: Tensor, split_size: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
+    """The same as `split`."""
 def eq(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input == other``, as bools."""
 def ne(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
@@ -749,6 +711,318 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
     float32 of complex64, float64 of complex128; integers and bools give the default float. NaN stays.
     """
+def mul(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * other``."""
+def multiply(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * other``."""
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-input``."""
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-input``."""
+def add(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
+def sub(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
+def subtract(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
+def rsub(input: _Operand, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+    """``other - alpha * input``."""
+def div(input: _Operand, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
+def divide(input: _Operand, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
+def true_divide(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input / other``, true division."""
+def floor_divide(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input / other``, rounded down; RuntimeError for integers divided by zero."""
+def remainder(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The rest of ``input / other`` with the sign of `other`, as Python's ``%``."""
+def fmod(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The rest of ``input / other`` with the sign of `input`, as C's fmod."""
+def gcd(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The greatest common divisor of integers."""
+def lcm(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The least common multiple of integers."""
+def pow(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent``, elementwise.
+
+    Negative exponents of integers: refused as a number; as a tensor they leave 1, -1 or 0.
+    """
+def float_power(input: _Operand, exponent: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent``, computed and returned in float64, of complex numbers in complex128."""
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1, *, out: Tensor | None = None) -> Tensor:
+    """``input + value * tensor1 / tensor2``."""
+def lerp(input: Tensor, end: _Operand, weight: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input + weight * (end - input)``, computed from the nearer of the two ends.
+
+    >>> import minitorch
+    >>> minitorch.lerp(minitorch.tensor([0.0, 10.0]), minitorch.tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
+def matmul(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
+
+    A 1-D `input` is one row, a 1-D `other` one column, and that dimension is not in the result. The dtypes must
+    agree. RuntimeError if the shapes do not fit.
+
+    >>> import minitorch as torch
+    >>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+    tensor([21, 43])
+    """
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices: (n, k), (k, m) -> (n, m). No broadcasting; see `matmul`."""
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The products of two batches of matrices: (b, n, k), (b, k, m) -> (b, n, m). No broadcasting; see `matmul`."""
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix and a vector: (n, k), (k) -> (n)."""
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sum of products of two vectors of one length, as a 0-d tensor."""
+def vdot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1, *, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
+
+    With ``beta=0`` the values of `input` do not matter, not even NaN.
+    """
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
+def inner(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """Sums of products over the last dimensions: (..., k), (***, k) -> (..., ***). A number multiplies."""
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
+    """Sums of products over `dims`: so many last ones of `a` and first ones of `b`, or a pair of lists of dimensions.
+
+    The result has the remaining dimensions of `a`, then those of `b`.
+    """
+def kron(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The Kronecker product: every element of `input` times the whole of `other`, as blocks."""
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """The product of matrices, in the order that takes the fewest operations. See `linalg.multi_dot`."""
+def cdist(x1: Tensor, x2: Tensor, p: _Number = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+    """The p-norm distances between all rows of (..., P, M) and all of (..., R, M): (..., P, R).
+
+    Where P or R exceeds 25 Euclidean distances come from a matrix product, unless `compute_mode` is
+    "donot_use_mm_for_euclid_dist"; "use_mm_for_euclid_dist" takes it always.
+    """
+def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
+    """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
+def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
+
+    Only the triangle of `L` is read, and only there it has a gradient (PyTorch gives the other one a gradient too).
+    """
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The Cholesky factor of a symmetric positive definite matrix. See `linalg.cholesky`."""
+def qr(input: Tensor, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr:
+    """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.svd:
+    """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """The same as `linalg.householder_product`."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
+    """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Sequence[Tensor] | None = None) -> Any:
+    """L and U in one, the pivots, and with `get_infos` also the infos. See `linalg.lu_factor_ex`."""
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverses of square matrices. The same as `linalg.inv`."""
+def pinverse(input: Tensor, rcond: _Number | Tensor = 1e-15) -> Tensor:
+    """The pseudo-inverses of matrices. See `linalg.pinv`."""
+def matrix_power(input: Tensor, n: _Int, *, out: Tensor | None = None) -> Tensor:
+    """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
+def cross(input: Tensor, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
+def vander(x: Tensor, N: _Int | None = None, increasing: _bool = False) -> Tensor:
+    """The powers of the elements of a vector, as columns: N - 1 down to 0, or 0 to N - 1 if `increasing`."""
+def is_distributed(input: Tensor) -> Tensor:
+    """False: a tensor is in one process."""
+def is_inference(input: Tensor) -> Tensor:
+    """Whether the memory of `input` was made in `inference_mode`."""
+def is_vulkan_available() -> Tensor:
+    """False."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_Int], dim: _Int = 0) -> Tensor:
+    """`split_with_sizes`."""
+def nuclear_norm(input: Tensor, dim: _Int | None = None, keepdim: _bool = False) -> Tensor:
+    """``linalg.matrix_norm(input, "nuc", dim)``, by its older name; `dim` is the last two by default."""
+def frobenius_norm(input: Tensor, dim: _Int, keepdim: _bool = False) -> Tensor:
+    """The root of the sum of squares along one dimension or several, by its older name."""
+def norm_except_dim(v: Any, pow: Any = 2, dim: _Int = 0) -> Tensor:
+    """The norm of each slice along `dim`, with ones for the other sizes; with -1 of the whole tensor."""
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The exponential, e to the power `input`."""
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """2 to the power `input`."""
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``exp(input) - 1``, without cancellation near 0."""
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The natural logarithm."""
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm to base 2."""
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm to base 10."""
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log(1 + input)``, without cancellation near 0."""
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / (1 + exp(-input))``; to full relative precision also where it is close to 0."""
+def logit(input: Tensor, eps: _Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``log(input / (1 - input))``, with `input` clamped to [eps, 1 - eps] first if `eps` is given.
+
+    Without `eps` NaN outside [0, 1].
+    """
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The square root."""
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / sqrt(input)``."""
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / input``."""
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input ** 2``; bools become int64."""
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sine of `input` (radians)."""
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The cosine of `input` (radians)."""
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The tangent of `input` (radians)."""
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose sine is `input`."""
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between 0 and pi, whose cosine is `input`."""
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between 0 and pi, whose cosine is `input`."""
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi/2 and pi/2, whose tangent is `input`."""
+def atan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
+def arctan2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The angle, between -pi and pi, from the first axis to the point (`other`, `input`)."""
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees as radians: ``input * pi / 180``."""
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians as degrees: ``input * 180 / pi``."""
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sin(pi input) / (pi input)``, and 1 at 0."""
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The hyperbolic sine."""
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The hyperbolic cosine."""
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The hyperbolic tangent."""
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic sine is `input`."""
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic sine is `input`."""
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number, not negative, whose hyperbolic cosine is `input`."""
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number, not negative, whose hyperbolic cosine is `input`."""
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic tangent is `input`."""
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose hyperbolic tangent is `input`."""
+def logaddexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``log(exp(input) + exp(other))``, without overflow."""
+def logaddexp2(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``log2(2 ** input + 2 ** other)``, without overflow."""
+def hypot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``sqrt(input ** 2 + other ** 2)``, without overflow."""
+def xlogy(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0 (NaN where `other` is NaN)."""
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 - erf(input)``, without cancellation."""
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of `lgamma`."""
+def polygamma(n: _Int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The `n`-th derivative of `digamma` at `input`: ``(-1)^(n+1) n! zeta(n + 1, input)``."""
+def mvlgamma(input: Tensor, p: _Number, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p`.
+
+    ``p (p - 1) / 4 log(pi) + sum over j < p of lgamma(input - j / 2)``.
+    """
+def igamma(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The regularized lower incomplete gamma function P(input, other).
+
+    ``1 / Gamma(a) * integral of t^(a-1) exp(-t) from 0 to x`` for a = `input`, x = `other`; differentiable in `other`.
+    """
+def igammac(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+    """The regularized upper incomplete gamma function: ``1 - igamma(input, other)``, without cancellation."""
+def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative by its shape `input` of a gamma number `output`, which stays at its level of probability.
+
+    Exact to rounding. Source: M. Figurnov et al., "Implicit reparameterization gradients", 2018.
+    """
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative by its concentration `alpha` of a Dirichlet number's coordinate `x`, over ``1 - x``.
+
+    `total` is the sum of all concentrations. The other coordinates y move by ``-y`` times this.
+    Source: M. Jankowiak and F. Obermeyer, "Pathwise derivatives beyond the reparameterization trick", 2018.
+    """
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+def hann_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Hann window, ``0.5 - 0.5 * cos(2 pi k / n)``."""
+def hamming_window(window_length: Any, periodic: Any = True, alpha: _Number = 0.54, beta: _Number = 0.46, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Hamming window, ``alpha - beta * cos(2 pi k / n)``."""
+def blackman_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Blackman window, ``0.42 - 0.5 * cos(2 pi k / n) + 0.08 * cos(4 pi k / n)``."""
+def bartlett_window(window_length: Any, periodic: Any = True, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Bartlett window, a triangle: ``1 - |2 k / n - 1|``."""
+def kaiser_window(window_length: Any, periodic: Any = True, beta: _Number = 12.0, *, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """The Kaiser window, ``i0(beta * sqrt(1 - (2 k / n - 1) ** 2)) / i0(beta)``."""
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
+def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Tensor | None = None) -> Tensor:
+    """`input` where it is greater than `threshold`, elsewhere `value`."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`input` where positive, elsewhere ``weight * input``, with one learnt weight or one per channel (dimension 1).
+
+    Source: K. He et al., "Delving Deep into Rectifiers", 2015.
+    """
+def celu(input: Tensor, alpha: _Number = 1.0) -> Tensor:
+    """`input` where positive, elsewhere ``alpha * (exp(input / alpha) - 1)``. Source: J. Barron, 2017."""
+def selu(input: Tensor) -> Tensor:
+    """`elu` with the scale and the alpha that keep mean 0 and variance 1. Source: G. Klambauer et al., 2017."""
+def rrelu(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """`input` where positive, elsewhere ``a * input``: in training `a` is drawn from [lower, upper), else their mean.
+
+    The numbers are PyTorch's on the CPU for the same seed. Source: B. Xu et al., "Empirical Evaluation of Rectified
+    Activations in Convolution Network", 2015.
+    """
+def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """`input` where ``|input| > lambd``, elsewhere 0."""
+def celu_(input: Tensor, alpha: _Number = 1.0) -> Tensor:
+    """In-place twin of `celu`: writes the result into this tensor and returns it."""
+def selu_(input: Tensor) -> Tensor:
+    """In-place twin of `selu`: writes the result into this tensor and returns it."""
+def rrelu_(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """In-place twin of `rrelu`: writes the result into this tensor and returns it."""
+def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor:
+    """In-place twin of `threshold`: writes the result into this tensor and returns it."""
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; its gradient at 0 is 0."""
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -791,81 +1065,6 @@ def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types
     """
 def ldexp(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``; for floats and integers exactly, even where the power alone would overflow."""
-def cat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
-def concat(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
-def concatenate(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after the other along `dim`; all other sizes must agree. Dtypes are promoted."""
-def stack(tensors: Sequence[Tensor], dim: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors, all of one shape, side by side along a new dimension `dim`."""
-def atleast_1d(*tensors: Any) -> Any:
-    """The tensors with at least one dimension."""
-def atleast_2d(*tensors: Any) -> Any:
-    """The tensors with at least two dimensions; a vector becomes a row."""
-def atleast_3d(*tensors: Any) -> Any:
-    """The tensors with at least three dimensions."""
-def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors side by side: along dimension 0 for vectors, 1 otherwise."""
-def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors one below the other, vectors as rows."""
-def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors one below the other, vectors as rows."""
-def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors one behind the other, along dimension 2."""
-def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors side by side, vectors as columns."""
-def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given matrices along its diagonal and zeros elsewhere."""
-def meshgrid(*tensors: Any, indexing: _str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates of a grid: for n vectors n tensors of n dimensions, views; `indexing` "ij" (default) or "xy"."""
-def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All tuples that take one element of each vector, as rows."""
-def combinations(input: Tensor, r: _Int = 2, with_replacement: _bool = False) -> Tensor:
-    """All choices of `r` elements of a vector, as rows."""
-def tile(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
-    """`input` side by side with itself; fewer `dims` than dimensions mean the last ones."""
-def repeat_interleave(input: Tensor, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
-    """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
-
-    Without `dim` the input is flattened first.
-    """
-def flip(input: Tensor, dims: _Int | Sequence[_Int]) -> Tensor:
-    """A copy of `input` with the order along `dims` reversed."""
-def fliplr(input: Tensor) -> Tensor:
-    """The columns in reverse order."""
-def flipud(input: Tensor) -> Tensor:
-    """The rows in reverse order."""
-def rot90(input: Tensor, k: _Int = 1, dims: Sequence[_Int] = (0, 1)) -> Tensor:
-    """`input` turned by k times 90 degrees in the plane of two dimensions, from the first towards the second."""
-def roll(input: Tensor, shifts: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
-    """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
-def tril(input: Tensor, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
-def triu(input: Tensor, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
-def diag_embed(input: Tensor, offset: _Int = 0, dim1: _Int = -2, dim2: _Int = -1) -> Tensor:
-    """Matrices with the last dimension of `input` on a diagonal, in dimensions `dim1` and `dim2` of the result."""
-def diag(input: Tensor, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The diagonal of a matrix (a copy), or the matrix with a vector on its diagonal."""
-def diagflat(input: Tensor, offset: _Int = 0) -> Tensor:
-    """A matrix with the elements of `input`, flattened, on its diagonal."""
-def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix."""
-def select_scatter(input: Tensor, src: Tensor, dim: _Int, index: _Int) -> Tensor:
-    """A copy of `input` with the slice at `index` of `dim` replaced by `src`."""
-def slice_scatter(input: Tensor, src: Tensor, dim: _Int = 0, start: _Int | None = None, end: _Int | None = None, step: _Int = 1) -> Tensor:
-    """A copy of `input` with the slices ``start:end:step`` of `dim` replaced by `src`."""
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _Int = 0, dim1: _Int = 0, dim2: _Int = 1) -> Tensor:
-    """A copy of `input` with a diagonal replaced by `src`."""
-def as_strided_scatter(input: Tensor, src: Tensor, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], storage_offset: _Int | None = None) -> Tensor:
-    """A copy of `input` with the elements that `as_strided` would read replaced by `src`."""
-def narrow_copy(input: Tensor, dim: _Int, start: _Int | Tensor, length: _Int) -> Tensor:
-    """A copy of `narrow`."""
-def unsafe_chunk(input: Tensor, chunks: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
-    """The same as `chunk`."""
-def unsafe_split(input: Tensor, split_size: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
-    """The same as `split`."""
 def gather(input: Tensor, dim: _Int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """The elements of `input` that `index` names along `dim`, in the shape of `index`.
 
@@ -974,23 +1173,6 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
     """
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
     """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-def sum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """The sum over `dim`. Integers and bools are summed in int64."""
-def mean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-def nansum(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-def nanmean(input: Tensor, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None) -> Tensor:
-    """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
-def count_nonzero(input: Tensor, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
-    """How many elements are not zero, over `dim`; NaN is not zero."""
-def prod(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-    """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
-@overload
-def logsumexp(input: Tensor, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
-    """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
-@overload
-def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
 def amax(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The largest element over `dim` (all dimensions by default)."""
 def amin(input: Tensor, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -1065,104 +1247,6 @@ def quantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdi
     """
 def nanquantile(input: Tensor, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
     """The quantiles of what is not NaN; see `quantile`."""
-def norm(input: Tensor, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
-def dist(input: Tensor, other: _Operand, p: _Number = 2) -> Tensor:
-    """The `p`-norm of ``input - other``."""
-@overload
-def renorm(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
-    """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
-@overload
-def renorm(input: Tensor, p: _Number, maxnorm: _Number, *, axis: _Int | Sequence[_Int], out: Tensor | None = None) -> Tensor: ...
-def matmul(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
-
-    A 1-D `input` is one row, a 1-D `other` one column, and that dimension is not in the result. The dtypes must
-    agree. RuntimeError if the shapes do not fit.
-
-    >>> import minitorch as torch
-    >>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
-    tensor([21, 43])
-    """
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices: (n, k), (k, m) -> (n, m). No broadcasting; see `matmul`."""
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The products of two batches of matrices: (b, n, k), (b, k, m) -> (b, n, m). No broadcasting; see `matmul`."""
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix and a vector: (n, k), (k) -> (n)."""
-def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products of two vectors of one length, as a 0-d tensor."""
-def vdot(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1, *, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
-
-    With ``beta=0`` the values of `input` do not matter, not even NaN.
-    """
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
-def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
-def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
-def inner(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """Sums of products over the last dimensions: (..., k), (***, k) -> (..., ***). A number multiplies."""
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
-    """Sums of products over `dims`: so many last ones of `a` and first ones of `b`, or a pair of lists of dimensions.
-
-    The result has the remaining dimensions of `a`, then those of `b`.
-    """
-def kron(input: Tensor, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-    """The Kronecker product: every element of `input` times the whole of `other`, as blocks."""
-def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """The product of matrices, in the order that takes the fewest operations. See `linalg.multi_dot`."""
-def cdist(x1: Tensor, x2: Tensor, p: _Number = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
-    """The p-norm distances between all rows of (..., P, M) and all of (..., R, M): (..., P, R).
-
-    Where P or R exceeds 25 Euclidean distances come from a matrix product, unless `compute_mode` is
-    "donot_use_mm_for_euclid_dist"; "use_mm_for_euclid_dist" takes it always.
-    """
-def triangular_solve(b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
-    """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
-def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
-def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
-
-    Only the triangle of `L` is read, and only there it has a gradient (PyTorch gives the other one a gradient too).
-    """
-def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The Cholesky factor of a symmetric positive definite matrix. See `linalg.cholesky`."""
-def qr(input: Tensor, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr:
-    """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.svd:
-    """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
-def orgqr(input: Tensor, input2: Tensor) -> Tensor:
-    """The same as `linalg.householder_product`."""
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
-    """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
-def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """L and U in one, the pivots, and with `get_infos` also the infos. See `linalg.lu_factor_ex`."""
-def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverses of square matrices. The same as `linalg.inv`."""
-def pinverse(input: Tensor, rcond: _Number | Tensor = 1e-15) -> Tensor:
-    """The pseudo-inverses of matrices. See `linalg.pinv`."""
-def matrix_power(input: Tensor, n: _Int, *, out: Tensor | None = None) -> Tensor:
-    """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
-def matrix_exp(input: Tensor) -> Tensor:
-    """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
-def cross(input: Tensor, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
-def vander(x: Tensor, N: _Int | None = None, increasing: _bool = False) -> Tensor:
-    """The powers of the elements of a vector, as columns: N - 1 down to 0, or 0 to N - 1 if `increasing`."""
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
     """The same as `linalg.slogdet`."""
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1444,6 +1528,75 @@ def istft(input: Tensor, n_fft: Any, hop_length: Any = None, win_length: Any = N
     multiplied by the window and added, and the sum is divided by that of the squares of the windows: RuntimeError where
     this is 0. The result is real, or complex with `return_complex`, for a transform that has all frequencies.
     """
+def _standard_gamma(input: Tensor, generator: _Generator | None = None) -> Tensor:
+    """Gamma numbers of the shapes in `input` and of scale 1, in its dtype; differentiable.
+
+    The gradient is that of the number at its level of probability (`_standard_gamma_grad`). It has no second
+    derivative.
+    """
+def _sample_dirichlet(input: Tensor, generator: _Generator | None = None) -> Tensor:
+    """Points of the simplex along the last dimension, for the concentrations in `input`; differentiable.
+
+    The gradient is that of `_dirichlet_grad`. It has no second derivative.
+    """
+def renorm_(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
+    """In-place twin of `renorm`: writes the result into this tensor and returns it."""
+def tril_(input: Tensor, diagonal: _Int = 0) -> Tensor:
+    """In-place twin of `tril`: writes the result into this tensor and returns it."""
+def triu_(input: Tensor, diagonal: _Int = 0) -> Tensor:
+    """In-place twin of `triu`: writes the result into this tensor and returns it."""
+def eq_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `eq`: writes the result into this tensor and returns it."""
+def ne_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `ne`: writes the result into this tensor and returns it."""
+def not_equal_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
+def lt_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `lt`: writes the result into this tensor and returns it."""
+def less_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `less`: writes the result into this tensor and returns it."""
+def le_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `le`: writes the result into this tensor and returns it."""
+def less_equal_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
+def gt_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `gt`: writes the result into this tensor and returns it."""
+def greater_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `greater`: writes the result into this tensor and returns it."""
+def ge_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `ge`: writes the result into this tensor and returns it."""
+def greater_equal_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
+def logical_and_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
+def logical_or_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
+def logical_xor_(input: Tensor, other: _Operand) -> Tensor:
+    """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
+def logical_not_(input: Tensor) -> Tensor:
+    """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
+def bitwise_and_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
+def bitwise_or_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
+def bitwise_xor_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
+def bitwise_not_(input: Tensor) -> Tensor:
+    """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
+def bitwise_left_shift_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
+def bitwise_right_shift_(input: _Operand, other: _Operand) -> Tensor:
+    """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
+def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place twin of `clamp`: writes the result into this tensor and returns it."""
+def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+    """In-place twin of `clip`: writes the result into this tensor and returns it."""
+def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
+    """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
+def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
+    """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
+def heaviside_(input: Tensor, values: _Operand) -> Tensor:
+    """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
 def mul_(input: _Operand, other: _Operand) -> Tensor:
     """In-place twin of `mul`: writes the result into this tensor and returns it."""
 def multiply_(input: _Operand, other: _Operand) -> Tensor:
@@ -1482,6 +1635,16 @@ def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: _Number = 1
     """In-place twin of `addcdiv`: writes the result into this tensor and returns it."""
 def lerp_(input: Tensor, end: _Operand, weight: _Operand) -> Tensor:
     """In-place twin of `lerp`: writes the result into this tensor and returns it."""
+def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+    """In-place twin of `addmm`: writes the result into this tensor and returns it."""
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+    """In-place twin of `addmv`: writes the result into this tensor and returns it."""
+def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+    """In-place twin of `addbmm`: writes the result into this tensor and returns it."""
+def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+    """In-place twin of `baddbmm`: writes the result into this tensor and returns it."""
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+    """In-place twin of `addr`: writes the result into this tensor and returns it."""
 def exp_(input: Tensor) -> Tensor:
     """In-place twin of `exp`: writes the result into this tensor and returns it."""
 def exp2_(input: Tensor) -> Tensor:
@@ -1578,58 +1741,6 @@ def i0_(input: Tensor) -> Tensor:
     """In-place twin of `i0`: writes the result into this tensor and returns it."""
 def relu_(input: Tensor) -> Tensor:
     """In-place twin of `relu`: writes the result into this tensor and returns it."""
-def eq_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `eq`: writes the result into this tensor and returns it."""
-def ne_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `ne`: writes the result into this tensor and returns it."""
-def not_equal_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
-def lt_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `lt`: writes the result into this tensor and returns it."""
-def less_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `less`: writes the result into this tensor and returns it."""
-def le_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `le`: writes the result into this tensor and returns it."""
-def less_equal_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
-def gt_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `gt`: writes the result into this tensor and returns it."""
-def greater_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `greater`: writes the result into this tensor and returns it."""
-def ge_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `ge`: writes the result into this tensor and returns it."""
-def greater_equal_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
-def logical_and_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
-def logical_or_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
-def logical_xor_(input: Tensor, other: _Operand) -> Tensor:
-    """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
-def logical_not_(input: Tensor) -> Tensor:
-    """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
-def bitwise_and_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
-def bitwise_or_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
-def bitwise_xor_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
-def bitwise_not_(input: Tensor) -> Tensor:
-    """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
-def bitwise_left_shift_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
-def bitwise_right_shift_(input: _Operand, other: _Operand) -> Tensor:
-    """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
-def clamp_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-    """In-place twin of `clamp`: writes the result into this tensor and returns it."""
-def clip_(input: Tensor, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-    """In-place twin of `clip`: writes the result into this tensor and returns it."""
-def clamp_min_(input: Tensor, min: _Operand) -> Tensor:
-    """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
-def clamp_max_(input: Tensor, max: _Operand) -> Tensor:
-    """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
-def heaviside_(input: Tensor, values: _Operand) -> Tensor:
-    """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
 def abs_(input: Tensor) -> Tensor:
     """In-place twin of `abs`: writes the result into this tensor and returns it."""
 def absolute_(input: Tensor) -> Tensor:
@@ -1658,10 +1769,6 @@ def nextafter_(input: Tensor, other: _Operand) -> Tensor:
     """In-place twin of `nextafter`: writes the result into this tensor and returns it."""
 def ldexp_(input: Tensor, other: _Operand) -> Tensor:
     """In-place twin of `ldexp`: writes the result into this tensor and returns it."""
-def tril_(input: Tensor, diagonal: _Int = 0) -> Tensor:
-    """In-place twin of `tril`: writes the result into this tensor and returns it."""
-def triu_(input: Tensor, diagonal: _Int = 0) -> Tensor:
-    """In-place twin of `triu`: writes the result into this tensor and returns it."""
 @overload
 def scatter_(input: Tensor, dim: _Int, index: Tensor, src: _Operand | None = None, *, value: _Number | None = None, reduce: _str | None = None) -> Tensor:
     """In-place twin of `scatter`: writes the result into this tensor and returns it."""
@@ -1699,18 +1806,6 @@ def masked_fill_(input: Tensor, mask: Tensor, value: _Operand) -> Tensor:
     """In-place twin of `masked_fill`: writes the result into this tensor and returns it."""
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """In-place twin of `masked_scatter`: writes the result into this tensor and returns it."""
-def renorm_(input: Tensor, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
-    """In-place twin of `renorm`: writes the result into this tensor and returns it."""
-def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-    """In-place twin of `addmm`: writes the result into this tensor and returns it."""
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-    """In-place twin of `addmv`: writes the result into this tensor and returns it."""
-def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-    """In-place twin of `addbmm`: writes the result into this tensor and returns it."""
-def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-    """In-place twin of `baddbmm`: writes the result into this tensor and returns it."""
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-    """In-place twin of `addr`: writes the result into this tensor and returns it."""
 @overload
 def cumsum_(input: Tensor, dim: _Int, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
     """In-place twin of `cumsum`: writes the result into this tensor and returns it."""

@@ -5,6 +5,7 @@ import sys
 
 USAGE = """python -m minitorch demo [options]       train a small network on handwritten digits (--help: options)
        python -m minitorch SCRIPT.py [args]     run a PyTorch script, unmodified, on minitorch
+       python -m minitorch --check SCRIPT.py    list the names that a script uses and minitorch lacks
        python -m minitorch notebooks [DIR]      copy the lessons out, and open JupyterLab if it is installed
        python -m minitorch info                 versions and devices"""
 
@@ -17,6 +18,9 @@ def main(argv=None):
     if argv and argv[0] == "notebooks":
         from .check.copies import main as notebooks
         return notebooks(argv[1:])
+    if argv and argv[0] == "--check":
+        from .cli.check import main as check
+        return check(argv[1:])
     if argv and argv[0] == "info":
         return info()
     if argv and (argv[0].endswith(".py") or argv[0] == "-m"):

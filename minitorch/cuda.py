@@ -4,9 +4,10 @@ Without CuPy or a driver `is_available` says so, what only asks or frees answers
 PyTorch's errors. Without a GPU the same kernels run on device "sim" (docs/architecture.md).
 """
 
+import sys
 from importlib import import_module
 
-from . import amp  # noqa: F401
+from .amp import cuda as amp  # noqa: F401
 from .backends import cuda as backend
 from .backends.cuda.runtime.machine import import_cupy, require_gpu
 from .core.device import device as _Device
@@ -18,15 +19,19 @@ from .random.generator import default_of
 __all__ = ["Event", "OutOfMemoryError", "Stream", "StreamContext", "current_device", "current_stream",
            "default_stream", "device", "device_count", "device_of", "empty_cache", "get_arch_list",
            "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all",
-           "init", "initial_seed", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
+           "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
            "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
-           "memory_reserved", "reset_peak_memory_stats", "seed", "set_device", "set_rng_state", "set_rng_state_all",
-           "stream", "synchronize"]
+           "memory_reserved", "memory_stats", "memory_summary", "reset_peak_memory_stats", "seed", "seed_all",
+           "set_device", "set_rng_state", "set_rng_state_all", "stream", "synchronize"]
 GRAPHED = ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables")
 globals().update(types_on("cuda"))                         # ``cuda.FloatTensor`` and its kind
 
 
 def __getattr__(name):
+    if name == "nvtx":
+        return import_module(".backends.cuda.nvtx", __package__)
+    if name in ("graphs", "memory", "random", "streams"):  # modules of PyTorch whose names are all here
+        return sys.modules[__name__]
     if name in GRAPHED:                                    # of which no GPU is needed
         return getattr(import_module(".cuda_graphs", __package__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -365,6 +370,34 @@ def max_memory_allocated(device=None):
     return _peaks.most.get(_index(device), memory_reserved(device))
 
 
+def memory_stats(device=None):
+    """What is known of a GPU's memory, under PyTorch's keys: bytes in use and reserved, now and at most.
+
+    An empty dict before a GPU is used.
+    """
+    if not is_initialized():
+        return {}
+    found = {"allocated": (memory_allocated(device), max_memory_allocated(device)),
+             "reserved": (memory_reserved(device), max_memory_reserved(device))}
+    return {f"{kind}_bytes.all.{when}": value for kind, pair in found.items()
+            for when, value in zip(("current", "peak"), pair)}
+
+
+def memory_summary(device=None, abbreviated=False):
+    """`memory_stats` as a text to print."""
+    stats = memory_stats(device) or {"allocated_bytes.all.current": 0, "reserved_bytes.all.current": 0}
+    lines = [f"  {key:30} {value / 2**20:12.1f} MiB" for key, value in stats.items()]
+    return "\n".join(["CUDA memory summary", *lines])
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved        # their names before PyTorch 1.4
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def ipc_collect():
+    """Nothing: memory of GPUs is not handed to other processes."""
+
+
 def mem_get_info(device=None):
     """(free, total) bytes of a GPU's memory, as the driver sees it."""
     index = _index(device)
@@ -387,6 +420,12 @@ def manual_seed_all(seed):
     """Seed the generators of all GPUs; without a GPU nothing happens, as in PyTorch."""
     for i in range(device_count()):
         _generator(i).manual_seed(int(seed))
+
+
+def seed_all():
+    """Seed the generators of all GPUs unpredictably; without a GPU nothing happens."""
+    for i in range(device_count()):
+        _generator(i).seed()
 
 
 def seed():

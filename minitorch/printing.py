@@ -337,6 +337,9 @@ def tensor_repr(
     options = options or _options
     if getattr(getattr(tensor, "backend", None), "depth", 0):
         return _of_batch(tensor, default_dtype, options)
+    own = getattr(type(getattr(tensor, "backend", None)), "text_of", None)
+    if own is not None:                                    # of a DTensor
+        return ("Parameter containing:\n" if "Parameter" in type(tensor).__name__ else "") + own(tensor)
     family = [cls.__name__ for cls in type(tensor).__mro__]
     plain = family[0] in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else family[0] + "("

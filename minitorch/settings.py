@@ -14,9 +14,10 @@ from .core.device import default, device, get
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_float32_matmul_precision",
            "get_num_interop_threads", "get_num_threads", "set_default_device", "set_float32_matmul_precision",
            "is_warn_always_enabled", "set_flush_denormal", "set_num_interop_threads", "set_num_threads",
-           "set_warn_always", "use_deterministic_algorithms"]
+           "set_warn_always", "use_deterministic_algorithms", "get_deterministic_debug_mode",
+           "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode"]
 
-_state = {"threads": None, "deterministic": False, "warn_always": False}
+_state = {"threads": None, "deterministic": False, "warn_only": False, "warn_always": False}
 
 
 @functools.lru_cache(maxsize=1)
@@ -83,12 +84,34 @@ def get_float32_matmul_precision():
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
     """Accepted: on the CPU every op is deterministic anyway."""
-    _state["deterministic"] = bool(mode)
+    _state.update(deterministic=bool(mode), warn_only=bool(warn_only))
 
 
 def are_deterministic_algorithms_enabled():
     """What `use_deterministic_algorithms` was given."""
     return _state["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Whether `use_deterministic_algorithms` was told to warn only."""
+    return _state["warn_only"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """`use_deterministic_algorithms` as a number or a word: 0 "default", 1 "warn", 2 "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    words = ("default", "warn", "error")
+    if debug_mode not in (*words, 0, 1, 2):
+        raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                           f"{debug_mode}")
+    level = words.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def get_deterministic_debug_mode():
+    """What `set_deterministic_debug_mode` was given, as a number."""
+    return (1 if _state["warn_only"] else 2) if _state["deterministic"] else 0
 
 
 def set_flush_denormal(mode):
@@ -106,3 +129,7 @@ def set_warn_always(b):
 def is_warn_always_enabled():
     """The flag that `set_warn_always` was given."""
     return _state["warn_always"]
+
+
+has_lapack = has_spectral = True                           # NumPy brings them
+has_mkl = has_openmp = False

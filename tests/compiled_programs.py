@@ -20,7 +20,7 @@ import numpy as np
 import minitorch as torch
 import minitorch.nn as nn
 import minitorch.nn.functional as F
-from minitorch.backends.native import toolchain
+from minitorch.backends.native import parts, toolchain
 from minitorch.core.tensor import Tensor
 
 DTYPES = {"float32": (2e-5, 1e-5), "float64": (1e-9, 1e-10), "bfloat16": (3e-2, 5e-2)}
@@ -502,8 +502,13 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stop", type=int, default=5, help="after so many failures")
     parser.add_argument("--backend", default="numpy", help="of `compile`: numpy or c")
+    parser.add_argument("--enough", type=int, default=parts.ENOUGH, help="elements of a part of a loop that "
+                        "two threads share: with 2 nearly every loop is shared")
     parser.add_argument("--flags", default="-O1", help="of the C compiler, after its own")
     arguments = parser.parse_args()
+    parts.ENOUGH = arguments.enough
+    if arguments.enough < 1 << 17:
+        torch.set_num_threads(2)
     toolchain.FLAGS += tuple(arguments.flags.split())
     failures, eagerly, reasons = 0, 0, {}
     for n in range(arguments.programs):

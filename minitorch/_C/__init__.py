@@ -1,10 +1,19 @@
-"""The few names of PyTorch's C module that programs with subclasses of Tensor use."""
+"""The few names of PyTorch's C module that programs use: those for subclasses of Tensor, and types."""
 
 from ..autograd.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..autograd.dispatch import disabled_torch_function as _disabled_torch_function_impl
 from ..autograd.dispatch import state as _state
+from ..core.device import device
+from ..core.dtypes import dtype
+from ..core.storage import layout, memory_format
+from ..core.tensor import Size
+from ..core.tensor import Tensor as TensorBase
+from ..random.generator import Generator, default_generator
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Size", "TensorBase",
+           "_disabled_torch_function_impl", "default_generator", "device", "dtype", "layout", "memory_format"]
+
+_TensorBase = TensorBase
 
 
 def _is_torch_function_enabled():
@@ -13,3 +22,11 @@ def _is_torch_function_enabled():
 
 def _is_torch_function_mode_enabled():
     return bool(_state.modes)
+
+
+def _log_api_usage_once(name):
+    """Nothing: nobody counts."""
+
+
+def _get_tracing_state():
+    """None: TorchScript traces nothing."""

@@ -7,6 +7,7 @@ from ..core.arrays import owner
 from ..core.graph import bump_version, bump_versions, calling_line
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_map
+from . import autocast_mode
 from .autocast_mode import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
@@ -158,3 +159,6 @@ def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
 def custom_bwd(bwd=None, *, device_type="cuda"):
     """Decorator of the `backward` of a `Function` under mixed precision; backward passes run outside of it here."""
     return bwd if bwd is not None else lambda f: custom_bwd(f, device_type=device_type)
+
+
+vars(autocast_mode).update(custom_fwd=custom_fwd, custom_bwd=custom_bwd)       # PyTorch has them there

@@ -21,7 +21,9 @@ from ..core.tensor import Tensor
 from ..explain.callers import warn
 
 __all__ = ["autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled", "set_autocast_dtype",
-           "is_autocast_available"]
+           "is_autocast_available", "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype",
+           "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "set_autocast_cache_enabled",
+           "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_gpu_dtype"]
 
 
 class State(threading.local):
@@ -162,3 +164,47 @@ def is_autocast_available(device_type):
 
 
 NAMES.update(autocast=state, autocast_call=call, autocast_function=cast_call)
+
+
+# ---- older names, each for one type of device --------------------------------------------------------------------
+def get_autocast_gpu_dtype():
+    """`get_autocast_dtype` of "cuda"."""
+    return get_autocast_dtype("cuda")
+
+
+def get_autocast_cpu_dtype():
+    """`get_autocast_dtype` of "cpu"."""
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_gpu_dtype(dtype):
+    """`set_autocast_dtype` of "cuda"."""
+    set_autocast_dtype("cuda", dtype)
+
+
+def set_autocast_cpu_dtype(dtype):
+    """`set_autocast_dtype` of "cpu"."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def is_autocast_cpu_enabled():
+    """`is_autocast_enabled` of "cpu"."""
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled):
+    """`set_autocast_enabled` of "cpu"."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def is_autocast_cache_enabled():
+    """False: casts are not cached."""
+    return False
+
+
+def set_autocast_cache_enabled(enabled):
+    """Accepted: casts are not cached."""
+
+
+def clear_autocast_cache():
+    """Nothing: casts are not cached."""

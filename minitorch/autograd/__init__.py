@@ -31,4 +31,6 @@ def __getattr__(name):
         return getattr(late, name)
     if name in ("profiler", "forward_ad"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "variable":                                 # a module of PyTorch whose names are here
+        return importlib.import_module(__name__)
     raise AttributeError(f"module 'minitorch.autograd' has no attribute {name!r}")

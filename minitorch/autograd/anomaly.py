@@ -21,7 +21,8 @@ from ..explain.graphs import freed, lines
 from .hooks import NodeHook, add_node_hook, remove_node_hook
 from .recording import behind
 
-__all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_enabled"]
+__all__ = ["detect_anomaly", "set_detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+           "set_anomaly_enabled"]
 
 _state = {"on": False, "check_nan": True}
 _bad: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()              # node -> (when, what its value is like)
@@ -31,6 +32,16 @@ _count = itertools.count()
 def is_anomaly_enabled():
     """Whether anomaly mode is on."""
     return _state["on"]
+
+
+def is_anomaly_check_nan_enabled():
+    """Whether anomaly mode looks for NaN, when it is on."""
+    return _state["check_nan"]
+
+
+def set_anomaly_enabled(enabled, check_nan=True):
+    """Turn anomaly mode on or off."""
+    _switch(enabled, check_nan)
 
 
 class _Detector(NodeHook):

@@ -142,7 +142,10 @@ def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
 def as_tuple(x):
     if isinstance(x, GradientEdge):                        # a tuple, too
         return (x,)
-    return () if x is None else tuple(x) if isinstance(x, (list, tuple)) or hasattr(x, "__next__") else (x,)
+    if x is None:
+        return ()
+    one = isinstance(x, Tensor) or not hasattr(x, "__iter__") or hasattr(x, "__torch_function__")
+    return (x,) if one else tuple(x)
 
 
 def prepare(outputs, seeds, caller):

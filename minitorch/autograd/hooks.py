@@ -10,25 +10,45 @@ __all__ = ["Hooks", "NodeHook", "RemovableHandle", "add_node_hook", "remove_node
 
 
 class RemovableHandle:
-    """The handle of a registered hook: ``handle.remove()`` takes the hook away; also a context manager."""
+    """The handle of a registered hook: ``handle.remove()`` takes the hook away, and so does leaving a ``with`` block.
+
+    ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the same id.
+    """
 
     next_id = removed = 0                                  # how many there were, and how many were taken away
+    _extra: tuple = ()
 
-    def __init__(self, hooks):
+    def __init__(self, hooks_dict, *, extra_dict=None):
         RemovableHandle.next_id += 1
-        self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks)
+        self.id, self._hooks = RemovableHandle.next_id, weakref.ref(hooks_dict)
+        if extra_dict is not None:
+            self._extra = tuple(map(weakref.ref, [extra_dict] if isinstance(extra_dict, dict) else extra_dict))
 
     def remove(self):
+        """Forget the hook; calling it twice is harmless."""
         hooks = self._hooks()
         if hooks is not None:
             RemovableHandle.removed += 1
             hooks.pop(self.id, None)
+        for ref in self._extra:
+            d = ref()
+            if d is not None:
+                d.pop(self.id, None)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
         self.remove()
+
+    # A copy, or one read from a file, has nothing to remove but what came with it.
+    def __getstate__(self):
+        return self.id, [ref() for ref in (self._hooks, *self._extra)]
+
+    def __setstate__(self, state):
+        self.id, dicts = state
+        self._hooks, *extra = (weakref.ref(HookDict() if d is None else d) for d in dicts)
+        self._extra = tuple(extra)
 
 
 class HookDict(dict):

@@ -14,7 +14,8 @@ from .hooks import hooks_of
 
 __all__ = ["AccumulateGrad", "accumulate_grad", "shown"]
 
-NAMES = {"self": "input", "result": "out", "self_sizes": "input_shape", "other": "other"}
+NAMES = {"self": "input", "result": "out", "self_sizes": "input_shape", "self_sym_sizes": "input_shape",
+         "other": "other"}
 
 
 def shown(node):
@@ -30,7 +31,15 @@ def shown(node):
 @functools.cache
 def named(name, base):
     """A subclass of a node's class that is called `name` and has the same slots."""
-    return type(name, (base,), {"__slots__": (), "__module__": "minitorch.autograd.graph", "__getattr__": saved_value})
+    return type(name, (base,), {"__slots__": (), "__module__": "minitorch.autograd.graph", "__getattr__": saved_value,
+                                "__dir__": with_saved_values})
+
+
+def with_saved_values(node):
+    """The attributes of a node, with the names of what it keeps: PyTorch's, where they are others."""
+    theirs = {ours: name for name, ours in NAMES.items()}
+    fields = () if isinstance(node, FunctionNode) else getattr(node.op, "saved_fields", ())
+    return [*object.__dir__(node), *[f"_saved_{theirs.get(field, field)}" for field in fields]]
 
 
 def saved_value(node, name):

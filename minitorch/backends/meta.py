@@ -27,7 +27,7 @@ class Meta(BatchedBackend):
 
     def __init__(self):
         super().__init__(cpu, 0, "different")
-        self.device, self.depth, self.on_host = device("meta"), 0, False
+        self.device, self.depth, self.on_host, self.together = device("meta"), 0, False, None
 
     def __repr__(self):
         return "<backend meta>"

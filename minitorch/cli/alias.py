@@ -3,21 +3,54 @@
 `install` puts a finder in front of Python's own that answers ``import torch.nn.functional`` with
 `minitorch.nn.functional`, the very same module object. What minitorch lacks fails with an ImportError or
 AttributeError that says so.
+
+``torch.__version__`` is then PyTorch's version whose names these are, as `minitorch.version` has it, and installed
+packages that ask for the version of the distribution ``torch`` are told the same.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import os
 import runpy
 import sys
 
+import minitorch as torch
+
 __all__ = ["install", "run"]
 
 # torch.x -> minitorch.x, with the places that differ.
 ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitorch.datasets",
-             "torchvision.transforms": "minitorch.transforms", "torchvision.utils": "minitorch.vision"}
+             "torchvision.transforms": "minitorch.transforms",
+             "torchvision.transforms._presets": "minitorch.vision.presets",
+             "torchvision.utils": "minitorch.vision.utils",
+             "torchvision.ops.stochastic_depth": "minitorch.vision.ops.drop_layers",
+             "torchvision.ops.focal_loss": "minitorch.vision.ops.losses"}
+# Files of PyTorch whose contents lie in another file here: package -> file here -> files there.
+FILES = {
+    "accelerator": {"": "memory"},
+    "amp": {"": "grad_scaler"},
+    "autograd": {"": "variable", ".anomaly": "anomaly_mode"},
+    "cpu.amp": {"amp.cpu": "/ autocast_mode grad_scaler"},
+    "cuda": {"": "graphs memory random streams", "backends.cuda.nvtx": "nvtx"},
+    "cuda.amp": {"amp.cuda": "/ autocast_mode common grad_scaler"},
+    "nn.parallel": {"": "distributed"},
+    "optim": {".adam": "adamax adamw nadam radam", ".adaptive": "adadelta adagrad rmsprop rprop", ".sgd": "asgd"},
+    "profiler": {"": "profiler"},
+    "signal.windows": {"": "windows"},
+    "utils.data": {"": "_utils"},
+    "utils.data._utils": {"utils.data.collate": "collate", "utils.data.fetch": "fetch", "utils.data.worker": "worker"},
+    "utils.tensorboard": {"": "summary writer"},
+}
+for _package, _files in FILES.items():
+    for _here, _there in _files.items():
+        _real = f"minitorch.{_package}{_here}" if not _here or _here[0] == "." else f"minitorch.{_here}"
+        for _file in _there.split():
+            ELSEWHERE[f"torch.{_package}" + ("" if _file == "/" else f".{_file}")] = _real
+# ``from torch.optim import adamw`` asks for "minitorch.optim.adamw".
+BESIDE = {"mini" + name: real for name, real in ELSEWHERE.items() if name.startswith("torch.")}
 
 
 def twin(name):
@@ -27,18 +60,35 @@ def twin(name):
     head, _, rest = name.partition(".")
     if rest.startswith(("datasets.", "transforms.")) and head == "torchvision":
         return "minitorch." + rest
+    if rest.partition(".")[0] in ("models", "ops") and head == "torchvision":
+        return "minitorch.vision." + rest
     return ("minitorch." + rest if rest else "minitorch") if head == "torch" else None
+
+
+class Installed(importlib.metadata.Distribution):
+    """The distribution ``torch`` as `importlib.metadata` sees it: the version, and no files."""
+
+    def read_text(self, filename):
+        version = torch.version.__version__
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path):
+        return path
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Answers imports of ``torch`` with modules of minitorch."""
 
+    def find_distributions(self, context=importlib.metadata.DistributionFinder.Context()):
+        if context.name is None or context.name.lower() == "torch":
+            yield Installed()
+
     def find_spec(self, name, path=None, target=None):
-        real = twin(name)
+        real = twin(name) if name not in BESIDE else BESIDE[name]
         if real is None:
             if name.partition(".")[0] == "torchvision":
                 raise ModuleNotFoundError(f"{name} has no counterpart in minitorch: there are torchvision.datasets, "
-                                          f".transforms and .utils", name=name)
+                                          f".models, .ops, .transforms and .utils", name=name)
             return None
         if importlib.util.find_spec(real) is None:
             raise ModuleNotFoundError(f"minitorch has no module {real!r}, which stands for {name!r}: see "
@@ -46,7 +96,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec):
-        module = importlib.import_module(twin(spec.name))
+        module = importlib.import_module(BESIDE.get(spec.name) or twin(spec.name))
         spec.loader_state = module.__spec__
         return module
 
@@ -62,6 +112,7 @@ def install():
         if loaded:
             raise RuntimeError("PyTorch is already imported in this process; minitorch cannot take its name any more")
         sys.meta_path.insert(0, Finder())
+        torch.__version__ = torch.version.__version__
 
 
 def run(argv):

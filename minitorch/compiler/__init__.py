@@ -25,8 +25,27 @@ import functools
 from ..nn.modules.module import Module
 from .compiled import Compiled
 from .module import CompiledModule
+from .names import (
+    allow_in_graph,
+    assume_constant_result,
+    cudagraph_mark_step_begin,
+    disable,
+    get_default_backend,
+    is_compiling,
+    is_dynamo_compiling,
+    is_exporting,
+    list_backends,
+    reset,
+    set_default_backend,
+    set_stance,
+    substitute_in_graph,
+    wrap_numpy,
+)
+from .stance import current
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["Compiled", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset",
+           "set_default_backend", "set_stance", "substitute_in_graph", "wrap_numpy"]
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, disable=False):
@@ -36,7 +55,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     `mode`: "reduce-overhead" makes each program of a device one captured graph, whose results the next run overwrites.
     `backend`: "c" prints C for the processor, as far as loops and products go, and runs it by way of a C compiler
     that is found (``c_source`` shows it; ``notes`` say what is still called, and why; without a compiler the program
-    stays NumPy's); "numpy", "auto" and any other name take NumPy calls. Results are equal to rounding.
+    stays NumPy's); "numpy" takes NumPy calls; None, "auto" and any other name do so for the first runs of a program and
+    then take C, where there is a compiler and the program gains by it (`choice`). Results are equal to rounding.
     The other arguments of PyTorch's `compile` choose among its compilers; here they make no difference.
 
     >>> import minitorch as torch
@@ -44,6 +64,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
     >>> f(torch.ones(3)), f(torch.ones(3))
     (tensor(6.), tensor(6.))
     """
+    backend = current.backend if backend is None else backend
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, backend=backend, mode=mode, disable=disable)
     if disable:

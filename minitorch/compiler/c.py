@@ -12,14 +12,16 @@ import math
 
 import numpy as np
 
+from ..backends.native.parts import count_parts
 from .loops import REDUCTIONS, Kernel
 
 __all__ = ["TYPES", "SCALAR", "function", "supported"]
 
 TYPES = {"float32": "float", "float64": "double", "int64": "i64", "int32": "int32_t", "int16": "int16_t",
-         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t"}
+         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t", "bfloat16": "uint16_t"}    # in memory
 PART = 4096                # columns whose sum is kept in the elements' own type
-SUMS = ("sum", "rowsum")
+COLLECT = ("sum", "rowsum", "max", "min", "prod")           # effects that gather up values in an array of their own
+MOST_SCRATCH = 1 << 22     # bytes of the sums of all parts: with more a kernel is not cut into parts
 DEAR = 5                   # cost from which on a value is kept for a later pass over the row, and not computed again
 
 # NumPy's function -> by kind of its operands: f float32, d float64, i integers, b bools: (C, rough cost)
@@ -34,15 +36,30 @@ SCALAR: dict = {
     "reciprocal": {"f": ("1.0f / {0}", 4), "d": ("1.0 / {0}", 4)},
     "absolute": {"f": ("fabsf({0})", 1), "d": ("fabs({0})", 1), "i": ("({0} < 0 ? -{0} : {0})", 1), "b": ("{0}", 0)},
     "sqrt": {"f": ("sqrtf({0})", 6), "d": ("sqrt({0})", 8)},
-    "exp": {"f": ("m_exp({0})", 12)}, "tanh": {"f": ("m_tanh({0})", 20)}, "log": {"f": ("m_log({0})", 14)},
-    "erf": {"f": ("m_erf({0})", 24)}, "sigmoid": {"f": ("m_sigmoid({0})", 16)},
+    **{name: {"f": (f"m_{short or name}({{0}})", cost), "d": (f"d_{short or name}({{0}})", 2 * cost)} for name, short,
+       cost in (("exp", "", 12), ("tanh", "", 20), ("log", "", 14), ("sigmoid", "", 16), ("log1p", "", 30),
+                ("expm1", "", 30), ("sinh", "", 40), ("cosh", "", 40), ("arcsinh", "asinh", 50),
+                ("arccosh", "acosh", 50), ("arctanh", "atanh", 40), ("arctan", "atan", 30))},
+    # in double precision NumPy's own loops of these, which are vectorised on some processors, beat calls of libm
+    **{name: {"f": (f"m_{short or name}({{0}})", 40)} for name, short in (
+        ("sin", ""), ("cos", ""), ("tan", ""), ("arcsin", "asin"), ("arccos", "acos"), ("exp2", ""), ("log2", ""),
+        ("log10", ""))},
+    "power": {"f": ("m_pow({0}, {1})", 60)}, "hypot": {"f": ("m_hypot({0}, {1})", 10)},
+    "erf": {"f": ("m_erf({0})", 24), "d": ("erf({0})", 60)},
+    "rint": {"f": ("rintf({0})", 1), "d": ("rint({0})", 1)},
+    "sign": {**dict.fromkeys("fd", ("({0} != {0} ? {0} : ({0} > 0) - ({0} < 0))", 3)),
+             "i": ("(({0} > 0) - ({0} < 0))", 2)},
+    "signbit": dict.fromkeys("fd", ("(signbit({0}) != 0)", 1)),
+    "copysign": {"f": ("copysignf({0}, {1})", 1), "d": ("copysign({0}, {1})", 1)},
+    "fmax": dict.fromkeys("fd", ("({0} >= {1} || {1} != {1} ? {0} : {1})", 2)),
+    "fmin": dict.fromkeys("fd", ("({0} <= {1} || {1} != {1} ? {0} : {1})", 2)),
     "floor": {"f": ("floorf({0})", 1), "d": ("floor({0})", 1)}, "ceil": {"f": ("ceilf({0})", 1), "d": ("ceil({0})", 1)},
     "trunc": {"f": ("truncf({0})", 1), "d": ("trunc({0})", 1)},
     "maximum": {"f": ("m_max({0}, {1})", 2), "d": ("m_maxd({0}, {1})", 2), "i": ("({0} > {1} ? {0} : {1})", 1),
                 "b": ("({0} | {1})", 1)},
     "minimum": {"f": ("m_min({0}, {1})", 2), "d": ("m_mind({0}, {1})", 2), "i": ("({0} < {1} ? {0} : {1})", 1),
                 "b": ("({0} & {1})", 1)},
-    "isnan": dict.fromkeys("fd", ("({0} != {0})", 1)),
+    "isnan": {**dict.fromkeys("fd", ("({0} != {0})", 1)), **dict.fromkeys("ib", ("0", 0))},
     "isfinite": {"f": ("(fabsf({0}) < INFINITY)", 1), "d": ("(fabs({0}) < INFINITY)", 1)},
     "isinf": {"f": ("(fabsf({0}) == INFINITY)", 1), "d": ("(fabs({0}) == INFINITY)", 1)},
     "logical_and": dict.fromkeys("fdib", ("(({0} != 0) & ({1} != 0))", 1)),
@@ -58,7 +75,9 @@ SCALAR: dict = {
 
 
 def kind_of(dtype):
-    """The letter of SCALAR for a dtype; "" if there is none."""
+    """The letter of SCALAR for a dtype; "" if there is none. bfloat16 is float32 wherever it is not in memory."""
+    if dtype.name == "bfloat16":
+        return "f"
     return {"f": {4: "f", 8: "d"}.get(dtype.itemsize, ""), "i": "i", "u": "i" if dtype.itemsize == 1 else "",
             "b": "b"}.get(dtype.kind, "") if dtype.isnative else ""
 
@@ -74,6 +93,8 @@ def number(value, dtype):
         return f"{int(value)}" + ("LL" if abs(int(value)) >= 1 << 31 else "") if int(value) != -1 << 63 else "INT64_MIN"
     with np.errstate(all="ignore"):
         x = dtype.type(value)
+    if dtype.name == "bfloat16":
+        x, dtype = np.float32(x), np.dtype(np.float32)
     if math.isnan(x):
         return "NAN"
     if math.isinf(x):
@@ -84,9 +105,19 @@ def number(value, dtype):
     return f"({text})" if text.startswith("-") else text
 
 
+def neutral(kind, dtype):
+    """The largest value below all others of a dtype, for a maximum; the other way round for a minimum."""
+    if dtype.kind in "iu" and dtype.itemsize < 8:
+        return str(np.iinfo(dtype).min if kind == "max" else np.iinfo(dtype).max)
+    return {"max": {"f": "-INFINITY", "i": "INT64_MIN", "b": "0"},
+            "min": {"f": "INFINITY", "i": "INT64_MAX", "b": "1"}}[kind][dtype.kind]
+
+
 def function(kernel: Kernel, name):
-    """The C function of a kernel; the refs that are its arguments; how many bytes of scratch memory it takes."""
-    return Printer(kernel, name).done()
+    """The C function of a kernel; the refs that are its arguments; bytes of scratch memory; `Printer.parts`, whether
+    a second function, called name_end, gathers up what its parts have found."""
+    printer = Printer(kernel, name)
+    return *printer.done(), printer.parts, printer.parts > 1 and bool(printer.sums or printer.totals)
 
 
 class Printer:
@@ -109,6 +140,29 @@ class Printer:
         self.scratch = 0
         self.name = name
         self.order()
+        self.parts = self.number_of_parts()
+
+    def number_of_parts(self):
+        """How many parts of the rows, or of the only row, are computed on their own, so that threads can share them.
+
+        The number depends on sizes alone: one thread computes the same parts, and results are the same to the bit.
+        """
+        parts, wide = count_parts(math.prod(self.dims)), all(wide for _, wide, _ in self.effects)
+        self.cut = "i0" if self.dims[0] > 1 else "j"
+        if self.cut == "j" and (len(self.dims) > 2 or not wide or any(n.op in (*REDUCTIONS, "running")
+                                                                       for n in self.k.nodes)):
+            return 1
+        if any(e.kind == "scatter" for e in self.k.effects):
+            return 1
+        for e in self.k.effects:                           # each part has sums of its own
+            if e.kind in COLLECT and 8 * parts * math.prod(
+                    n for n, s in zip(self.dims, e.ref.strides) if s) > MOST_SCRATCH:
+                return 1
+        return min(parts, self.dims[0] if self.cut == "i0" else parts)
+
+    def ends(self, loop, n):
+        """From where to where a loop goes, as C."""
+        return ("first", "last") if self.parts > 1 and loop == self.cut else (0, n)
 
     @staticmethod
     def place(ref):
@@ -153,6 +207,23 @@ class Printer:
             if n.level == "e" and self.uses.get(n, 0) > self.stage[n] and n not in self.stored:
                 if self.cost(n, self.uses[n]) >= DEAR:
                     self.carried[n] = None
+        self.carried = dict.fromkeys(n for n in self.carried if n in self.read_again())
+
+    def read_again(self):
+        """The values that a later pass looks up, and not just something that is made of them and looked up itself."""
+        found, seen = set(), set()
+        todo = [(e.x, at) for e, wide, at in self.effects if wide]
+        todo += [(a, self.stage[n] - 1) for n in self.k.nodes if n.op in REDUCTIONS for a in n.args]
+        while todo:
+            n, at = todo.pop()
+            if n.level != "e" or n.op == "const" or (n, at) in seen:
+                continue
+            seen.add((n, at))
+            if self.stage[n] < at and (n in self.stored or n in self.carried):
+                found.add(n)
+            else:
+                todo += [(a, at) for a in n.args]
+        return found
 
     def cost(self, n, at):
         """The cost of computing a value again in pass `at`."""
@@ -164,20 +235,33 @@ class Printer:
             return 99 if self.overwritten.get(n.ref.root, at) < at else 1
         if n.op in ("column", "index"):
             return 0
-        own = 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
-        return own + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+        if n.op == "running":
+            return 99
+        return self.own_cost(n) + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
+
+    def own_cost(self, n):
+        return 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
 
     # -- expressions ---------------------------------------------------------------------------------------
     def cell(self, ref):
         parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
         return f"{self.names[self.place(ref)]}[{' + '.join(parts) or '0'}]"
 
+    def read(self, ref):
+        """The elements of memory as a value."""
+        how = {"bool": "{} != 0", "bfloat16": "m_widen({})"}
+        return how.get(ref.dtype.name, "{}").format(self.cell(ref))
+
+    def put(self, ref, x):
+        """The statement that stores a value."""
+        return f"{self.cell(ref)} = {f'm_narrow({x})' if ref.dtype.name == 'bfloat16' else x};"
+
     def spell(self, n):
         return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
 
     def expression(self, n):
         if n.op == "load":
-            return self.cell(n.ref) + (" != 0" if n.dtype == bool else "")
+            return self.read(n.ref)
         if n.op == "column":
             return "(int32_t)j"
         if n.op == "coefficient":
@@ -185,25 +269,28 @@ class Printer:
         if n.op == "index":
             return f"{n.value[0]}({', '.join([self.cell(n.ref), *map(str, n.value[1:])])}, wrong)"
         if n.op == "gather":
-            return f"{self.names[self.place(n.ref)]}[{self.spell(n.args[0])} * {n.value} + j * {n.ref.strides[-1]}]"
+            text = f"{self.names[self.place(n.ref)]}[{self.spell(n.args[0])} * {n.value} + j * {n.ref.strides[-1]}]"
+            return f"m_widen({text})" if n.dtype.name == "bfloat16" else text
         if n.op == "cast":
             x = self.spell(n.args[0])
-            return f"({x} != 0)" if n.dtype == bool else f"({TYPES[n.dtype.name]})({x})"
+            if n.dtype.name == "bfloat16":
+                return f"m_widen(m_narrow({x}))"
+            return f"({x} != 0)" if n.dtype == bool else f"({self.ctype(n)})({x})"
         return SCALAR[n.op][kind_of(n.args[-1].dtype)][0].format(*map(self.spell, n.args))
 
     def ctype(self, n):
-        return "int" if n.dtype == bool else TYPES[n.dtype.name]
+        return {"bool": "int", "bfloat16": "float"}.get(n.dtype.name) or TYPES[n.dtype.name]
 
     # -- statements ----------------------------------------------------------------------------------------
     def done(self):
         body, indent = [], "  " * len(self.dims)
         self.rows_done, self.effects_done = set(), set()
-        totals = {}
+        totals, self.places, self.counts = {}, {}, {}      # of the effects that gather up values
         for e, *_ in self.effects:
-            if e.kind in SUMS and not any(e.ref.strides):
+            if e.kind in COLLECT and not any(e.ref.strides):
                 totals[e] = f"total{len(totals)}"
         self.totals = totals
-        kept = [e for e, _, _ in self.effects if e.kind in SUMS and e not in totals]
+        kept = [e for e, _, _ in self.effects if e.kind in COLLECT and e not in totals]
         self.sums = {e: f"sums{k}" for k, e in enumerate(kept)}
         for at in range(self.passes):
             self.rows(at, body, indent)
@@ -211,28 +298,64 @@ class Printer:
         self.rows(self.passes + 1, body, indent)
         lines = [self.head()]
         for e, name in totals.items():
-            lines.append(f"  {self.total_type(e)} {name} = 0;")
+            lines.append(f"  {self.total_type(e)} {name} = {self.first(e)};")
         for e, _, _ in self.effects:
-            if e.kind in SUMS and e not in totals:
+            if e.kind in COLLECT and e not in totals:
                 size = math.prod(n for n, s in zip(self.dims, e.ref.strides) if s)
-                lines.append(f"  {self.total_type(e)} *{self.sums[e]} = (void *)(scratch + {self.take(size * 8)});")
-                lines.append(f"  memset({self.sums[e]}, 0, {size * 8});")
+                self.counts[e] = size
+                self.places[e] = f"({self.total_type(e)} *)(scratch + {self.scratch})"
+                lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
+                lines.append(f"  memset({self.sums[e]}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
+                             f"  for (i64 j = 0; j < {size}; j++) {self.sums[e]}[j] = {self.first(e)};")
             elif e.kind == "scatter":
                 lines.append(f"  memset({self.names[self.place(e.ref)]}, 0, {e.ref.root.nbytes});")
         for n, name in self.carried.items():
             if name:
-                c = TYPES[n.dtype.name]
-                lines.append(f"  {c} *{name} = (void *)(scratch + {self.take(self.dims[-1] * n.dtype.itemsize)});")
+                kind = "uint8_t" if n.dtype == bool else self.ctype(n)
+                lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
         for d in range(len(self.dims) - 1):
-            lines.append("  " * (d + 1) + f"for (i64 i{d} = 0; i{d} < {self.dims[d]}; i{d}++) {{")
+            first, last = self.ends(f"i{d}", self.dims[d])
+            lines.append("  " * (d + 1) + f"for (i64 i{d} = {first}; i{d} < {last}; i{d}++) {{")
         lines += body
         for d in reversed(range(len(self.dims) - 1)):
             lines.append("  " * (d + 1) + "}")
-        for e, _, _ in self.effects:
-            if e.kind in SUMS:
-                lines += self.finish_sum(e)
-        lines.append("}")
-        return "\n".join(lines), self.params, self.scratch
+        lines = self.in_parts(lines) if self.parts > 1 else [*lines, *self.finish()]
+        return "\n".join([*lines, "}"]), self.params, self.scratch
+
+    def finish(self):
+        return [line for e, _, _ in self.effects if e.kind in COLLECT for line in self.finish_sum(e)]
+
+    def in_parts(self, lines):
+        """The function of one part, and one that gathers up what all parts have found, in their order."""
+        for e, name in self.totals.items():
+            place = f"({self.total_type(e)} *)(scratch + {self.take(8)})"
+            lines.append(f"  *{place} = {name};")
+            self.places[e] = place
+        n, size = self.dims[0] if self.cut == "i0" else self.dims[-1], self.scratch
+        lines[1:1] = [f"  const i64 first = {n}LL * part / {self.parts}, last = {n}LL * (part + 1) / {self.parts};",
+                      f"  scratch += part * {size}LL;"]
+        gathered = []
+        for e in self.places:
+            kind, name, count = self.total_type(e), self.totals.get(e), self.counts.get(e, 1)
+            if name is None:                               # into the sums of the first part
+                name = self.sums[e]
+                gathered.append(f"  {kind} *{name} = {self.places[e]};")
+                cell, start = f"{name}[n]", 1
+            else:
+                gathered.append(f"  {kind} {name} = {self.first(e)};")
+                cell, start = name, 0
+            other = self.places[e].replace("scratch", f"scratch + part * {size}LL")
+            gathered += [f"  for (int part = {start}; part < {self.parts}; part++)",
+                         f"    for (i64 n = 0; n < {count}; n++) {self.collected(e, cell, f'({other})[n]')}"]
+        if not gathered:
+            return lines
+        head = self.head().replace(f"{self.name}(", f"{self.name}_end(", 1).replace(", i64 *wrong", "").replace(
+            ", const int part", "").replace(", const double *H", "")
+        return [*lines, "}", "", head, *gathered, *self.finish()]
+
+    def room(self, kind, name, count, itemsize):
+        """An array of scratch memory, as C."""
+        return f"  {kind} *{name} = (void *)(scratch + {self.take(count * itemsize)});"
 
     def take(self, nbytes):
         at = self.scratch
@@ -245,10 +368,24 @@ class Printer:
         pointers = [("" if self.place(r) in self.written else "const ") + f"{TYPES[r.dtype.name]} *"
                     + self.names[self.place(r)] for r in self.params]
         more = ["const double *H"] if any(n.op == "coefficient" for n in self.k.nodes) else []
+        more += ["const int part"] if self.parts > 1 else []
         return f"{how} void {self.name}({', '.join([*pointers, 'char *scratch', 'i64 *wrong', *more])}) {{"
 
     def total_type(self, e):
+        if e.kind in ("max", "min"):
+            return self.ctype(e.x)
         return "i64" if e.ref.dtype.kind in "iub" else "double"
+
+    def first(self, e):
+        """The value of an effect before the first element."""
+        return neutral(e.kind, e.x.dtype) if e.kind in ("max", "min") else int(e.kind == "prod")
+
+    def collected(self, e, cell, x):
+        """The statement by which an effect takes up a value."""
+        if e.kind in ("max", "min"):
+            name = {"max": "maximum", "min": "minimum"}[e.kind]
+            return f"{cell} = {SCALAR[name][kind_of(e.x.dtype)][0].format(cell, x)};"
+        return f"{cell} {'*' if e.kind == 'prod' else '+'}= {x};"
 
     def sum_cell(self, e):
         """The place of a running sum: its array has the dimensions of the result without gaps."""
@@ -257,7 +394,7 @@ class Printer:
             if s:
                 parts.append(v if stride == 1 else f"{v} * {stride}")
                 stride *= n
-        return f"{self.sums[e]}[{' + '.join(reversed(parts))}]"
+        return f"{self.sums[e]}[{' + '.join(reversed(parts)) or '0'}]"
 
     def finish_sum(self, e):
         c = TYPES[e.ref.dtype.name]
@@ -280,12 +417,13 @@ class Printer:
         for e, wide, stage in self.effects:
             if not wide and stage <= at and e not in self.effects_done:
                 self.effects_done.add(e)
-                if e.kind == "store":
-                    body.append(f"{indent}{self.cell(e.ref)} = {self.spell(e.x)};")
-                elif e in self.totals:
-                    body.append(f"{indent}{self.totals[e]} += {self.spell(e.x)};")
-                else:
-                    body.append(f"{indent}{self.sum_cell(e)} += {self.spell(e.x)};")
+                body += [indent + line for line in self.row_effect(e)]
+
+    def row_effect(self, e):
+        """The statements of an effect that comes once a row."""
+        if e.kind == "store":
+            return [self.put(e.ref, self.spell(e.x))]
+        return [self.collected(e, self.totals.get(e) or self.sum_cell(e), self.spell(e.x))]
 
     def one_pass(self, at, body, indent):
         """One loop over the columns."""
@@ -298,14 +436,14 @@ class Printer:
         long = columns > PART and (any(n.op == "sum" and n.dtype.char in "fd" for n in wanted) or any(
             e.kind == "sum" and self.by_row(e) for e in effects))
         self.local, self.inner, self.at, clauses, before, after = {}, [], at, [], [], []
-        self.partial, self.finished, self.row_sums = {}, {}, []
+        self.partial, self.finished, self.row_sums, self.started = {}, {}, [], []
         for n in wanted:
             clauses.append(self.begin(n, long, body, before, after, indent))
         for n in wanted:
             x = self.need(n.args[0])
             s = self.partial[n]
-            if n.op == "sum":
-                self.inner.append(f"{s} += {x};")
+            if n.op in ("sum", "prod"):
+                self.inner.append(f"{s} {'+*'[n.op == 'prod']}= {x};")
             else:                                          # NaN wins; the clause `max` would lose it
                 sign = ">" if n.op == "max" else "<"
                 self.inner.append(f"{s} = {x} {sign} {s} ? {x} : {s};")
@@ -315,12 +453,15 @@ class Printer:
                     self.inner.append(f"{nan} |= {x} != {x};")
                     clauses.append(f"reduction(|:{nan})")
                     self.finished[n] = f"{nan} ? NAN : {s}"
+        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
+            self.need(x)
         for e in effects:
             self.wide_effect(e, long, body, before, after, clauses, indent)
         for n in carry:
             x = self.need(n)
             self.carried[n] = self.fresh("row")
             self.inner.append(f"{self.carried[n]}[j] = {x};")
+        body += [indent + line for line in self.started]
         self.loop(body, indent, columns, long, clauses, before, after)
         for n in self.local:
             del self.ident[n]
@@ -337,13 +478,12 @@ class Printer:
         """The variables of a reduction; returns its clause."""
         s, c = self.fresh("s" if n.op == "sum" else "m"), self.ctype(n) if n.dtype != bool else "int"
         self.partial[n] = s
+        if n.op == "prod":
+            body.append(f"{indent}{c} {s} = 1;")
+            self.finished[n] = s
+            return f"reduction(*:{s})"
         if n.op != "sum":
-            first = {"max": {"f": "-INFINITY", "i": "INT64_MIN", "b": "0"},
-                     "min": {"f": "INFINITY", "i": "INT64_MAX", "b": "1"}}[n.op][n.dtype.kind.replace("u", "i")]
-            if n.dtype.kind in "iu" and n.dtype.itemsize < 8:
-                info = np.iinfo(n.dtype)
-                first = str(info.min if n.op == "max" else info.max)
-            body.append(f"{indent}{c} {s} = {first};")
+            body.append(f"{indent}{c} {s} = {neutral(n.op, n.dtype)};")
             self.finished[n] = s
             return f"reduction({n.op}:{s})"
         if long and n.dtype.char in "fd":
@@ -361,12 +501,12 @@ class Printer:
         """A store, sum or scatter in the loop over the columns."""
         x = self.need(e.x)
         if e.kind == "store":
-            self.inner.append(f"{self.cell(e.ref)} = {x};")
+            self.inner.append(self.put(e.ref, x))
         elif e.kind == "scatter":
             width = e.ref.root.shape[-1]
             self.inner.append(f"{self.names[self.place(e.ref)]}[{self.spell(e.row)} * {width} + j] += {x};")
         elif not self.by_row(e):
-            self.inner.append(f"{self.sum_cell(e)} += {x};")
+            self.inner.append(self.collected(e, self.sum_cell(e), x))
         else:
             s, target = self.fresh("s"), self.totals.get(e) or self.sum_cell(e)
             c = "i64" if e.ref.dtype.kind in "iub" else TYPES[e.ref.dtype.name]
@@ -384,28 +524,47 @@ class Printer:
         if n.op == "const" or n.level != "e" or n in self.local:
             return self.spell(n)
         if self.stage[n] < self.at and n in self.stored:
-            text = self.cell(self.stored[n]) + (" != 0" if n.dtype == bool else "")
+            text = self.read(self.stored[n])
         elif self.stage[n] < self.at and n in self.carried:
-            text = f"{self.carried[n]}[j]"
+            text = self.kept(n)
         else:
             for a in n.args:
                 self.need(a)
-            text = self.expression(n)
+            text = self.run(n) if n.op == "running" else self.expression(n)
         self.local[n] = self.ident[n] = self.fresh()
         self.inner.append(f"const {self.ctype(n)} {self.ident[n]} = {text};")
         return self.ident[n]
 
+    def kept(self, n):
+        """A value that an earlier pass has kept."""
+        return f"{self.carried[n]}[j]"
+
+    def run(self, n):
+        """What a row adds up to, up to this column; sums and products in double, as exact as NumPy's."""
+        name, kind = self.fresh("run"), "f" if n.dtype.kind == "f" else "i"
+        extreme = n.value in ("max", "min")
+        wide = self.ctype(n) if extreme else {"f": "double", "i": "i64"}[kind]
+        self.started.append(f"{wide} {name} = {neutral(n.value, n.dtype) if extreme else int(n.value == 'prod')};")
+        x = self.spell(n.args[0])
+        if extreme:
+            how = SCALAR["maximum" if n.value == "max" else "minimum"][kind_of(n.dtype)][0].format(name, x)
+        else:
+            how = f"{name} {'+*'[n.value == 'prod']} {x}"
+        return f"({self.ctype(n)})({name} = {how})"
+
     def loop(self, body, indent, columns, long, clauses, before, after):
-        pragma = ("#pragma omp simd " + " ".join(clauses)).rstrip()
+        pragma = "" if self.started else ("#pragma omp simd " + " ".join(clauses)).rstrip()    # running sums: in order
+        first, last = self.ends("j", columns)
+        pragmas = [pragma] if pragma else []
         if columns == 1:
             body += [f"{indent}{{ const i64 j = 0;", *[f"{indent}  {line}" for line in self.inner], f"{indent}}}"]
         elif long:
-            body.append(f"{indent}for (i64 j0 = 0; j0 < {columns}; j0 += {PART}) {{")
+            body.append(f"{indent}for (i64 j0 = {first}; j0 < {last}; j0 += {PART}) {{")
             body += [f"{indent}  {line}" for line in before]
-            body += [f"{indent}  const i64 j1 = j0 + {PART} < {columns} ? j0 + {PART} : {columns};", pragma,
+            body += [f"{indent}  const i64 j1 = j0 + {PART} < {last} ? j0 + {PART} : {last};", *pragmas,
                      f"{indent}  for (i64 j = j0; j < j1; j++) {{"]
             body += [f"{indent}    {line}" for line in self.inner]
             body += [f"{indent}  }}", *[f"{indent}  {line}" for line in after], f"{indent}}}"]
         else:
-            body += [pragma, f"{indent}for (i64 j = 0; j < {columns}; j++) {{",
+            body += [*pragmas, f"{indent}for (i64 j = {first}; j < {last}; j++) {{",
                      *[f"{indent}  {line}" for line in self.inner], f"{indent}}}"]

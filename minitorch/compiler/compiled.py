@@ -2,22 +2,28 @@
 
 import functools
 import inspect
+import weakref
+
+import numpy as np
 
 from ..autograd import dispatch, saved
 from ..core import layers
 from ..core.grad_mode import grad_mode, open_levels
 from . import trace
+from .choice import Waiting
 from .graphed import Graph, why_not
 from .guards import circumstances, signature, watched_modules
 from .plan import Plan
+from .stance import current
 from .surroundings import Surroundings
 
 __all__ = ["Compiled"]
 
 
 def is_looked_into(tensors):
-    """Whether somebody wants more of a call than its results: saved tensors, tangents, the functions of subclasses."""
-    return saved.stack.pairs or open_levels and grad_mode.levels or dispatch.would_ask(tensors)
+    """Whether somebody wants more of a call than its results (saved tensors, tangents, the functions of subclasses), or
+    no program at all (`compiler.set_stance`)."""
+    return saved.stack.pairs or current.eager or open_levels and grad_mode.levels or dispatch.would_ask(tensors)
 
 
 class Compiled:
@@ -26,8 +32,11 @@ class Compiled:
     ``source`` is that of the program used last, ``notes`` say what was done or why a function runs eagerly.
     """
 
+    living: weakref.WeakSet = weakref.WeakSet()            # all of them: `compiler.reset` forgets their programs
+
     def __init__(self, function, fullgraph=False, modules=None, graphs=False, backend="auto"):
         functools.update_wrapper(self, function)
+        Compiled.living.add(self)
         self.function, self.fullgraph, self.graphs = function, fullgraph, graphs
         self.modules, self.backend = modules, backend
         self.plans, self.notes, self._last, self.quick = {}, [], None, None
@@ -75,6 +84,8 @@ class Compiled:
                     return self.function(*args, **kwargs)  # which knows how to explain the error
         if len(plans) >= 8 or trace.active:                # its surroundings change all the time; or part of a trace
             return self.function(*args, **kwargs)
+        if self.plans != {key: []} and not current.recompile(self.function):
+            return self.function(*args, **kwargs)
         return self.trace(args, kwargs, tensors, others, plans)
 
     def layered(self, plan):
@@ -92,6 +103,8 @@ class Compiled:
             self.notes += plan.program.notes
             if self.graphs:
                 self.make_graph(plan)
+            if self.backend not in ("c", "numpy") and plan.base.xp is np:
+                plan.function = Waiting(plan, self.notes)
         else:
             plans.append(others)                           # kept, so that their ids stay their own
             note = f"{getattr(self.function, '__name__', 'function')} runs eagerly: {plan.reason}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.arrays import is_floating
 from ..core.tensor import wrap
-from . import buffers, fused
+from . import buffers
 from .program import Instruction, Value
 
 __all__ = ["Source"]
@@ -35,8 +35,7 @@ class Source:
         self.on_cpu = backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.taken, self.counts = {}, {}, [], {"np", "F", "s", "i", name}, {}
-        joins = is_blockable if self.on_cpu else fused.can_join
-        self.groups = find_groups(program, buffers.last_uses(program), joins)
+        self.groups = find_groups(program, buffers.last_uses(program))
         inner = {v for g in self.groups.values() for v in g.inner}
         ends = {n: first + len(g.instructions) - 1 for first, g in self.groups.items()
                 for n in range(first, first + len(g.instructions))}
@@ -194,8 +193,7 @@ class Source:
                 self.phase = i.phase
                 lines.append(f"    # {self.phase}")
             if n in self.groups:
-                write = self.block_loop if self.on_cpu else self.fused_kernel
-                lines += ["    " + line for line in write(self.groups[n])]
+                lines += ["    " + line for line in self.block_loop(self.groups[n])]
             elif i not in skip:
                 lines += ["    " + line for text in self.statement(i) for line in text.split("\n")]
         results = [self.name_of(v) for v in self.program.kept()]
@@ -296,19 +294,6 @@ class Source:
                 self.names.pop(v, None)
         return lines
 
-    def fused_kernel(self, group):
-        """A run of elementwise calls as one kernel of the device."""
-        name = self.numbered("fused")
-        text, signature, outs, ins = fused.cuda_source(group, name)
-        self.setup += ["from minitorch.compiler.fused import Fused", "",
-                       f"{name} = Fused(F, r'''{text}''', {signature!r})", ""]
-        lines = []
-        for v in outs:
-            place = self.places.get(v)
-            made = self.buffer(place, v) if place is not None else f"F.empty({v.shape!r}, {self.spell(v.dtype)})"
-            lines.append(f"{self.name_of(v)} = {made}")
-        return [*lines, f"{name}({', '.join(map(self.name_of, outs + ins))})    # {len(group.instructions)} steps"]
-
     def scratch_block(self, group, v, scratch, i):
         """A block-sized array for a result that is only read in the loop."""
         free = group.free.setdefault(v.dtype, [])
@@ -358,7 +343,7 @@ class Group:
                 self.last[v] = i
 
 
-def find_groups(program, last, joins):
+def find_groups(program, last):
     """The runs of at least two elementwise calls on large arrays; number of the first instruction -> Group."""
     groups, run = {}, []
 
@@ -373,10 +358,10 @@ def find_groups(program, last, joins):
         run.clear()
 
     for n, i in enumerate(program.instructions):
-        fits = joins(i) and (not run or i.results[0].shape == run[0][1].results[0].shape)
+        fits = is_blockable(i) and (not run or i.results[0].shape == run[0][1].results[0].shape)
         if not fits:
             close(n)
-            fits = joins(i)
+            fits = is_blockable(i)
         if fits:
             run.append((n, i))
     close(len(program.instructions))

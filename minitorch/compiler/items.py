@@ -21,7 +21,7 @@ class Product:
 
     def __init__(self, a, b, c, shape, inner, alpha=1.0):
         self.a, self.b, self.c, self.shape, self.inner, self.alpha = a, b, c, shape, inner, alpha
-        self.names = ["matmul"]
+        self.names, self.origin = ["matmul"], []
 
     def roots_read(self):
         return {self.a.root, self.b.root}
@@ -34,7 +34,7 @@ class Call:
     """An instruction that Python carries out between two pieces of C."""
 
     def __init__(self, instruction):
-        self.instruction, self.names = instruction, [instruction.name]
+        self.instruction, self.names, self.origin = instruction, [instruction.name], [instruction]
         self.barrier = instruction.kind == "effect"        # an optimiser's step: it writes to what it likes
 
     def roots_read(self):

@@ -87,8 +87,9 @@ class Ref:
 class Node:
     """A value of a kernel: `op`, arguments, dtype, level ("k", "r", "e"); of a load its `ref`, of a number its `value`.
 
-    Ops besides scalar functions: const, load, cast, column (its number), sum, max, min (of a row), index (a checked
-    row number, of a table with `value` rows), gather (from row `args[0]` of a table with `value` columns).
+    Ops besides scalar functions: const, load, cast, column (its number), sum, max, min, prod (of a row), running (sum
+    or another of these, up to each column), index (a checked row number, of a table with `value` rows), gather (from
+    row `args[0]` of a table with `value` columns).
     """
 
     __slots__ = ("op", "args", "dtype", "level", "ref", "value")
@@ -97,14 +98,15 @@ class Node:
         self.op, self.args, self.dtype, self.level, self.ref, self.value = op, list(args), dtype, level, ref, value
 
 
-REDUCTIONS = ("sum", "max", "min")
+REDUCTIONS = ("sum", "max", "min", "prod")
+SPECIAL = (*REDUCTIONS, "running", "column", "index", "gather")    # which know rows from columns
 
 
 class Effect:
-    """A change that a kernel makes to memory: `kind` ("store", "sum", "rowsum", "scatter"), place and value.
+    """A change that a kernel makes to memory: `kind`, place and value.
 
-    A sum adds up over the dimensions in which its ref has stride 0; a rowsum takes one value from each row. A scatter
-    adds to row `row` of a table.
+    Kinds are store; sum, max, min and prod, over the dimensions in which the ref has stride 0; rowsum, which takes one
+    value from each row; scatter, which adds to row `row` of a table.
     """
 
     __slots__ = ("kind", "ref", "x", "row")
@@ -114,19 +116,18 @@ class Effect:
 
 
 class Kernel:
-    """See the head of this file. `names` are the ops that it came from."""
+    """See the head of this file. `names` are the ops that it came from, `origin` the instructions of the program."""
 
     def __init__(self, dims, name):
         self.dims, self.names = tuple(dims), [name]
         self.nodes: list[Node] = []
         self.effects: list[Effect] = []
+        self.origin: list = []
 
     # -- building ------------------------------------------------------------------------------------------
     def add(self, op, args=(), dtype=None, **more):
         """A new statement."""
-        levels = {a.level for a in args}
-        level = more.pop("level", "e" if "e" in levels else "r" if "r" in levels else "k")
-        node = Node(op, args, dtype, level, **more)
+        node = Node(op, args, dtype, more.pop("level", None) or level_of(args), **more)
         self.nodes.append(node)
         return node
 
@@ -178,8 +179,12 @@ class Kernel:
 
     def plain(self):
         """Whether it only maps and stores elements, so that its domain may be cut in other ways."""
-        return not any(n.op in REDUCTIONS or n.op in ("column", "index", "gather") for n in self.nodes) and all(
+        return not any(n.op in SPECIAL for n in self.nodes) and all(
             e.kind == "store" for e in self.effects)
+
+    def in_order(self):
+        """Whether columns have to follow each other, so that its loops do not vectorise."""
+        return any(n.op == "running" for n in self.nodes)
 
     # -- fusion --------------------------------------------------------------------------------------------
     def expressed(self, dims):
@@ -205,14 +210,13 @@ class Kernel:
                 return None
             refs[ref] = ref.moved(strides)
         made = Kernel(dims, "")
-        made.names, mapping = list(self.names), {}
+        made.names, made.origin, mapping = list(self.names), list(self.origin), {}
         for n in self.nodes:
             x = Node(n.op, [mapping.get(a, a) for a in n.args], n.dtype, n.level, refs.get(n.ref), n.value)
             if n.op == "load":
                 x.level = made.level(x.ref)
-            elif n.op not in (*REDUCTIONS, "column", "index", "gather"):
-                levels = {a.level for a in x.args}
-                x.level = "e" if "e" in levels else "r" if "r" in levels else "k"
+            elif n.op not in SPECIAL:
+                x.level = level_of(x.args)
             mapping[n] = x
             made.nodes.append(x)
         made.effects = [Effect(e.kind, refs[e.ref], mapping.get(e.x, e.x), mapping.get(e.row, e.row))
@@ -221,7 +225,7 @@ class Kernel:
 
     def takes(self, other):
         """Whether `other`, which comes later and is on the same domain, may run in this kernel's loops."""
-        if len(self.nodes) + len(other.nodes) > MOST:
+        if len(self.nodes) + len(other.nodes) > MOST or self.in_order() or other.in_order():
             return False
         theirs_read, theirs_written = other.reads(), other.writes()
         for e in self.effects:
@@ -241,6 +245,8 @@ class Kernel:
         mapping: dict = {}
         for n in other.nodes:
             n.args = [mapping.get(a, a) for a in n.args]
+            if n.args and n.op not in SPECIAL:             # of one column a value of a row may be one of an element now
+                n.level = level_of(n.args)
             if n.op == "load":
                 mapping[n] = self.load(n.ref)
             else:
@@ -253,6 +259,7 @@ class Kernel:
             e.x, e.row = mapping.get(e.x, e.x), mapping.get(e.row, e.row)
             self.effects.append(e)
         self.names += other.names
+        self.origin += other.origin
 
     def find(self, n):
         """A statement that computes the same already."""
@@ -295,6 +302,12 @@ class Kernel:
         self.dims = tuple(dims)
         for r, s in zip(refs, strides):
             r.strides = tuple(s)
+
+
+def level_of(args):
+    """The level of a scalar function of some values."""
+    levels = {a.level for a in args}
+    return "e" if "e" in levels else "r" if "r" in levels else "k"
 
 
 def alike(a, b):

@@ -8,12 +8,14 @@ by values.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ..backends.native.eager import kernel
 from ..core import graph
 from ..core.arrays import is_inexact, owner
-from ..core.backend import Backend
+from ..core.backend import Backend, Float32Compute
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
 from . import c
@@ -50,7 +52,8 @@ class ReferenceTracer(Tracer):
 
     def __getattr__(self, name):
         if name.removeprefix("full_") in OPS:
-            found = self.find(name, {})
+            scalar = name in c.SCALAR and not hasattr(np, name)        # one function in C, many calls of NumPy
+            found = self.opaque(name, getattr(self.base, name)) if scalar else self.find(name, {})
             setattr(self, name, found)
             return found
         return Backend.__getattr__(self, name)
@@ -58,6 +61,9 @@ class ReferenceTracer(Tracer):
 
 class Lowering(Sums, Lookups):
     """The items of one program, fused; `notes` say what is called, and why."""
+
+    most_products = 1          # of a reference that is taken in place of a kernel
+    printer = c                # the module that says which scalar functions there are
 
     def __init__(self, program, base, outside=()):
         self.program, self.base, self.outside = program, base, set(outside)
@@ -79,7 +85,10 @@ class Lowering(Sums, Lookups):
     # -- one instruction -----------------------------------------------------------------------------------
     def lowered_or_called(self, i):
         try:
-            return self.lowered(i)
+            items = self.lowered(i)
+            for item in items:
+                item.origin = [i]
+            return items
         except NoLowering as why:
             self.note(i, str(why))
             self.makers.update((r, i) for r in i.results)
@@ -110,6 +119,8 @@ class Lowering(Sums, Lookups):
             return self.assign(*i.args)
         if i.kind == "call" and name.endswith(".reduce"):
             return self.reduction(i, UFUNCS.get(name[:-7], name[:-7]), *i.args, **i.kwargs)
+        if i.kind == "call" and name.endswith(".accumulate"):
+            return self.running(i, UFUNCS.get(name[:-11], name[:-11]), *i.args, **i.kwargs)
         if i.kind in ("call", "method") and name in ALIASES and i.name != "np.copy":
             return self.reduction(i, ALIASES[name], *i.args, **i.kwargs)
         if i.kind == "call" and isinstance(getattr(np, name, None), np.ufunc) and name != "matmul":
@@ -203,6 +214,19 @@ class Lowering(Sums, Lookups):
         return None
 
     # -- elementwise ---------------------------------------------------------------------------------------
+    def op_erf(self, i, x):
+        return self.scalar(i, "erf", x)
+
+    def op_sigmoid(self, i, x):
+        return self.scalar(i, "sigmoid", x)
+
+    def scalar(self, i, op, x):
+        """An op that is one function of C."""
+        out = i.results[0]
+        if x.dtype != out.dtype or out.dtype.char not in "fd":
+            raise NoLowering(f"no scalar function for {x.dtype}")
+        return self.map(op, out, [x], lambda kernel, x: kernel.add(op, [x], out.dtype))
+
     def map(self, name, out, args, body, shape=None):
         """One kernel: ``out = body(kernel, *args)``; args are values, numbers are left to `body`."""
         shape = out.shape if shape is None else shape
@@ -226,9 +250,11 @@ class Lowering(Sums, Lookups):
     def operand(self, kernel, x, dtype):
         """A node of a dtype, from a node, a number or a constant of one element."""
         if isinstance(x, Value):
-            x = x.example.reshape(())[()]
+            x = self.base.to_host(x.example).reshape(())[()]
         if hasattr(x, "level"):
             return kernel.cast(x, dtype)
+        if getattr(getattr(x, "dtype", None), "name", "") == "bfloat16":
+            x = float(x)
         if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):    # no bfloat16
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
@@ -253,12 +279,17 @@ class Lowering(Sums, Lookups):
             raise NoLowering("operands of these types")
         if dtype is not None and np.dtype(dtype) != result:
             raise NoLowering("dtype")
+        if i.results and out is i.results[0] and out.dtype != result:
+            raise NoLowering("a result of another type")
         op = UFUNCS.get(name, name)
-        if not c.supported(op, loop[-1]) or result.name not in c.TYPES:
+        if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
+        f32 = np.dtype(np.float32)
+        wide = f32 if result.name == "bfloat16" else result                        # computed so, and rounded
 
         def body(kernel, *nodes):
-            return kernel.add(op, [self.operand(kernel, x, t) for x, t in zip(nodes, loop)], result)
+            nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
+            return kernel.add(op, [kernel.cast(x, f32) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
         return self.map(i.name.removeprefix("np."), out, args, body)
 
     def np_where(self, i, condition, x, y):
@@ -272,7 +303,7 @@ class Lowering(Sums, Lookups):
 
     def kind(self, *values):
         for v in values:
-            if not c.kind_of(v.dtype):
+            if v.dtype.name not in c.TYPES:
                 raise NoLowering(f"no C type for {v.dtype}")
 
     def np_clip(self, i, x, low=None, high=None, out=None, **kwargs):
@@ -336,21 +367,20 @@ class Lowering(Sums, Lookups):
         """``target[index] = value`` for slices and numbers."""
         if any(isinstance(v, Value) for v in tree_leaves(index)) or not is_basic(index):
             raise NoLowering("an index by arrays")
-        view = Value("made", target.example[index], root=target.root)
-        self.makers[view] = Instruction("index", "getitem", (target, index), results=[view])
-        return self.store_into(view, value)
+        return self.store_into(self.view(target, index), value)
 
     def store_into(self, view, value):
         if isinstance(value, Value) and is_inexact(value.dtype) and view.dtype.kind in "iu":
             raise NoLowering("from floats to integers")
         if isinstance(value, Value) and len(value.shape) > len(view.shape):
             raise NoLowering("shapes")
-        if not isinstance(value, (Value, bool, int, float, np.generic)) or not isinstance(view.example, np.ndarray):
+        if not (isinstance(value, (Value, bool, int, float, np.generic))
+                and isinstance(view.example, self.base.ndarray)):
             raise NoLowering("a value of another kind")
         self.kind(view)
         return self.map("copy", view, [value], lambda kernel, x: self.operand(kernel, x, view.dtype))
 
-    def np_copyto(self, i, target, value, **kwargs):
+    def np_copyto(self, i, target, value, casting=None, **kwargs):
         if kwargs:
             raise NoLowering("arguments")
         return self.store_into(target, value)
@@ -377,8 +407,6 @@ class Lowering(Sums, Lookups):
     np_full_like = np_full
 
     def np_empty(self, i, *args, **kwargs):
-        if i.results[0].root in self.kept:
-            raise NoLowering("memory that leaves the program")
         self.kind(i.results[0])
         return []
 
@@ -393,6 +421,46 @@ class Lowering(Sums, Lookups):
             found += self.assign(out, index, p)
             at += p.shape[axis]
         return found
+
+    def np_stack(self, i, pieces, axis=0, **kwargs):
+        if kwargs:
+            raise NoLowering("arguments")
+        lead = (slice(None),) * (axis % len(i.results[0].shape))
+        return [item for n, p in enumerate(pieces) for item in self.assign(i.results[0], (*lead, n), p)]
+
+    def np_roll(self, i, x, shift, axis=None):
+        """Slices that go to other places, those at the end of a dimension to its beginning."""
+        out, found = i.results[0], []
+        shifts, axes = (s if isinstance(s, tuple) else (s,) for s in (shift, axis))
+        if axis is None or len(shifts) != len(axes) or len({a % len(x.shape) for a in axes}) < len(axes):
+            raise NoLowering("arguments")
+        if 0 in x.shape:
+            return []
+        cuts = []                                          # for each dimension (from, to) in pairs
+        for d, n in enumerate(x.shape):
+            by = sum(s for s, a in zip(shifts, axes) if a % len(x.shape) == d) % n
+            cuts.append([(slice(0, n - by), slice(by, n)), (slice(n - by, n), slice(0, by))][:1 + bool(by)])
+        for cut in itertools.product(*cuts):
+            piece = self.view(x, tuple(a for a, _ in cut))
+            found += self.assign(out, tuple(b for _, b in cut), piece)
+        return found
+
+    def view(self, x, index):
+        """A basic index of a value, as a new one."""
+        v = Value("made", x.example[index], root=x.root)
+        self.makers[v] = Instruction("index", "getitem", (x, index), results=[v])
+        return v
+
+    def np_tril(self, i, x, k=0):
+        return self.triangle(i, x, np.tri(*x.shape[-2:], k, bool))
+
+    def np_triu(self, i, x, k=0):
+        return self.triangle(i, x, ~np.tri(*x.shape[-2:], k - 1, bool))
+
+    def triangle(self, i, x, mask):
+        if mask.nbytes > CONSTANT or len(x.shape) < 2:
+            raise NoLowering("a large mask")
+        return self.np_where(i, Value("constant", self.base.from_host(mask)), x, 0)
 
     # -- references ----------------------------------------------------------------------------------------
     def expanded(self, i, name, args, kwargs):
@@ -410,9 +478,11 @@ class Lowering(Sums, Lookups):
             made = Traced(v.example, recorder)
             made.value = v
             return made
+        halves = any(v.dtype.name == "bfloat16" for v in values_of((args, kwargs)))
+        function = getattr(Float32Compute(tracer) if halves else tracer, name)
         try:
             with np.errstate(all="ignore"):
-                result = getattr(tracer, name)(*tree_map(traced, args), **tree_map(traced, kwargs))
+                result = function(*tree_map(traced, args), **tree_map(traced, kwargs))
         except Exception as error:                         # it looks at values that are not those of the trace any more
             raise NoLowering(f"its reference fails ({type(error).__name__})")
         finally:
@@ -450,7 +520,7 @@ class Lowering(Sums, Lookups):
                 items += self.lowered(j)
             for v, r in copies:
                 items += self.copied(v, r)
-            if sum(isinstance(item, Product) for item in items) > 1:
+            if sum(isinstance(item, Product) for item in items) > self.most_products:
                 raise NoLowering("its kernel knows better")
         except NoLowering as why:
             self.makers = before

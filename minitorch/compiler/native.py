@@ -13,20 +13,22 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
+from typing import NamedTuple
 
 import numpy as np
 
 from ..backends.native import build
+from ..backends.native.parts import shared
 from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
 from .items import Call, NoLowering, Product
-from .loops import Kernel
+from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
 from .reuse import LARGE, reused
 from .steps import Step, kernels_of
 
-__all__ = ["Native"]
+__all__ = ["Native", "Piece"]
 
 SMALL = 4096               # multiplications up to which a product is a loop and no call of BLAS
 
@@ -117,6 +119,37 @@ def arena(items, fixed):
 
 
 # ------------------------------------------------------------------ the text of C
+class Phases:
+    """The statements of a function of C, in phases: `parts` of each, 1 if it is not cut into parts for threads."""
+
+    def __init__(self):
+        self.lines: list = []                              # of the phase that is being written
+        self.done: list = []
+        self.parts = [1]
+
+    def cut(self, parts, call):
+        """End a phase, and let one of several parts follow."""
+        self.done += [self.lines, [call]]
+        self.parts += [parts, 1]
+        self.lines = []
+
+    def arguments(self):
+        return ", int phase, int part" if self.done else ""
+
+    def text(self):
+        """The statements; with phases those of the one that is asked for, or all of them if it is below 0."""
+        if not self.done:
+            return self.lines
+        found = []
+        for n, (lines, parts) in enumerate(zip([*self.done, self.lines], self.parts)):
+            if parts > 1:
+                found += [f"  if (phase < 0) for (part = 0; part < {parts}; part++)", "  " + lines[0],
+                          f"  if (phase == {n})", "  " + lines[0]]
+            elif lines:
+                found += [f"  if (phase < 0 || phase == {n}) {{", *["  " + line for line in lines], "  }"]
+        return found
+
+
 class Unit:
     """The C of one program. `segments`: lists of items that are one C function each, and calls between them."""
 
@@ -125,6 +158,7 @@ class Unit:
         self.functions, self.texts, self.scratch, self.blas = {}, [], 0, False
         self.segments: list = []
         self.orders: list = []                             # the values in the tuple of each C function
+        self.phases: list = []                             # of each: `Phases.parts`
         self.steps: list = []
         for i in items:
             if isinstance(i, Call):
@@ -147,10 +181,14 @@ class Unit:
     def run(self, items, number):
         self.order = list(self.outside) if not number else []
         checked = len(self.order)
-        body = []
+        phases = Phases()
         for i in items:
-            body += self.kernel(i) if isinstance(i, Kernel) else self.product(i)
-        head = [f"int run{number}(void *objects) {{", "  char *A = at(objects, 0); i64 wrong[3] = {0}; (void)A;"]
+            if isinstance(i, Kernel):
+                self.kernel(i, phases)
+            else:
+                phases.lines += self.product(i)
+        head = [f"int run{number}(void *objects{phases.arguments()}) {{",
+                "  char *A = at(objects, 0); i64 wrong[3] = {0}; (void)A;"]
         if checked:
             sizes = ", ".join(str(v.dtype.itemsize) for v in self.order[:checked])
             head += [f"  static const unsigned char sizes[] = {{{sizes}}};",
@@ -159,18 +197,21 @@ class Unit:
         head.append(f"  char *scratch = A + @SCRATCH; char *P[{len(self.order) + 1}];")
         head.append(f"  for (int k = 0; k <= {len(self.order)}; k++) P[k] = at(objects, k);")
         self.orders.append(self.order)
+        self.phases.append(phases.parts)
         end = ["  if (wrong[0]) memcpy(scratch, wrong, sizeof wrong);", "  return (int)wrong[0];", "}", ""]
-        return [*head, *body, *end]
+        return [*head, *phases.text(), *end]
 
     def step(self, kernels, number):
-        """One step of an optimiser as a C function; returns the values in its tuple."""
-        self.order = []
-        body = [line for k in kernels for line in self.kernel(k)]
-        self.steps.append([f"void step{number}(void *objects, const double *H) {{",
+        """One step of an optimiser as a C function; returns the values in its tuple, and `Phases.parts`."""
+        self.order, phases = [], Phases()
+        for k in kernels:
+            self.kernel(k, phases)
+        self.steps.append([f"void step{number}(void *objects, const double *H{phases.arguments()}) {{",
                            "  char *scratch = 0; i64 *wrong = 0;",
                            f"  char *P[{len(self.order) + 1}];",
-                           f"  for (int k = 0; k < {len(self.order)}; k++) P[k + 1] = at(objects, k);", *body, "}", ""])
-        return self.order
+                           f"  for (int k = 0; k < {len(self.order)}; k++) P[k + 1] = at(objects, k);", *phases.text(),
+                           "}", ""])
+        return self.order, phases.parts
 
     def pointer(self, ref):
         """Where a ref begins, as C."""
@@ -183,17 +224,28 @@ class Unit:
             text = f"({kind} *)P[{self.order.index(ref.anchor) + 1}]"
         return text + (f" + {ref.offset}" if ref.offset else "")
 
-    def kernel(self, k):
-        text, params, scratch = c.function(k, "@NAME")
-        self.scratch = max(self.scratch, scratch)
+    def function(self, kernel):
+        return c.function(kernel, "@NAME")
+
+    def kernel(self, k, phases):
+        """Call a kernel: at once, or, if it is large, part by part in a phase of its own."""
+        text, params, scratch, parts, gathers = self.function(k)
+        self.scratch = max(self.scratch, scratch * parts)
         name = self.functions.get(text)
         if name is None:
             words = "_".join(dict.fromkeys(identifier(n) for n in k.names))[:60]
             name = self.functions[text] = f"k{len(self.functions)}_{words}"
-            self.texts.append(text.replace("@NAME", name, 1))
-        args = ", ".join([*map(self.pointer, params), "scratch", "wrong", *["H"] * any(
-            n.op == "coefficient" for n in k.nodes)])
-        return [f"  {name}({args});    // {' x '.join(map(str, k.dims))}"]
+            self.texts.append(text.replace("@NAME", name))
+        pointers, extra = ", ".join(map(self.pointer, params)), ""
+        if any(n.op == "coefficient" for n in k.nodes):
+            extra = ", H"
+        size = f"// {' x '.join(map(str, k.dims))}"
+        if parts == 1:
+            phases.lines.append(f"  {name}({pointers}, scratch, wrong{extra});    {size}")
+            return
+        phases.cut(parts, f"  {name}({pointers}, scratch, wrong{extra}, part);    {size}")
+        if gathers:
+            phases.lines.append(f"  {name}_end({pointers}, scratch);")
 
     def product(self, g):
         lines, shape = [], g.shape
@@ -209,15 +261,18 @@ class Unit:
         pa, pb, pc = (self.pointer(r) + t for r, t in zip((g.a, g.b, g.c), terms))
         alpha, letter = c.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
         row = out[-2] or n
+        return lines + self.one_product(indent, letter, (m, n, k), alpha, (pa, *a[-2:]), (pb, *b[-2:]), (pc, row))
+
+    def one_product(self, indent, letter, sizes, alpha, a, b, out):
+        """A product of matrices, each given as a pointer and its strides."""
+        m, n, k = sizes
         if m * n * k <= SMALL:
-            lines.append(f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {pa}, {a[-2]}, {a[-1]}, "
-                         f"{pb}, {b[-2]}, {b[-1]}, {pc}, {row});")
-            return lines
+            operands = ", ".join(map(str, (*a, *b, *out)))
+            return [f"{indent}{letter}product({m}, {n}, {k}, {alpha}, {operands});"]
         self.blas = True
-        (ta, lda), (tb, ldb) = turned(m, k, a[-2], a[-1]), turned(k, n, b[-2], b[-1])
-        lines.append(f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {pa}, {lda}, "
-                     f"{pb}, {ldb}, 0, {pc}, {row});")
-        return lines
+        (ta, lda), (tb, ldb) = turned(m, k, *a[1:]), turned(k, n, *b[1:])
+        return [f"{indent}{letter}gemm(101, {ta}, {tb}, {m}, {n}, {k}, {alpha}, {a[0]}, {lda}, {b[0]}, {ldb}, 0, "
+                f"{out[0]}, {out[1]});"]
 
 
 def turned(rows, columns, s, t):
@@ -242,18 +297,32 @@ def layout_macros():
 
 
 # ------------------------------------------------------------------ the Python around it
+class Piece(NamedTuple):
+    """What runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of a product M, N and
+    K at the end), the instructions of the program that it does, the `reductions` of its rows."""
+
+    kind: str
+    names: tuple
+    dims: tuple
+    origin: tuple
+    reductions: tuple
+
+
 class Native(Source):
     """A program made native: `function`, `text` (Python), `c_source`, `notes`."""
 
+    lowered_by: type = Lowering
+    printed_by: type = Unit
+
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None, plain=None):
-        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, True
+        self.backend, self.tensor_names, self.on_cpu = backend, tensor_names or {}, backend.xp is np
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
         self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
                       "wrong", "empty", *c.TYPES, "bool_"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
-        lowering = self.lowering = Lowering(program, backend, outside)
+        lowering = self.lowering = self.lowered_by(program, backend, outside)
         items, kept = lowering.items, {v.root for v in program.held()}
         lasting = {*kept, *outside, *(v.root for v in outside)}
         remove_dead(items, lasting)
@@ -263,7 +332,7 @@ class Native(Source):
         self.offsets, size = arena(items, called | lasting)
         used = {r.anchor for i in items if not isinstance(i, Call) for r in refs_of(i)}
         self.read_by_c = used
-        self.unit = Unit(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
+        self.unit = self.printed_by(items, self.offsets, size, [v for v in (*inputs, *captured) if v in used])
         self.lasting = {v.root for v in program.held()} | {w.root for i in program.instructions for w in i.writes} | {
             v.root for v in used}
         for v in (*inputs, *captured):
@@ -286,10 +355,19 @@ class Native(Source):
         start = -memory.ctypes.data % 64
         scope = {**self.scope, "arena": memory[start:start + self.arena_bytes], "complain": complain, "relaid": relaid}
         for n in range(len(self.unit.orders)):
-            scope[f"run{n}"] = library.function(f"run{n}", "o", "i")
-        for n, (optimizer, groups, arrays, line) in enumerate(self.stepping):
-            scope[f"step{n}"] = Step(optimizer, groups, library.function(f"step{n}", "op"), arrays, line)
+            scope[f"run{n}"] = shared(library, f"run{n}", "o", "i", self.unit.phases[n])
+        for n, (optimizer, groups, arrays, line, parts) in enumerate(self.stepping):
+            scope[f"step{n}"] = Step(optimizer, groups, shared(library, f"step{n}", "op", "", parts), arrays, line)
         return scope
+
+    def pieces(self):
+        """The items as they run."""
+        items = [i for s in self.unit.segments for i in (s if isinstance(s, list) else [s])]
+        return [Piece("loops" if isinstance(i, Kernel) else "product" if isinstance(i, Product) else "call",
+                      tuple(dict.fromkeys(i.names)), i.dims if isinstance(i, Kernel) else
+                      (*i.shape, i.inner) if isinstance(i, Product) else (), tuple(dict.fromkeys(i.origin)),
+                      tuple(n.op for n in i.nodes if n.op in REDUCTIONS) if isinstance(i, Kernel) else ())
+                for i in items]
 
     def say(self):
         kernels = [i for s in self.unit.segments if isinstance(s, list) for i in s]
@@ -314,7 +392,7 @@ class Native(Source):
         except NoLowering as why:
             self.lowering.notes.append(f"{type(optimizer).__name__}.step is Python's: {why}")
             return lines
-        order = self.unit.step([k for k, _ in kernels], len(self.stepping))
+        order, parts = self.unit.step([k for k, _ in kernels], len(self.stepping))
         gradients = [v for _, v in pairs]
         arrays = [v for v in order if v not in gradients]
         used = [v for v in order if v in gradients]
@@ -322,7 +400,7 @@ class Native(Source):
                       for n, w in enumerate(order) if w is v}
         text = "\n".join(self.unit.steps[-1])
         self.unit.steps[-1] = re.sub(r"P\[\d+\]", lambda m: renumbered.get(m.group(), m.group()), text).split("\n")
-        self.stepping.append((optimizer, groups, [v.example for v in arrays], i.line))
+        self.stepping.append((optimizer, groups, [v.example for v in arrays], i.line, parts))
         self.scope["wrap"], self.scope["base"] = wrap, self.backend
         tensors = [f"{self.spell(p)}._grad = wrap({self.name_of(g)}, base)" for p, g in pairs]
         return [*tensors, f"if not step{len(self.stepping) - 1}({', '.join(map(self.name_of, used))}):",
@@ -366,7 +444,7 @@ class Native(Source):
             self.defined.add(v)
             if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
                 name = self.name_of(v)
-                how = f"{v.example.strides!r}, np.{spelt(v.dtype)}"
+                how = f"{v.example.strides!r}, {self.spell(v.dtype)}"
                 lines.append(f"if ({name}.strides, {name}.dtype) != ({how}): {name} = relaid({name}, {how})")
         return lines
 
@@ -378,27 +456,32 @@ class Native(Source):
         if v.root is v:
             if v in self.offsets:
                 self.names[v] = self.numbered("b")
-                a = v.example
-                self.setup.append(f"{self.names[v]} = np.ndarray({a.shape!r}, np.{spelt(a.dtype)}, arena, "
-                                  f"{self.offsets[v]}, {a.strides!r})")
+                text = self.in_arena(v.example, self.offsets[v])      # which may take a line of its own
+                self.setup.append(f"{self.names[v]} = {text}")
                 return []
-            if v in self.called:
-                return []
-            dense = v.example.flags.c_contiguous
-            if spelt(v.dtype) not in self.scope:           # bound once: small arrays are made in 0.2 us
-                self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
-            made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
-            if dense and v.nbytes >= LARGE:
-                pool = self.numbered("pool")
-                self.setup.append(f"{pool} = []")
-                made = f"reused({pool}, {v.shape!r}, np.{spelt(v.dtype)})"
-                self.scope["reused"] = reused
-            return [f"{self.name_of(v)} = {made}"]
+            return [] if v in self.called else self.made(v)
         maker = self.lowering.makers.get(v)
         lines = []
         for u in maker.operands():
             lines += self.defining(u)
         return [*lines, *self.statement(maker)]
+
+    def in_arena(self, a, offset):
+        """An array like `a` in the arena, as Python."""
+        return f"np.ndarray({a.shape!r}, {self.spell(a.dtype)}, arena, {offset}, {a.strides!r})"
+
+    def made(self, v):
+        """The statement that makes the array of a value, new in each run."""
+        dense = v.example.flags.c_contiguous
+        if spelt(v.dtype) not in self.scope:               # bound once: small arrays are made in 0.2 us
+            self.scope[spelt(v.dtype)], self.scope["empty"] = v.dtype, np.empty
+        made = f"empty({v.shape!r}, {spelt(v.dtype)})" if dense else f"np.empty_like({self.like(v)})"
+        if dense and v.nbytes >= LARGE:
+            pool = self.numbered("pool")
+            self.setup.append(f"{pool} = []")
+            made = f"reused({pool}, {v.shape!r}, {spelt(v.dtype)})"
+            self.scope["reused"] = reused
+        return [f"{self.name_of(v)} = {made}"]
 
     def like(self, v):
         """An array laid out as a value: it takes no memory of its own to speak of."""

@@ -29,6 +29,7 @@ from . import trace
 from .emit import Source, identifier, set_gradients
 from .guards import Sharing, circumstances
 from .items import into
+from .launched import Launched
 from .native import Native
 from .program import Program, Value
 from .results import Results, bump
@@ -50,6 +51,7 @@ class Plan:
     freed: tuple = ()                                      # new results whose graph the function itself went through
     native = False                                         # whether its programs are to be C
     c_source = ""
+    pieces: list                                           # (name, program, its `Piece`s) of what was lowered
 
     # -- making --------------------------------------------------------------------------------------------
     @staticmethod
@@ -59,7 +61,7 @@ class Plan:
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
-        plan.native = native
+        plan.native, plan.pieces = native, []
         base = tensors[0].backend if tensors else get()
         plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
         plan.reason = reason_at_once(tensors, base, surroundings)
@@ -181,31 +183,47 @@ class Plan:
         if self.backward is not None:
             self.backward.split(self, program)
         self.targets = [t for t, _ in program.gradients]
-        self.source, self.function = self.build(self.name, program, inputs, self.captured, names)
+        self.parts = [(self, self.name, program, inputs, self.captured, names)]
         if self.backward is not None:
-            text, self.backward.function = self.build(self.name + "_backward", self.backward.program,
-                                                      self.backward.seeds, self.backward.saved, names)
-            self.source += "\n\n" + text
+            self.parts.append((self.backward, self.name + "_backward", self.backward.program, self.backward.seeds,
+                               self.backward.saved, names))
+        self.source = "\n\n".join([self.build(*part) for part in self.parts])
+        if self.native and self.base.xp is np:
+            try:
+                program.notes += self.make_native()
+            except Unavailable as why:
+                program.notes.append(f"NumPy, not C: {why}")
         self.count, self.made = len(self.results.new), [v is not None for _, v in program.gradients]
         shown = self.results
         self.simple = shown.single and not (self.written or self.targets or self.freed or self.backward or shown.links
                                             or shown.versions or shown.inference)
 
-    def build(self, name, program, inputs, captured, names):
-        """The source of a program and the function that it defines: of NumPy calls, or of C if that can be had."""
-        name = identifier(name, "run")
-        summary = f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
-        source = Source(program, inputs, captured, self.base, name, summary, names)
-        function = defined(source, source.scope)
-        if self.native:
-            try:
-                made = Native(program, inputs, captured, self.base, name, summary, names, function)
-                function = defined(made, made.load())
-                self.c_source += made.c_source
-                self.program.notes += made.notes
-            except Unavailable as why:
-                self.program.notes.append(f"NumPy, not C: {why}")
-        return source.text, function
+    def build(self, holder, name, program, inputs, captured, names):
+        """Give `holder` the function of a program, made of NumPy calls; returns its source."""
+        if self.base.xp is not np:
+            made = Launched(program, inputs, captured, self.base, *heading(name, program), names)
+            self.program.notes += made.notes
+            self.pieces.append((name, program, made.pieces()))
+            holder.function = defined(made, made.scope)
+            return made.text
+        source = Source(program, inputs, captured, self.base, *heading(name, program), names)
+        holder.function = defined(source, source.scope)
+        return source.text
+
+    def make_native(self, wanted=lambda made: True):
+        """Make the programs C, if one of them is `wanted`; returns what is to be said about it."""
+        made = []
+        for holder, name, program, inputs, captured, names in self.parts:
+            found = Native(program, inputs, captured, self.base, *heading(name, program), names, holder.function)
+            made.append((holder, found))
+        if not any(wanted(m) for _, m in made):
+            return ["NumPy, not C: no loop would do more than one array call does"]
+        functions = [defined(m, m.load()) for _, m in made]
+        for (holder, m), function in zip(made, functions):
+            holder.function = function
+            self.c_source += m.c_source
+            self.pieces.append((m.name, m.program, m.pieces()))
+        return [note for _, m in made for note in m.notes]
 
     def watch_memory(self, recorder):
         """Note which arrays from outside are written to, which of them share memory, and whose place was asked for."""
@@ -533,6 +551,12 @@ def left_by_step(program, t, v):
     """True if an optimiser's step leaves this value as the gradient of `t`."""
     steps = [i for i in program.instructions if i.kind == "effect"]
     return bool(steps) and v is not None and any(x is t and g is v for x, g in steps[-1].args[1])
+
+
+def heading(name, program):
+    """The name of a program's function, and its first line."""
+    name = identifier(name, "run")
+    return name, f"{name}, as minitorch.compile has traced it: {len(program.instructions)} array calls."
 
 
 def defined(source, scope):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from . import c
 from .items import NoLowering, Product, as_blas
 from .loops import Effect, Kernel, Ref, restride
 from .program import Value
@@ -14,7 +15,14 @@ __all__ = ["ALIASES", "Sums"]
 
 ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", "amin": "minimum",
            "all": "logical_and", "any": "logical_or"}
-REDUCE = {"add": "sum", "maximum": "max", "minimum": "min", "logical_and": "min", "logical_or": "max"}
+REDUCE = {"add": "sum", "maximum": "max", "minimum": "min", "logical_and": "min", "logical_or": "max",
+          "multiply": "prod"}
+RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+
+
+def by_memory(shape, strides, without=-1):
+    """The dimensions with more than one element, but for one, in the order in which they lie in memory."""
+    return sorted((d for d in range(len(shape)) if shape[d] != 1 and d != without), key=lambda d: (-abs(strides[d]), d))
 
 
 class Sums:
@@ -27,22 +35,25 @@ class Sums:
             axis = i.kwargs.get("axis", i.args[1] if len(i.args) > 1 else None)
             if ufunc != "add" and len(i.args) > 2:
                 raise NoLowering("arguments")
-        if out is not None or not isinstance(x, Value) or ufunc not in REDUCE or not x.shape:
+        result = i.results[0] if out is None else out
+        if not all(isinstance(v, Value) for v in (x, result)) or ufunc not in REDUCE or x.dtype.name == "bfloat16":
             raise NoLowering("arguments")
-        kind, result = REDUCE[ufunc], i.results[0]
-        if set(kwargs) - {"initial"} or (kwargs and not (kind == "max" and kwargs["initial"] == -math.inf
-                                                         and x.dtype.char in "fd")):
+        if out is not None and out.root is x.root:
+            raise NoLowering("operands overlap what is written")
+        kind = REDUCE[ufunc]
+        least = kwargs.pop("initial", None)
+        if kwargs or not (least is None or kind == "max" and least == -math.inf and x.dtype.char in "fd"):
             raise NoLowering("arguments")
         axes = range(len(x.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
-        axes = {a % len(x.shape) for a in axes}
-        if kind == "sum" and dtype is not None and np.dtype(dtype) != result.dtype:
+        axes = {a % len(x.shape) for a in axes} if x.shape else set()
+        if kind in ("sum", "prod") and dtype is not None and np.dtype(dtype) != result.dtype:
             raise NoLowering("dtype")
         if ufunc.startswith("logical"):
             work = np.dtype(bool)
         else:
             work = result.dtype
         self.kind(x, result)
-        if kind == "sum" and work.char not in "fd" and work.kind != "i" or not result.example.flags.c_contiguous:
+        if kind in ("sum", "prod") and work.char not in "fdilqhb":
             raise NoLowering("dtype")
         if 0 in x.shape:
             raise NoLowering("nothing in it")
@@ -56,18 +67,14 @@ class Sums:
         return self.reduced(ufunc, kind, x, axes, result, work)
 
     def reduced(self, name, kind, x, axes, result, work):
-        """A kernel that reduces `x` over some dimensions; results lie without gaps."""
+        """A kernel that reduces `x` over some dimensions."""
         source, shape = self.ref(x), x.shape
         axes = {a for a in axes if shape[a] != 1}
-        target, stride = [0] * len(shape), 1
-        for d in reversed(range(len(shape))):
-            if d not in axes and shape[d] != 1:
-                target[d], stride = stride, stride * shape[d]
-        order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (-abs(source.strides[d]), d))
+        placed = iter([s for n, s in zip(result.shape, self.ref(result).strides) if n != 1])
+        target = [0 if d in axes or n == 1 else next(placed) for d, n in enumerate(shape)]
+        order = by_memory(shape, source.strides)
         rest = [d for d in order if d not in axes]
         reduced = [d for d in order if d in axes]
-        if kind != "sum":                                  # maxima need rows: reduced dimensions come last
-            order = rest + reduced
         dims = tuple(shape[d] for d in order) or (1,)
         ref = source.moved([source.strides[d] for d in order] or [0])
         to = Ref(result, result, 0, [target[d] for d in order] or [0], result.dtype)
@@ -79,24 +86,113 @@ class Sums:
             return [kernel]
         if order == rest + reduced:
             return self.by_rows(kernel, kind, ref, to, len(rest), work)
-        kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
+        self.spread(kernel, kind, ref, to, work)
         return [kernel]
+
+    def spread(self, kernel, kind, ref, to, work):
+        """A reduction over any dimensions: row by row into an array; of maxima and products one of each row first."""
+        x = kernel.cast(kernel.load(ref), work)
+        if kind != "sum" and to.strides[-1] == 0 and kernel.dims[-1] > 1:
+            x = kernel.reduce(kind, x)
+        kernel.effects.append(Effect(kind, to, x))
 
     def by_rows(self, kernel, kind, ref, to, lead, work):
         """A reduction of the last dimensions: of rows, where these are one in memory."""
         dims, columns = kernel.dims, math.prod(kernel.dims[lead:])
         row = restride(dims[lead:], ref.strides[lead:], (columns,))
-        if row is None and kind != "sum":
-            raise NoLowering("dimensions that are not one in memory")
         if row is None or kind == "sum" and not lead and len(dims) > 1:    # everything: in the shape of neighbours
-            kernel.effects.append(Effect("sum", to, kernel.cast(kernel.load(ref), work)))
+            self.spread(kernel, kind, ref, to, work)
             return [kernel]
         kernel.dims = (*dims[:lead], columns)
         ref, to = ref.moved((*ref.strides[:lead], *row)), to.moved((*to.strides[:lead], 0))
         kernel.store(to, kernel.reduce(kind, kernel.cast(kernel.load(ref), work)))
         return [kernel]
 
+    # -- places of extremes ----------------------------------------------------------------------------------
+    def rows_along(self, name, x, axis, *outs):
+        """A kernel whose columns are one dimension of `x`; its elements; refs of `outs`, which lack it or have one."""
+        shape = x.shape
+        source = self.ref(x)
+        order = [*by_memory(shape, [0 if d == axis else s for d, s in enumerate(source.strides)], axis), axis]
+        kernel = Kernel(tuple(shape[d] for d in order), name)
+        found = []
+        for out in outs:
+            strides = list(self.ref(out).strides)
+            if len(strides) < len(shape):
+                strides.insert(axis, 0)
+            elif out.shape != shape:
+                strides[axis] = 0
+            found.append(self.ref(out).moved([strides[d] for d in order]))
+        return kernel, kernel.load(source.moved([source.strides[d] for d in order])), *found
+
+    def first_place(self, kernel, x, kind):
+        """The extreme of each row, and the first column where it is: that of a NaN, if there is one."""
+        found, i64 = kernel.reduce(kind, x), np.dtype(np.int64)
+        here = kernel.add("equal", [x, found], np.dtype(bool))
+        if x.dtype.kind == "f":
+            here = kernel.add("logical_or", [here, kernel.add("isnan", [x], np.dtype(bool))], np.dtype(bool))
+        columns = kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), i64)
+        columns = kernel.add("select", [here, columns, kernel.const(kernel.dims[-1], i64)], i64)
+        return found, kernel.reduce("min", columns)
+
+    def op_extremum(self, i, x, *, dim, keepdim, name):
+        self.kind(*i.results)
+        if not x.shape or 0 in x.shape or x.shape[dim] == 1 or x.dtype.name == "bfloat16":
+            raise NoLowering("no dimension, or nothing in it")
+        kernel, nodes, *refs = self.rows_along(name, x, dim % len(x.shape), *i.results)
+        for ref, node in zip(refs, self.first_place(kernel, nodes, name[3:])):
+            kernel.store(ref, node)
+        return [kernel]
+
+    def np_argmax(self, i, x, axis=None, out=None, keepdims=False, name="argmax"):
+        self.kind(x)
+        if axis is None and x.example.flags.c_contiguous and len(x.shape) == 1:
+            axis = 0
+        if out is not None or axis is None or 0 in x.shape or x.shape[axis] == 1 or x.dtype.name == "bfloat16":
+            raise NoLowering("arguments")
+        kernel, nodes, ref = self.rows_along(name, x, axis % len(x.shape), i.results[0])
+        kernel.store(ref, self.first_place(kernel, nodes, name[3:])[1])
+        return [kernel]
+
+    def np_argmin(self, i, x, axis=None, out=None, keepdims=False):
+        return self.np_argmax(i, x, axis, out, keepdims, "argmin")
+
+    def op_put_along_dim(self, i, x, index, *, shape, dim):
+        """Zeros, and one element of each row."""
+        self.kind(x, index)
+        out, axis = i.results[0], dim % len(shape)
+        if index.shape != x.shape or x.shape[axis] != 1 or 0 in shape:
+            raise NoLowering("several places in a row")
+        to = self.ref(out)
+        order = [*by_memory(shape, to.strides, axis), axis]
+        kernel = Kernel(tuple(shape[d] for d in order), "put")
+        value, place = (kernel.load(self.ref(v, shape).moved([self.ref(v, shape).strides[d] for d in order]))
+                        for v in (x, index))
+        here = kernel.add("equal", [kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), index.dtype),
+                                    place], np.dtype(bool))
+        kernel.store(to.moved([to.strides[d] for d in order]),
+                     kernel.add("select", [here, value, kernel.const(0, value.dtype)], value.dtype))
+        return [kernel]
+
+    # -- running sums ------------------------------------------------------------------------------------------
+    def running(self, i, ufunc, x, axis=0, dtype=None, out=None):
+        """``ufunc.accumulate`` along the dimension that is innermost in memory."""
+        result = i.results[0]
+        if out is not None or ufunc not in RUNNING or not isinstance(x, Value) or 0 in x.shape or not x.shape:
+            raise NoLowering("arguments")
+        if result.dtype.char not in "fd" and result.dtype.kind != "i" or x.dtype.name not in c.TYPES:
+            raise NoLowering("dtype")
+        axis %= len(x.shape)
+        if x.shape[axis] > 1 and axis != by_memory(x.shape, self.ref(x).strides)[-1]:
+            raise NoLowering("rows that are added to each other")          # which NumPy does in one call for each
+        kernel, nodes, to = self.rows_along("cum" + RUNNING[ufunc], x, axis, result)
+        kernel.store(to, kernel.add("running", [kernel.cast(nodes, result.dtype)], result.dtype, level="e",
+                                    value=RUNNING[ufunc]))
+        return [kernel]
+
     # -- products ------------------------------------------------------------------------------------------
+    multiplies = staticmethod(as_blas)                     # what an operand may lie like
+
     def np_matmul(self, i, a, b, out=None):
         out = i.results[0] if out is None else out
         if not all(isinstance(v, Value) for v in (a, b, out)) or out.root is not out:
@@ -117,7 +213,7 @@ class Sums:
             r = self.ref(v)
             s = [0] * (lead - len(v.shape)) + list(r.strides)
             strides.append(r.moved(s))
-        if not all(as_blas(v.shape, r.strides) for v, r in zip((a, b), strides)):
+        if not all(self.multiplies(v.shape, r.strides) for v, r in zip((a, b), strides)):
             raise NoLowering("the layout of an operand")
         return [Product(*strides, self.ref(out), shape, inner)]
 

@@ -89,7 +89,9 @@ class Traced(NDArrayOperatorsMixin):
         return self.array
 
     def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.read("as a NumPy array"), dtype)
+        found = self.read("as a NumPy array")
+        backend = getattr(type(found), "backend", None)    # of a device, whose arrays convert by no other way
+        return np.asarray(found if backend is None else backend.to_host(found), dtype)
 
     def __bool__(self):
         return bool(self.read("bool"))

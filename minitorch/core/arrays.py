@@ -28,7 +28,7 @@ def owner(array):
 
 def pointer(array):
     """The address of an array's first element."""
-    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+    return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else array.data.ptr
 
 
 def fits_into(shape, target):

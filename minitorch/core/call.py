@@ -69,14 +69,12 @@ def on_one_device(op, inputs, kinds):
     """The inputs, which must be on one device; but a 0-d tensor of the CPU may stand for a number anywhere."""
     found = dict.fromkeys(x.backend for x in inputs if isinstance(x, Tensor))
     if len(found) > 1:
-        if any(F.depth for F in found):
-            return late.of_one_batch(inputs)
-        numbers = [kind.kind == "number" and isinstance(x, Tensor) and x.is_cpu and not x.array.ndim
-                   for x, kind in zip(inputs, kinds)]
+        if together := next((F.together for F in found if F.together), None):
+            return together(inputs)
+        numbers = [k.kind == "number" and getattr(x, "is_cpu", 0) and not x.array.ndim for x, k in zip(inputs, kinds)]
         others = dict.fromkeys(x.backend for x, n in zip(inputs, numbers) if isinstance(x, Tensor) and not n)
         if len(others) == 1:
-            device = next(iter(others)).device
-            return [x.to(device) if n else x for x, n in zip(inputs, numbers)]
+            return [x.to(next(iter(others)).device) if n else x for x, n in zip(inputs, numbers)]
         raise late.on_two_devices(op, inputs, kinds)
     return inputs
 

@@ -96,7 +96,8 @@ def send(node, i, place, pulled, create_graph):
     elif is_owned and held.dtype == gp.dtype:
         held += gp
     else:
-        place[GRADIENT] = backend.asarray(held + gp)
+        total = held + gp                                  # of 0-d arrays it is a NumPy scalar
+        place[GRADIENT] = total if total.__class__ in (held.__class__, gp.__class__) else parent.backend.asarray(total)
         place[OWNED] = True
 
 

@@ -12,6 +12,7 @@ from .arrays import fits_into, owner, pointer
 from .grad_mode import grad_mode, open_levels
 from .graph import Node, bump_version
 from .registry import OPS, late
+from .template import WHOLE
 from .tensor import wrap
 
 __all__ = ["inplace", "overwrite"]
@@ -23,11 +24,11 @@ def inplace(name, call, op=None, repeated=False):
     `repeated`: it may write to expanded tensors, since elements that share their memory get the same value.
     """
     ufunc = getattr(np, op.xp_name, None) if op is not None and op.forward is None and op.differentiable else None
-    writer = name + "_"
+    writer, kinds = name + "_", "fVi" if op is not None and op.promotion in WHOLE else "fV"
 
     def method(self, *args, **kwargs):
         try:
-            if ufunc is not None and not kwargs and is_plain(self, args):
+            if ufunc is not None and not kwargs and is_plain(self, args, kinds):
                 getattr(self.backend, name)(self.array, *[getattr(x, "array", x) for x in args], out=self.array)
                 bump_version(self, writer)
                 return self
@@ -53,16 +54,16 @@ def before(target, op, others):
     return copy
 
 
-def is_plain(target, args):
-    """Whether nothing is recorded and all operands are of the target's own dtype or Python numbers."""
+def is_plain(target, args, kinds):
+    """Whether nothing is recorded and all operands are of the target's own dtype, of these kinds, or Python numbers."""
     d = target.array.dtype
-    if (d.itemsize == 2 or d.kind not in "fV" or (grad_mode.enabled and target.needs_grad) or graph.inference
+    if (d.itemsize <= 2 or d.kind not in kinds or (grad_mode.enabled and target.needs_grad) or graph.inference
             or open_levels or not target.array.flags.forc):
         return False
     for x in args:
         array = getattr(x, "array", None)
         if array is None:
-            if type(x) not in (int, float):
+            if not (type(x) is int and -2**31 <= x < 2**31 or type(x) in (int, float) and d.kind != "i"):
                 return False
         elif array.dtype is not d or x.backend is not target.backend or (grad_mode.enabled and x.needs_grad):
             return False
@@ -147,9 +148,8 @@ def put(tensor, node):
 
 def geometry(array):
     """Size, stride and offset in elements, relative to the memory that owns them."""
-    memory = owner(array)
     return (array.shape, tuple(s // array.itemsize for s in array.strides),
-            (pointer(array) - pointer(memory)) // array.itemsize)
+            (pointer(array) - pointer(owner(array))) // array.itemsize)
 
 
 def make_node(name, parents, tensor, base, piece):

@@ -38,7 +38,7 @@ __all__ = ["Number", "Op", "Other", "recorded"]
 
 # The types of Python numbers that a `Number` input takes in the fast call.
 NUMBERS = frozenset({int, float})
-f32, f64 = np.dtype("float32"), np.dtype("float64")
+f32, f64, i32, i64 = map(np.dtype, ("float32", "float64", "int32", "int64"))
 
 
 class recorded:
@@ -282,8 +282,8 @@ def deferred(name, filename, write, scope):
 
 # The names that generated code may use. `graph` is the module, because its version counter moves.
 NAMES.update(graph=graph, grad_mode=grad_mode, Node=Node, MultiOutputNode=MultiOutputNode, OutputNode=OutputNode,
-             NUMBERS=NUMBERS, f32=f32, f64=f64, new=object.__new__, recorded=recorded, late=late, asarray=np.asarray,
-             required=inspect.Parameter.empty)
+             NUMBERS=NUMBERS, f32=f32, f64=f64, i32=i32, i64=i64, new=object.__new__, recorded=recorded,
+             late=late, asarray=np.asarray, required=inspect.Parameter.empty)
 
 
 def finish(**names):

@@ -7,6 +7,7 @@ wrap the result, and leave a node if a gradient may be asked for.
 
 from inspect import Parameter
 
+WHOLE = ("common", "compared", "factor", "fitting")        # promotions that leave two integers of one type as they are
 WIDEN = ["if d.itemsize == 2 and d.kind in 'fV':", "    F = F.fp32"]     # lines for 16-bit floats
 watched: list = []         # conditions under which any call is a general one: see `autograd/tangents.py`
 
@@ -85,7 +86,8 @@ def unpack(op, bare):
     checks += ["out is not None", *watched] if takes_out(op) else watched
     if checks and not bare:
         out = "out" if takes_out(op) else "None"
-        lines += [f"if {' or '.join(checks)}:", f"    return general(op, ({arguments(op)}), {attributes(op)}, {out})"]
+        lines += [f"if {' or '.join(checks)}:", *indent(but_for_integers(
+            op, f"return general(op, ({arguments(op)}), {attributes(op)}, {out})"))]
     if bare and op.promotion and not op.native:
         lines += WIDEN
     if "dtype" in dict(op.attrs):
@@ -93,6 +95,16 @@ def unpack(op, bare):
         if op.casts:                                       # PyTorch casts before it computes
             lines += [f"    return cast_first(op, ({arguments(op)}), {attributes(op)})"]
     return [part for line in lines + (look_aside(op) if bare else []) for part in line.split("\n")]
+
+
+def but_for_integers(op, line):
+    """`line`, but for two integers of 32 or 64 bits and one type, or one and a number: they go on as floats do."""
+    if op.promotion not in WHOLE or len(op.inputs) != 2 or "i" in op.refuses or not takes_out(op):
+        return [line]
+    fit = " and ".join([f"(x{i}.__class__ is F.ndarray or x{i}.__class__ is int and -2147483648 <= x{i} <= 2147483647)"
+                        for i in (0, 1)])
+    unless = " or ".join([f"not (plain and (d is i64 or d is i32) and {fit})", "out is not None", *watched])
+    return [f"if {unless}:", f"    {line}", *(["op.check(x0, x1)"] if op.check else [])]
 
 
 def look_aside(op):

@@ -112,7 +112,7 @@ class Tensor:
     is_cpu = property(lambda self: self.device.type == "cpu", doc="Whether the memory is the host's.")
     is_leaf = property(lambda self: self.node is None, doc="Whether no recorded call made it.")
     is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = False
-    is_xpu = is_mps = is_xla = is_mtia = is_vulkan = False
+    is_xpu = is_mps = is_xla = is_mtia = is_vulkan = is_ipu = is_maia = volatile = False
     layout = property(lambda self: TensorLayout(self), doc="Equal to `strided`; called, ``x.layout()``, a picture.")
 
     def size(self, dim=None):
@@ -140,18 +140,6 @@ class Tensor:
     def element_size(self):
         """The size of one element in bytes."""
         return self.array.itemsize
-
-    def is_floating_point(self):
-        """Whether the dtype is a floating-point type."""
-        return self.dtype.is_floating_point
-
-    def is_complex(self):
-        """Whether the dtype is complex."""
-        return self.array.dtype.kind == "c"
-
-    def is_signed(self):
-        """Whether the dtype has negative values."""
-        return self.dtype.is_signed
 
     def is_inference(self):
         """Whether its memory was made in `inference_mode`."""

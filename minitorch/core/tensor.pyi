@@ -101,6 +101,9 @@ class Tensor:
     is_xla: _bool
     is_mtia: _bool
     is_vulkan: _bool
+    is_ipu: _bool
+    is_maia: _bool
+    volatile: _bool
     @property
     def layout(self) -> Any:
         """Equal to `strided`; called, ``x.layout()``, a picture."""
@@ -121,12 +124,6 @@ class Tensor:
         """`dim` counted from the front; IndexError, with the valid range, if there is no such dimension."""
     def element_size(self) -> _int:
         """The size of one element in bytes."""
-    def is_floating_point(self) -> _bool:
-        """Whether the dtype is a floating-point type."""
-    def is_complex(self) -> _bool:
-        """Whether the dtype is complex."""
-    def is_signed(self) -> _bool:
-        """Whether the dtype has negative values."""
     def is_inference(self) -> _bool:
         """Whether its memory was made in `inference_mode`."""
     def __len__(self) -> _int: ...
@@ -227,6 +224,12 @@ class Tensor:
         """A copy with memory of its own; gradients flow through it. The elements keep their order in memory, unless
         `memory_format` asks for another.
         """
+    def is_floating_point(self) -> _bool:
+        """True if the dtype of `input` is a floating-point type."""
+    def is_complex(self) -> _bool:
+        """True if the dtype of `input` is complex."""
+    def is_signed(self) -> _bool:
+        """True if the dtype of `input` has negative values."""
     def is_nonzero(self) -> _bool:
         """True if the one element of `input` is not zero."""
     def get_device(self) -> _int:
@@ -265,7 +268,7 @@ class Tensor:
         """The diagonal of the matrices in dimensions `dim1` and `dim2`, as the last dimension: a view."""
     def unbind(self, dim: _Int = 0) -> tuple[Tensor, ...]:
         """The slices of `input` along `dim` as a tuple of views."""
-    def split(self, split_size_or_sections: _Int | Sequence[_Int], dim: _Int = 0) -> tuple[Tensor, ...]:
+    def split(self, split_size: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
         """Consecutive chunks along `dim`, of one size (the last may be smaller) or of the sizes given: views."""
     def split_with_sizes(self, split_sizes: Sequence[_Int], dim: _Int = 0) -> tuple[Tensor, ...]:
         """Consecutive chunks of the given sizes along `dim`: views."""
@@ -289,6 +292,240 @@ class Tensor:
 
         Without `replacement` an index comes up once at most. The result is int64, of shape (num_samples,) or
         (rows, num_samples).
+        """
+    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The sum over `dim`. Integers and bools are summed in int64."""
+    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
+    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
+    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
+    def count_nonzero(self, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
+        """How many elements are not zero, over `dim`; NaN is not zero."""
+    def prod(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
+    @overload
+    def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
+        """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
+    @overload
+    def logsumexp(self, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
+    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
+        """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
+    def dist(self, other: _Operand, p: _Number = 2) -> Tensor:
+        """The `p`-norm of ``input - other``."""
+    def renorm(self, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
+        """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
+    def renorm_(self, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
+        """In-place twin of `renorm`: writes the result into this tensor and returns it."""
+    def combinations(self, r: _Int = 2, with_replacement: _bool = False) -> Tensor:
+        """All choices of `r` elements of a vector, as rows."""
+    def tile(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
+        """This tensor side by side with itself; fewer `dims` than dimensions mean the last ones."""
+    def repeat_interleave(self, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
+        """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
+
+        Without `dim` the input is flattened first.
+        """
+    def fliplr(self) -> Tensor:
+        """The columns in reverse order."""
+    def flipud(self) -> Tensor:
+        """The rows in reverse order."""
+    def rot90(self, k: _Int = 1, dims: Sequence[_Int] = (0, 1)) -> Tensor:
+        """`input` turned by k times 90 degrees in the plane of two dimensions, from the first towards the second."""
+    def roll(self, shifts: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
+        """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
+    def tril(self, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+        """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
+    def tril_(self, diagonal: _Int = 0) -> Tensor:
+        """In-place twin of `tril`: writes the result into this tensor and returns it."""
+    def triu(self, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+        """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
+    def triu_(self, diagonal: _Int = 0) -> Tensor:
+        """In-place twin of `triu`: writes the result into this tensor and returns it."""
+    def diag_embed(self, offset: _Int = 0, dim1: _Int = -2, dim2: _Int = -1) -> Tensor:
+        """Matrices with the last dimension of `input` on a diagonal, in dimensions `dim1` and `dim2` of the result."""
+    def diag(self, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
+        """The diagonal of a matrix (a copy), or the matrix with a vector on its diagonal."""
+    def diagflat(self, offset: _Int = 0) -> Tensor:
+        """A matrix with the elements of `input`, flattened, on its diagonal."""
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix."""
+    def select_scatter(self, src: Tensor, dim: _Int, index: _Int) -> Tensor:
+        """A copy of `input` with the slice at `index` of `dim` replaced by `src`."""
+    def slice_scatter(self, src: Tensor, dim: _Int = 0, start: _Int | None = None, end: _Int | None = None, step: _Int = 1) -> Tensor:
+        """A copy of `input` with the slices ``start:end:step`` of `dim` replaced by `src`."""
+    def diagonal_scatter(self, src: Tensor, offset: _Int = 0, dim1: _Int = 0, dim2: _Int = 1) -> Tensor:
+        """A copy of `input` with a diagonal replaced by `src`."""
+    def as_strided_scatter(self, src: Tensor, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], storage_offset: _Int | None = None) -> Tensor:
+        """A copy of `input` with the elements that `as_strided` would read replaced by `src`."""
+    def narrow_copy(self, dim: _Int, start: _Int | Tensor, length: _Int) -> Tensor:
+        """A copy of `narrow`."""
+    def unsafe_chunk(self, chunks: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
+        """The same as `chunk`."""
+    def unsafe_split(self, split_size: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
+        """The same as `split`."""
+    def eq(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input == other``, as bools."""
+    def eq_(self, other: _Operand) -> Tensor:
+        """In-place twin of `eq`: writes the result into this tensor and returns it."""
+    def ne(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input != other``, as bools."""
+    def ne_(self, other: _Operand) -> Tensor:
+        """In-place twin of `ne`: writes the result into this tensor and returns it."""
+    def not_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input != other``, as bools."""
+    def not_equal_(self, other: _Operand) -> Tensor:
+        """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
+    def lt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input < other``, as bools."""
+    def lt_(self, other: _Operand) -> Tensor:
+        """In-place twin of `lt`: writes the result into this tensor and returns it."""
+    def less(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input < other``, as bools."""
+    def less_(self, other: _Operand) -> Tensor:
+        """In-place twin of `less`: writes the result into this tensor and returns it."""
+    def le(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input <= other``, as bools."""
+    def le_(self, other: _Operand) -> Tensor:
+        """In-place twin of `le`: writes the result into this tensor and returns it."""
+    def less_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input <= other``, as bools."""
+    def less_equal_(self, other: _Operand) -> Tensor:
+        """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
+    def gt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input > other``, as bools."""
+    def gt_(self, other: _Operand) -> Tensor:
+        """In-place twin of `gt`: writes the result into this tensor and returns it."""
+    def greater(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input > other``, as bools."""
+    def greater_(self, other: _Operand) -> Tensor:
+        """In-place twin of `greater`: writes the result into this tensor and returns it."""
+    def ge(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input >= other``, as bools."""
+    def ge_(self, other: _Operand) -> Tensor:
+        """In-place twin of `ge`: writes the result into this tensor and returns it."""
+    def greater_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input >= other``, as bools."""
+    def greater_equal_(self, other: _Operand) -> Tensor:
+        """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
+    def logical_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Whether both are nonzero."""
+    def logical_and_(self, other: _Operand) -> Tensor:
+        """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
+    def logical_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Whether one or both are nonzero."""
+    def logical_or_(self, other: _Operand) -> Tensor:
+        """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
+    def logical_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Whether just one of them is nonzero."""
+    def logical_xor_(self, other: _Operand) -> Tensor:
+        """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is zero."""
+    def logical_not_(self) -> Tensor:
+        """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
+    def bitwise_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input & other`` for integers, bit by bit, and bools."""
+    def bitwise_and_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
+    def bitwise_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input | other`` for integers, bit by bit, and bools."""
+    def bitwise_or_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
+    def bitwise_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input ^ other`` for integers, bit by bit, and bools."""
+    def bitwise_xor_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+        """``~input`` for integers, bit by bit, and bools."""
+    def bitwise_not_(self) -> Tensor:
+        """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
+    def bitwise_left_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input << other``; 0 when all bits are shifted out."""
+    def bitwise_left_shift_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
+    def bitwise_right_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """``input >> other``; the sign stays when all bits are shifted out."""
+    def bitwise_right_shift_(self, other: _Operand) -> Tensor:
+        """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
+    def isnan(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is not a number."""
+    def isinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is infinite."""
+    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether `input` is neither infinite nor NaN."""
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """True if `input` is positive infinity."""
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """True if `input` is negative infinity."""
+    def isreal(self, *, out: Tensor | None = None) -> Tensor:
+        """True if `input` has no imaginary part: True for every real dtype."""
+    def maximum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The larger of the two, NaN if either is; the gradient of equal values is shared."""
+    def minimum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of the two, NaN if either is; the gradient of equal values is shared."""
+    def fmax(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The larger of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
+    def fmin(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
+    def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+
+        The gradient at a bound goes to `input`.
+
+        >>> import minitorch
+        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
+        tensor([-1.0000,  0.5000,  1.0000])
+        """
+    def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+        """In-place twin of `clamp`: writes the result into this tensor and returns it."""
+    def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
+        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
+
+        The gradient at a bound goes to `input`.
+
+        >>> import minitorch
+        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
+        tensor([-1.0000,  0.5000,  1.0000])
+        """
+    def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
+        """In-place twin of `clip`: writes the result into this tensor and returns it."""
+    def clamp_min(self, min: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """`input`, but not below `min`, a number or a tensor."""
+    def clamp_min_(self, min: _Operand) -> Tensor:
+        """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
+    def clamp_max(self, max: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """`input`, but not above `max`, a number or a tensor."""
+    def clamp_max_(self, max: _Operand) -> Tensor:
+        """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
+    def heaviside(self, values: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """0 where `input` is negative (or NaN), `values` where it is 0, 1 where it is positive."""
+    def heaviside_(self, values: _Operand) -> Tensor:
+        """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
+    def isclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """``|input - other| <= atol + rtol |other|``, elementwise; infinities are close to themselves only.
+
+        NaN is close to nothing, or with `equal_nan` to NaN.
+        """
+    def allclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False) -> _bool:
+        """True if all elements are close (see `isclose`), as a bool."""
+    def equal(self, other: Tensor) -> _bool:
+        """True if two tensors have the same shape and equal elements, as a bool."""
+    def conj(self) -> Tensor:
+        """The complex conjugates ``x - iy``, a copy (in PyTorch a view, see `is_conj`); a real tensor itself."""
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
+        """The complex conjugates, a copy; a real tensor itself."""
+    def resolve_conj(self) -> Tensor:
+        """`input` itself: conjugates are computed at once."""
+    def resolve_neg(self) -> Tensor:
+        """`input` itself: negations are computed at once."""
+    def adjoint(self) -> Tensor:
+        """The last two dimensions swapped and the elements conjugated; of a real tensor a view."""
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angles of complex numbers, between -pi and pi; of real numbers 0, or pi where they are negative.
+
+        float32 of complex64, float64 of complex128; integers and bools give the default float. NaN stays.
         """
     def mul(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
         """``input * other``."""
@@ -376,6 +613,97 @@ class Tensor:
         """
     def lerp_(self, end: _Operand, weight: _Operand) -> Tensor:
         """In-place twin of `lerp`: writes the result into this tensor and returns it."""
+    def matmul(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
+
+        A 1-D `input` is one row, a 1-D `other` one column, and that dimension is not in the result. The dtypes must
+        agree. RuntimeError if the shapes do not fit.
+
+        >>> import minitorch as torch
+        >>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43])
+        """
+    def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The product of two matrices: (n, k), (k, m) -> (n, m). No broadcasting; see `matmul`."""
+    def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The products of two batches of matrices: (b, n, k), (b, k, m) -> (b, n, m). No broadcasting; see `matmul`."""
+    def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The product of a matrix and a vector: (n, k), (k) -> (n)."""
+    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The sum of products of two vectors of one length, as a 0-d tensor."""
+    def vdot(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
+    def addmm(self, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1, *, out: Tensor | None = None) -> Tensor:
+        """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
+
+        With ``beta=0`` the values of `input` do not matter, not even NaN.
+        """
+    def addmm_(self, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """In-place twin of `addmm`: writes the result into this tensor and returns it."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+        """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """In-place twin of `addmv`: writes the result into this tensor and returns it."""
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+        """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """In-place twin of `addbmm`: writes the result into this tensor and returns it."""
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+        """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """In-place twin of `baddbmm`: writes the result into this tensor and returns it."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """In-place twin of `addr`: writes the result into this tensor and returns it."""
+    def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
+    def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
+    def inner(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """Sums of products over the last dimensions: (..., k), (***, k) -> (..., ***). A number multiplies."""
+    def tensordot(self, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
+        """Sums of products over `dims`: so many last ones of `a` and first ones of `b`, or a pair of lists of dimensions.
+
+        The result has the remaining dimensions of `a`, then those of `b`.
+        """
+    def kron(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
+        """The Kronecker product: every element of `input` times the whole of `other`, as blocks."""
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
+        """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
+    def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
+    def cholesky_solve(self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
+
+        Only the triangle of `L` is read, and only there it has a gradient (PyTorch gives the other one a gradient too).
+        """
+    def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The Cholesky factor of a symmetric positive definite matrix. See `linalg.cholesky`."""
+    def qr(self, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr:
+        """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.svd:
+        """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
+    def orgqr(self, input2: Tensor) -> Tensor:
+        """The same as `linalg.householder_product`."""
+    def lu_unpack(self, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
+        """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
+    def inverse(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverses of square matrices. The same as `linalg.inv`."""
+    def pinverse(self, rcond: _Number | Tensor = 1e-15) -> Tensor:
+        """The pseudo-inverses of matrices. See `linalg.pinv`."""
+    def matrix_power(self, n: _Int, *, out: Tensor | None = None) -> Tensor:
+        """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
+    def matrix_exp(self) -> Tensor:
+        """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
+    def cross(self, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
+        """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
+    def is_distributed(self) -> Tensor:
+        """False: a tensor is in one process."""
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[_Int], dim: _Int = 0) -> Tensor:
+        """`split_with_sizes`."""
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """The exponential, e to the power `input`."""
     def exp_(self) -> Tensor:
@@ -588,168 +916,6 @@ class Tensor:
         """
     def hardshrink(self, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
         """`input` where ``|input| > lambd``, elsewhere 0."""
-    def eq(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input == other``, as bools."""
-    def eq_(self, other: _Operand) -> Tensor:
-        """In-place twin of `eq`: writes the result into this tensor and returns it."""
-    def ne(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input != other``, as bools."""
-    def ne_(self, other: _Operand) -> Tensor:
-        """In-place twin of `ne`: writes the result into this tensor and returns it."""
-    def not_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input != other``, as bools."""
-    def not_equal_(self, other: _Operand) -> Tensor:
-        """In-place twin of `not_equal`: writes the result into this tensor and returns it."""
-    def lt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input < other``, as bools."""
-    def lt_(self, other: _Operand) -> Tensor:
-        """In-place twin of `lt`: writes the result into this tensor and returns it."""
-    def less(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input < other``, as bools."""
-    def less_(self, other: _Operand) -> Tensor:
-        """In-place twin of `less`: writes the result into this tensor and returns it."""
-    def le(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input <= other``, as bools."""
-    def le_(self, other: _Operand) -> Tensor:
-        """In-place twin of `le`: writes the result into this tensor and returns it."""
-    def less_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input <= other``, as bools."""
-    def less_equal_(self, other: _Operand) -> Tensor:
-        """In-place twin of `less_equal`: writes the result into this tensor and returns it."""
-    def gt(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input > other``, as bools."""
-    def gt_(self, other: _Operand) -> Tensor:
-        """In-place twin of `gt`: writes the result into this tensor and returns it."""
-    def greater(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input > other``, as bools."""
-    def greater_(self, other: _Operand) -> Tensor:
-        """In-place twin of `greater`: writes the result into this tensor and returns it."""
-    def ge(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input >= other``, as bools."""
-    def ge_(self, other: _Operand) -> Tensor:
-        """In-place twin of `ge`: writes the result into this tensor and returns it."""
-    def greater_equal(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input >= other``, as bools."""
-    def greater_equal_(self, other: _Operand) -> Tensor:
-        """In-place twin of `greater_equal`: writes the result into this tensor and returns it."""
-    def logical_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether both are nonzero."""
-    def logical_and_(self, other: _Operand) -> Tensor:
-        """In-place twin of `logical_and`: writes the result into this tensor and returns it."""
-    def logical_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether one or both are nonzero."""
-    def logical_or_(self, other: _Operand) -> Tensor:
-        """In-place twin of `logical_or`: writes the result into this tensor and returns it."""
-    def logical_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Whether just one of them is nonzero."""
-    def logical_xor_(self, other: _Operand) -> Tensor:
-        """In-place twin of `logical_xor`: writes the result into this tensor and returns it."""
-    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is zero."""
-    def logical_not_(self) -> Tensor:
-        """In-place twin of `logical_not`: writes the result into this tensor and returns it."""
-    def bitwise_and(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input & other`` for integers, bit by bit, and bools."""
-    def bitwise_and_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_and`: writes the result into this tensor and returns it."""
-    def bitwise_or(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input | other`` for integers, bit by bit, and bools."""
-    def bitwise_or_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_or`: writes the result into this tensor and returns it."""
-    def bitwise_xor(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input ^ other`` for integers, bit by bit, and bools."""
-    def bitwise_xor_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_xor`: writes the result into this tensor and returns it."""
-    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
-        """``~input`` for integers, bit by bit, and bools."""
-    def bitwise_not_(self) -> Tensor:
-        """In-place twin of `bitwise_not`: writes the result into this tensor and returns it."""
-    def bitwise_left_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input << other``; 0 when all bits are shifted out."""
-    def bitwise_left_shift_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_left_shift`: writes the result into this tensor and returns it."""
-    def bitwise_right_shift(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """``input >> other``; the sign stays when all bits are shifted out."""
-    def bitwise_right_shift_(self, other: _Operand) -> Tensor:
-        """In-place twin of `bitwise_right_shift`: writes the result into this tensor and returns it."""
-    def isnan(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is not a number."""
-    def isinf(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is infinite."""
-    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
-        """Whether `input` is neither infinite nor NaN."""
-    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
-        """True if `input` is positive infinity."""
-    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
-        """True if `input` is negative infinity."""
-    def isreal(self, *, out: Tensor | None = None) -> Tensor:
-        """True if `input` has no imaginary part: True for every real dtype."""
-    def maximum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The larger of the two, NaN if either is; the gradient of equal values is shared."""
-    def minimum(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The smaller of the two, NaN if either is; the gradient of equal values is shared."""
-    def fmax(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The larger of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
-    def fmin(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The smaller of the two, the other one if one is NaN; equal values leave the gradient to `input`."""
-    def clamp(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
-
-        The gradient at a bound goes to `input`.
-
-        >>> import minitorch
-        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
-        tensor([-1.0000,  0.5000,  1.0000])
-        """
-    def clamp_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-        """In-place twin of `clamp`: writes the result into this tensor and returns it."""
-    def clip(self, min: _Operand | None = None, max: _Operand | None = None, *, out: Tensor | None = None) -> Tensor:
-        """`input` between `min` and `max`, both tensors or both numbers, or None for no bound; `max` if they cross.
-
-        The gradient at a bound goes to `input`.
-
-        >>> import minitorch
-        >>> minitorch.clamp(minitorch.tensor([-2.0, 0.5, 2.0]), -1, 1)
-        tensor([-1.0000,  0.5000,  1.0000])
-        """
-    def clip_(self, min: _Operand | None = None, max: _Operand | None = None) -> Tensor:
-        """In-place twin of `clip`: writes the result into this tensor and returns it."""
-    def clamp_min(self, min: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """`input`, but not below `min`, a number or a tensor."""
-    def clamp_min_(self, min: _Operand) -> Tensor:
-        """In-place twin of `clamp_min`: writes the result into this tensor and returns it."""
-    def clamp_max(self, max: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """`input`, but not above `max`, a number or a tensor."""
-    def clamp_max_(self, max: _Operand) -> Tensor:
-        """In-place twin of `clamp_max`: writes the result into this tensor and returns it."""
-    def heaviside(self, values: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """0 where `input` is negative (or NaN), `values` where it is 0, 1 where it is positive."""
-    def heaviside_(self, values: _Operand) -> Tensor:
-        """In-place twin of `heaviside`: writes the result into this tensor and returns it."""
-    def isclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """``|input - other| <= atol + rtol |other|``, elementwise; infinities are close to themselves only.
-
-        NaN is close to nothing, or with `equal_nan` to NaN.
-        """
-    def allclose(self, other: _Operand, rtol: _Number | Tensor = 1e-05, atol: _Number | Tensor = 1e-08, equal_nan: _bool = False) -> _bool:
-        """True if all elements are close (see `isclose`), as a bool."""
-    def equal(self, other: Tensor) -> _bool:
-        """True if two tensors have the same shape and equal elements, as a bool."""
-    def conj(self) -> Tensor:
-        """The complex conjugates ``x - iy``, a copy (in PyTorch a view, see `is_conj`); a real tensor itself."""
-    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
-        """The complex conjugates, a copy; a real tensor itself."""
-    def resolve_conj(self) -> Tensor:
-        """`input` itself: conjugates are computed at once."""
-    def resolve_neg(self) -> Tensor:
-        """`input` itself: negations are computed at once."""
-    def adjoint(self) -> Tensor:
-        """The last two dimensions swapped and the elements conjugated; of a real tensor a view."""
-    def angle(self, *, out: Tensor | None = None) -> Tensor:
-        """The angles of complex numbers, between -pi and pi; of real numbers 0, or pi where they are negative.
-
-        float32 of complex64, float64 of complex128; integers and bools give the default float. NaN stays.
-        """
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value; its gradient at 0 is 0."""
     def abs_(self) -> Tensor:
@@ -820,53 +986,6 @@ class Tensor:
         """``input * 2 ** other``; for floats and integers exactly, even where the power alone would overflow."""
     def ldexp_(self, other: _Operand) -> Tensor:
         """In-place twin of `ldexp`: writes the result into this tensor and returns it."""
-    def combinations(self, r: _Int = 2, with_replacement: _bool = False) -> Tensor:
-        """All choices of `r` elements of a vector, as rows."""
-    def tile(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
-        """This tensor side by side with itself; fewer `dims` than dimensions mean the last ones."""
-    def repeat_interleave(self, repeats: _Int | Sequence[_Int] | Tensor, dim: _Int | None = None, *, output_size: _Int | None = None) -> Tensor:
-        """Each slice along `dim` repeated: `repeats` times, or each as often as a tensor of counts says.
-
-        Without `dim` the input is flattened first.
-        """
-    def fliplr(self) -> Tensor:
-        """The columns in reverse order."""
-    def flipud(self) -> Tensor:
-        """The rows in reverse order."""
-    def rot90(self, k: _Int = 1, dims: Sequence[_Int] = (0, 1)) -> Tensor:
-        """`input` turned by k times 90 degrees in the plane of two dimensions, from the first towards the second."""
-    def roll(self, shifts: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
-        """A copy with the slices moved by `shifts` along `dims`, around the ends; flattened if no `dims` are given."""
-    def tril(self, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The lower triangles of the matrices in the last two dimensions; zeros above `diagonal`."""
-    def tril_(self, diagonal: _Int = 0) -> Tensor:
-        """In-place twin of `tril`: writes the result into this tensor and returns it."""
-    def triu(self, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The upper triangles of the matrices in the last two dimensions; zeros below `diagonal`."""
-    def triu_(self, diagonal: _Int = 0) -> Tensor:
-        """In-place twin of `triu`: writes the result into this tensor and returns it."""
-    def diag_embed(self, offset: _Int = 0, dim1: _Int = -2, dim2: _Int = -1) -> Tensor:
-        """Matrices with the last dimension of `input` on a diagonal, in dimensions `dim1` and `dim2` of the result."""
-    def diag(self, diagonal: _Int = 0, *, out: Tensor | None = None) -> Tensor:
-        """The diagonal of a matrix (a copy), or the matrix with a vector on its diagonal."""
-    def diagflat(self, offset: _Int = 0) -> Tensor:
-        """A matrix with the elements of `input`, flattened, on its diagonal."""
-    def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix."""
-    def select_scatter(self, src: Tensor, dim: _Int, index: _Int) -> Tensor:
-        """A copy of `input` with the slice at `index` of `dim` replaced by `src`."""
-    def slice_scatter(self, src: Tensor, dim: _Int = 0, start: _Int | None = None, end: _Int | None = None, step: _Int = 1) -> Tensor:
-        """A copy of `input` with the slices ``start:end:step`` of `dim` replaced by `src`."""
-    def diagonal_scatter(self, src: Tensor, offset: _Int = 0, dim1: _Int = 0, dim2: _Int = 1) -> Tensor:
-        """A copy of `input` with a diagonal replaced by `src`."""
-    def as_strided_scatter(self, src: Tensor, size: _Int | Sequence[_Int], stride: _Int | Sequence[_Int], storage_offset: _Int | None = None) -> Tensor:
-        """A copy of `input` with the elements that `as_strided` would read replaced by `src`."""
-    def narrow_copy(self, dim: _Int, start: _Int | Tensor, length: _Int) -> Tensor:
-        """A copy of `narrow`."""
-    def unsafe_chunk(self, chunks: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
-        """The same as `chunk`."""
-    def unsafe_split(self, split_size: _Int, dim: _Int = 0) -> tuple[Tensor, ...]:
-        """The same as `split`."""
     @overload
     def gather(self, dim: _Int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
         """The elements of `input` that `index` names along `dim`, in the shape of `index`.
@@ -1012,23 +1131,6 @@ class Tensor:
         """
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _Int | None = None) -> Any:
         """The elements, or slices along `dim`, without those equal to the one just before them; see `unique`."""
-    def sum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The sum over `dim`. Integers and bools are summed in int64."""
-    def mean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The mean over `dim`; of floating-point tensors only, unless `dtype` says what to compute in."""
-    def nansum(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The sum over `dim`, NaN counting as 0. Integers and bools are summed in int64."""
-    def nanmean(self, dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, *, dtype: _dtype | builtins.type[Any] | None = None, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The mean over `dim` of what is not NaN; NaN if nothing else is there."""
-    def count_nonzero(self, dim: _Int | Sequence[_Int] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
-        """How many elements are not zero, over `dim`; NaN is not zero."""
-    def prod(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The product over `dim`, one dimension or, by default, all. Integers and bools are multiplied in int64."""
-    @overload
-    def logsumexp(self, dim: _Int | Sequence[_Int] | None, keepdim: _bool = False, *, out: Tensor | None = None, keepdims: _bool = ...) -> Tensor:
-        """``log(exp(input).sum(dim))``, shifted by the maximum so that it cannot overflow. An empty sum gives -inf."""
-    @overload
-    def logsumexp(self, keepdim: _bool = False, *, axis: _Int | Sequence[_Int], out: Tensor | None = None, keepdims: _bool = ...) -> Tensor: ...
     def amax(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
         """The largest element over `dim` (all dimensions by default)."""
     def amin(self, dim: _Int | Sequence[_Int] | None = (), keepdim: _bool = False, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
@@ -1103,101 +1205,6 @@ class Tensor:
         """
     def nanquantile(self, q: _Number | Tensor, dim: _Int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
         """The quantiles of what is not NaN; see `quantile`."""
-    def norm(self, p: _Number | _str = 'fro', dim: _Int | Sequence[_Int] | None = None, keepdim: _bool = False, dtype: _dtype | builtins.type[Any] | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ..., keepdims: _bool = ...) -> Tensor:
-        """The norm over `dim`, or of all elements: of a vector for a number `p` and for "fro", of a matrix for "nuc"."""
-    def dist(self, other: _Operand, p: _Number = 2) -> Tensor:
-        """The `p`-norm of ``input - other``."""
-    def renorm(self, p: _Number, dim: _Int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
-        """`input` with each slice along `dim` scaled down to a `p`-norm of `maxnorm`, if it has a larger one."""
-    def renorm_(self, p: _Number, dim: _Int, maxnorm: _Number) -> Tensor:
-        """In-place twin of `renorm`: writes the result into this tensor and returns it."""
-    def matmul(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The matrix product of (..., n, k) and (..., k, m): (..., n, m), batched by broadcasting.
-
-        A 1-D `input` is one row, a 1-D `other` one column, and that dimension is not in the result. The dtypes must
-        agree. RuntimeError if the shapes do not fit.
-
-        >>> import minitorch as torch
-        >>> torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
-        tensor([21, 43])
-        """
-    def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of two matrices: (n, k), (k, m) -> (n, m). No broadcasting; see `matmul`."""
-    def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The products of two batches of matrices: (b, n, k), (b, k, m) -> (b, n, m). No broadcasting; see `matmul`."""
-    def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The product of a matrix and a vector: (n, k), (k) -> (n)."""
-    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The sum of products of two vectors of one length, as a 0-d tensor."""
-    def vdot(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The sum of products of two vectors of one length, as a 0-d tensor; of complex ones `input` is conjugated."""
-    def addmm(self, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1, *, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * mat1 @ mat2``: (n, k), (k, m), and an `input` that broadcasts to (n, m).
-
-        With ``beta=0`` the values of `input` do not matter, not even NaN.
-        """
-    def addmm_(self, mat1: Tensor, mat2: Tensor, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """In-place twin of `addmm`: writes the result into this tensor and returns it."""
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """In-place twin of `addmv`: writes the result into this tensor and returns it."""
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """In-place twin of `addbmm`: writes the result into this tensor and returns it."""
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """In-place twin of `baddbmm`: writes the result into this tensor and returns it."""
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
-        """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """In-place twin of `addr`: writes the result into this tensor and returns it."""
-    def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
-    def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """All products of an element of `input` and one of `vec2`: (n), (m) -> (n, m)."""
-    def inner(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """Sums of products over the last dimensions: (..., k), (***, k) -> (..., ***). A number multiplies."""
-    def tensordot(self, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
-        """Sums of products over `dims`: so many last ones of `a` and first ones of `b`, or a pair of lists of dimensions.
-
-        The result has the remaining dimensions of `a`, then those of `b`.
-        """
-    def kron(self, other: _Operand, *, out: Tensor | None = None) -> Tensor:
-        """The Kronecker product: every element of `input` times the whole of `other`, as blocks."""
-    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> return_types.triangular_solve:
-        """The X of ``A X = b`` (or ``A.T X = b``) for a triangular `A`, and `A` itself. See `linalg.solve_triangular`."""
-    def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The inverse of the matrix with Cholesky factor `input`: ``(L @ L.mH)^-1``, or ``(U.mH @ U)^-1`` if `upper`."""
-    def cholesky_solve(self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The X of ``A X = input`` for the A with Cholesky factor `L` (or upper factor): (..., n, k), (..., n, n).
-
-        Only the triangle of `L` is read, and only there it has a gradient (PyTorch gives the other one a gradient too).
-        """
-    def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """The Cholesky factor of a symmetric positive definite matrix. See `linalg.cholesky`."""
-    def qr(self, some: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.qr:
-        """Q and R with ``input = Q @ R``; Q square if not `some`. See `linalg.qr`."""
-    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.svd:
-        """U, S and V (not its transpose) with ``input = U @ diag(S) @ V.mH``. See `linalg.svd`."""
-    def orgqr(self, input2: Tensor) -> Tensor:
-        """The same as `linalg.householder_product`."""
-    def lu_unpack(self, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True) -> return_types.lu_unpack:
-        """P, L and U as matrices, from what `linalg.lu_factor` returns; empty tensors for what is not asked for."""
-    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The X of ``A X = b`` from what `linalg.lu_factor` returns for A. See `linalg.lu_solve`."""
-    def inverse(self, *, out: Tensor | None = None) -> Tensor:
-        """The inverses of square matrices. The same as `linalg.inv`."""
-    def pinverse(self, rcond: _Number | Tensor = 1e-15) -> Tensor:
-        """The pseudo-inverses of matrices. See `linalg.pinv`."""
-    def matrix_power(self, n: _Int, *, out: Tensor | None = None) -> Tensor:
-        """The n-th powers of square matrices. The same as `linalg.matrix_power`."""
-    def matrix_exp(self) -> Tensor:
-        """The exponentials of square matrices. The same as `linalg.matrix_exp`."""
-    def cross(self, other: _Operand, dim: _Int | None = None, *, out: Tensor | None = None, axis: _Int | Sequence[_Int] | None = ...) -> Tensor:
-        """The cross products of vectors of length 3 in dimension `dim`, by default the first of that size."""
     def slogdet(self, *, out: Sequence[Tensor] | None = None) -> return_types.slogdet:
         """The same as `linalg.slogdet`."""
     def det(self, *, out: Tensor | None = None) -> Tensor:
@@ -1426,7 +1433,12 @@ class Tensor:
     def is_set_to(self, tensor: Tensor) -> _bool:
         """True if both tensors look at the same elements of the same memory."""
     def is_shared(self) -> _bool:
-        """True if the memory is shared between processes; ordinary tensors are not."""
+        """True if the memory is shared between processes: see `share_memory_`. That of a GPU counts as shared."""
+    def share_memory_(self) -> Tensor:
+        """Move this tensor, and all that looks at its memory, to memory that processes share; on a GPU nothing happens.
+
+        Processes that are forked later, or get it through a `multiprocessing.Queue`, see each other's writes.
+        """
     def pin_memory(self, device: _device | _str | _Int | None = None) -> Tensor:
         """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
     def is_pinned(self, device: _device | _str | _Int | None = None) -> _bool:
@@ -1492,22 +1504,40 @@ class Tensor:
         """Fill with Cauchy numbers."""
     def log_normal_(self, mean: _Number = 1.0, std: _Number = 2.0, *, generator: _Generator | None = None) -> Tensor:
         """Fill with log-normal numbers; `mean` and `std` are those of their logarithms."""
-    def float_power_(self, exponent: _Operand) -> Tensor:
-        """In-place twin of `float_power`, for float64 and complex128 tensors."""
-    def polygamma(self, n: _Int) -> Tensor:
-        """The `n`-th derivative of `digamma` at this tensor."""
-    def polygamma_(self, n: _Int) -> Tensor:
-        """In-place twin of `polygamma`: writes the result into this tensor and returns it."""
-    def where(self, condition: Tensor, other: _Operand) -> Tensor:
-        """This tensor where `condition` (bools) holds, `other` elsewhere."""
-    def conj_physical_(self) -> Tensor:
-        """In-place twin of `conj_physical`: writes the conjugates into this tensor and returns it."""
     def repeat(self, *args: _Int | Sequence[_Int], repeats: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor side by side with itself, `repeats` times along each dimension."""
     def flip(self, *args: _Int | Sequence[_Int], dims: _Int | Sequence[_Int] | None = None) -> Tensor:
         """A copy of this tensor with the order along `dims` reversed."""
+    def where(self, condition: Tensor, other: _Operand) -> Tensor:
+        """This tensor where `condition` (bools) holds, `other` elsewhere."""
+    def conj_physical_(self) -> Tensor:
+        """In-place twin of `conj_physical`: writes the conjugates into this tensor and returns it."""
+    def float_power_(self, exponent: _Operand) -> Tensor:
+        """In-place twin of `float_power`, for float64 and complex128 tensors."""
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
         """L and U in one, and the pivots. See `linalg.lu_factor_ex`."""
+    def apply_(self, callable: Any) -> Tensor:
+        """Replace each element by ``callable(element)``: slow, since it is a loop of Python."""
+    def map_(self, tensor: Tensor, callable: Any) -> Tensor:
+        """Replace each element by ``callable(element, other)``, `other` of `tensor` (broadcast): a loop of Python."""
+    def set_(self, source: Tensor | None = None, storage_offset: _Int = 0, size: _Int | Sequence[_Int] | None = None, stride: _Int | Sequence[_Int] | None = None) -> Tensor:
+        """Let this tensor look at the memory of another, or of a storage, or at none; other tensors keep theirs.
+
+        With `size` (and `stride`) at elements `storage_offset` on. The dtype stays. RuntimeError for tensors that require
+        gradients: write ``x.data = source``, or compute with `source`.
+        """
+    def dim_order(self, *, ambiguity_check: Any = False) -> Tensor:
+        """The dimensions in the order in which they lie in memory, the outermost first."""
+    def const_data_ptr(self) -> Tensor:
+        """The address of the first element."""
+    def resize(self, *sizes: _Int | Sequence[_Int]) -> Tensor:
+        """`reshape` by its oldest name."""
+    def resize_as(self, tensor: Tensor) -> Tensor:
+        """`reshape_as` by its oldest name."""
+    def polygamma(self, n: _Int) -> Tensor:
+        """The `n`-th derivative of `digamma` at this tensor."""
+    def polygamma_(self, n: _Int) -> Tensor:
+        """In-place twin of `polygamma`: writes the result into this tensor and returns it."""
     def __add__(self, other: _Operand) -> Tensor: ...
     def __radd__(self, other: _Operand) -> Tensor: ...
     def __iadd__(self, other: _Operand) -> Tensor: ...

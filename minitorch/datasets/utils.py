@@ -21,6 +21,11 @@ def check_integrity(path: str | os.PathLike, md5: str | None = None) -> bool:
     return os.path.isfile(path) and (md5 is None or _digest(path, md5) == md5.lower())
 
 
+def has_digest_prefix(path: str | os.PathLike, prefix: str) -> bool:
+    """Whether the SHA-256 checksum of a file begins with ``prefix``."""
+    return _digest(path, "0" * 64).startswith(prefix.lower())
+
+
 def _digest(path: str | os.PathLike, model: str) -> str:
     kinds = {32: "md5", 40: "sha1", 64: "sha256"}
     if len(model) not in kinds:

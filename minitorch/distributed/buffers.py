@@ -47,8 +47,11 @@ def check_parts(name, tensors, size, what, shape):
                                f"{tuple(tensor.shape)})")
 
 
-def source(tensor):
-    """A tensor's elements as a flat array, to be read."""
+def source(tensor, group=None):
+    """A tensor's elements as a flat array, to be read: of the host, or of the device if the group carries that."""
+    if group is not None and group.carries(tensor):
+        array = tensor.array
+        return (array if array.flags.c_contiguous else array.copy()).reshape(-1)
     array = tensor.backend.to_host(tensor.array)
     return np.ascontiguousarray(array).reshape(-1)
 
@@ -56,12 +59,16 @@ def source(tensor):
 class Target:
     """A tensor's elements as a flat `array` to write to; `flush()` when that is done."""
 
-    __slots__ = ("tensor", "array", "whole")
+    __slots__ = ("tensor", "array", "whole", "stays")
 
-    def __init__(self, tensor, writer):
-        host = tensor.backend.to_host(tensor.array)
+    def __init__(self, tensor, writer, group=None):
+        self.tensor, self.stays = tensor, group is not None and group.carries(tensor)
         bump_version(tensor, writer, calling_line())
-        self.tensor = tensor
+        if self.stays:
+            self.whole = None if tensor.array.flags.c_contiguous else tensor.array.copy()
+            self.array = (tensor.array if self.whole is None else self.whole).reshape(-1)
+            return
+        host = tensor.backend.to_host(tensor.array)
         if tensor.device.type == "cpu" and host.flags.c_contiguous:
             self.whole, self.array = None, host.reshape(-1)
         else:
@@ -72,13 +79,13 @@ class Target:
         """Write the copy back, where there is one."""
         if self.whole is not None:
             tensor = self.tensor
-            found = self.whole if tensor.device.type == "cpu" else tensor.backend.from_host(self.whole)
+            found = self.whole if self.stays or tensor.device.type == "cpu" else tensor.backend.from_host(self.whole)
             tensor.array[...] = found
 
 
-def targets_of(tensors, writer):
+def targets_of(tensors, writer, group=None):
     """The arrays of several targets, and a function that flushes all."""
-    targets = [Target(tensor, writer) for tensor in tensors]
+    targets = [Target(tensor, writer, group) for tensor in tensors]
 
     def flush():
         for target in targets:

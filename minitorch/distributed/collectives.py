@@ -69,7 +69,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     if found is None:
         return None
     op = checked_op(op, tensor.array.dtype, "all_reduce")
-    target = Target(tensor, "all_reduce")
+    target = Target(tensor, "all_reduce", found)
     return found.call("all_reduce", words(tensor, op.name.lower()), lambda t: t.all_reduce(target.array, op), async_op,
                       [tensor], target.flush)
 
@@ -83,9 +83,9 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     root = root_of(found, src, group_src)
     text = words(tensor, f"from {found.ranks[root]}")
     if found.rank() == root:
-        data = source(tensor)
+        data = source(tensor, found)
         return found.call("broadcast", text, lambda t: t.broadcast(data, root), async_op, [tensor])
-    target = Target(tensor, "broadcast")
+    target = Target(tensor, "broadcast", found)
     return found.call("broadcast", text, lambda t: t.broadcast(target.array, root), async_op, [tensor], target.flush)
 
 
@@ -98,9 +98,9 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     root, op = root_of(found, dst, group_dst), checked_op(op, tensor.array.dtype, "reduce")
     text = words(tensor, op.name.lower(), f"to {found.ranks[root]}")
     if found.rank() != root:
-        data = source(tensor)
+        data = source(tensor, found)
         return found.call("reduce", text, lambda t: t.reduce(data, root, op), async_op, [tensor])
-    target = Target(tensor, "reduce")
+    target = Target(tensor, "reduce", found)
     return found.call("reduce", text, lambda t: t.reduce(target.array, root, op), async_op, [tensor], target.flush)
 
 
@@ -113,7 +113,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     if found is None:
         return None
     check_parts("all_gather", tensor_list, found.size(), "output tensor list", tensor.shape)
-    data, (outs, flush) = source(tensor), targets_of(tensor_list, "all_gather")
+    data, (outs, flush) = source(tensor, found), targets_of(tensor_list, "all_gather", found)
     return found.call("all_gather", words(tensor), lambda t: t.all_gather(outs, data), async_op, tensor_list, flush)
 
 
@@ -144,7 +144,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     if output_tensor.numel() != n * count:
         raise RuntimeError(f"all_gather_into_tensor: output tensor size must be equal to world_size times input tensor "
                            f"size: expected {n} x {count} elements, got {output_tensor.numel()}")
-    data, target = source(input_tensor), Target(output_tensor, "all_gather_into_tensor")
+    data, target = source(input_tensor, found), Target(output_tensor, "all_gather_into_tensor", found)
     outs = list(target.array.reshape(n, count))
     return found.call("all_gather_into_tensor", words(input_tensor), lambda t: t.all_gather(outs, data), async_op,
                       [output_tensor], target.flush)
@@ -162,13 +162,13 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     root = root_of(found, dst, group_dst, default=found.ranks[0])
     here = found.rank() == root
     check_at_root("gather_list", gather_list, here, "destination")
-    data, text = source(tensor), words(tensor, f"to {found.ranks[root]}")
+    data, text = source(tensor, found), words(tensor, f"to {found.ranks[root]}")
     if not here:
-        return found.call("gather", text, lambda t: t.gather(None, data, root), async_op, [])
+        return found.call("gather", text, lambda t: t.gather(None, data, root), async_op, [], on=tensor)
     check_list(gather_list, "gather_list")
     check_dtypes(tensor, *gather_list)
     check_parts("gather", gather_list, found.size(), "output tensor list", tensor.shape)
-    outs, flush = targets_of(gather_list, "gather")
+    outs, flush = targets_of(gather_list, "gather", found)
     return found.call("gather", text, lambda t: t.gather(outs, data, root), async_op, gather_list, flush)
 
 
@@ -186,8 +186,8 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
         check_list(scatter_list, "scatter_list")
         check_dtypes(tensor, *scatter_list)
         check_parts("scatter", scatter_list, found.size(), "input tensor list", tensor.shape)
-        arrays = [source(one) for one in scatter_list]
-    target = Target(tensor, "scatter")
+        arrays = [source(one, found) for one in scatter_list]
+    target = Target(tensor, "scatter", found)
     return found.call("scatter", words(tensor, f"from {found.ranks[root]}"),
                       lambda t: t.scatter(target.array, arrays, root), async_op, [tensor], target.flush)
 
@@ -201,8 +201,8 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     if found is None:
         return None
     check_parts("reduce_scatter", input_list, found.size(), "input tensor list", output.shape)
-    op, arrays = checked_op(op, output.array.dtype, "reduce_scatter"), [source(one) for one in input_list]
-    target = Target(output, "reduce_scatter")
+    op, arrays = checked_op(op, output.array.dtype, "reduce_scatter"), [source(one, found) for one in input_list]
+    target = Target(output, "reduce_scatter", found)
     return found.call("reduce_scatter", words(output, op.name.lower()),
                       lambda t: t.reduce_scatter(target.array, arrays, op), async_op, [output], target.flush)
 
@@ -219,8 +219,8 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     if input.numel() != n * count:
         raise RuntimeError(f"reduce_scatter_tensor: input tensor must have the size of the group times the elements of "
                            f"the output: expected {n} x {count}, got {input.numel()}")
-    op, arrays = checked_op(op, output.array.dtype, "reduce_scatter_tensor"), source(input).reshape(n, count)
-    target = Target(output, "reduce_scatter_tensor")
+    op, arrays = checked_op(op, output.array.dtype, "reduce_scatter_tensor"), source(input, found).reshape(n, count)
+    target = Target(output, "reduce_scatter_tensor", found)
     return found.call("reduce_scatter_tensor", words(output, op.name.lower()),
                       lambda t: t.reduce_scatter(target.array, list(arrays), op), async_op, [output], target.flush)
 
@@ -238,8 +238,8 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
         return None
     for tensors, what in (output_tensor_list, "output tensor list"), (input_tensor_list, "input tensor list"):
         check_count("all_to_all", tensors, found.size(), what)
-    arrays = [source(one) for one in input_tensor_list]
-    outs, flush = targets_of(output_tensor_list, "all_to_all")
+    arrays = [source(one, found) for one in input_tensor_list]
+    outs, flush = targets_of(output_tensor_list, "all_to_all", found)
     return found.call("all_to_all", input_tensor_list[0].dtype.name, lambda t: t.all_to_all(outs, arrays), async_op,
                       output_tensor_list, flush)
 
@@ -272,8 +272,8 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
     found = member(group, "all_to_all_single")
     if found is None:
         return None
-    arrays = split(source(input), input, input_split_sizes, found.size(), "input")
-    target = Target(output, "all_to_all_single")
+    arrays = split(source(input, found), input, input_split_sizes, found.size(), "input")
+    target = Target(output, "all_to_all_single", found)
     outs = split(target.array, output, output_split_sizes, found.size(), "output")
     return found.call("all_to_all_single", input.dtype.name, lambda t: t.all_to_all(outs, arrays), async_op, [output],
                       target.flush)
@@ -288,7 +288,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     if found is None:
         return None
     op = checked_op(op, tensors[0].array.dtype, "all_reduce_coalesced")
-    arrays, flush = targets_of(tensors, "all_reduce_coalesced")
+    arrays, flush = targets_of(tensors, "all_reduce_coalesced", found)
     text = f"{tensors[0].dtype.name} {[list(t.shape) for t in tensors]} {op.name.lower()}"
 
     def body(transport):

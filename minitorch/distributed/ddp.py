@@ -15,12 +15,10 @@ from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor, wrap
 from ..nn.modules.module import Module
 from ..nn.parameter import UninitializedBuffer, UninitializedParameter
-from ..ops.shapes.join import cat
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .buffers import source, targets_of
 from .collectives import all_reduce
-from .groups import current_world, resolved
-from .nn.functional import all_reduce as summed
+from .groups import resolved
 from .objects import all_gather_object
 from .reducer import Reducer
 from .reducing import ReduceOp
@@ -41,6 +39,17 @@ class Sink(Function):
     def backward(ctx, *gs):
         ctx.begin([place for place, g in zip(ctx.places, gs) if g is not None])
         return (None, *gs)
+
+
+def watched(output, begin):
+    """`output`, a pytree, with a node that calls `begin` with the nodes that the backward pass comes to."""
+    leaves, spec = tree_flatten(output)
+    places = [i for i, t in enumerate(leaves) if isinstance(t, Tensor) and t.needs_grad]
+    if not places:
+        return output
+    for i, t in zip(places, Sink.apply(begin, *[leaves[i] for i in places])):
+        leaves[i] = t
+    return tree_unflatten(leaves, spec)
 
 
 def leaves_below(places):
@@ -84,7 +93,9 @@ class DistributedDataParallel(Module):
 
     module: its parameters are named ``module.<name>``. All ranks make it with the same shapes.
     device_ids, output_device, dim: taken as PyTorch takes them; a model computes where its parameters are.
-    broadcast_buffers: give all ranks the buffers of rank 0 before each forward pass in training (True).
+    forward_sync_buffers: give all ranks the buffers of rank 0 before each forward pass that follows one whose gradients
+        are averaged, in evaluation too (True). broadcast_buffers: its old name, which with False leaves the buffers as
+        they are from the beginning.
     init_sync: give all ranks the parameters and buffers of rank 0 now (True).
     process_group: the ranks (all). bucket_cap_mb: the size of a bucket (25).
     find_unused_parameters: parameters that do not take part in the loss count as zeros; without it, the next forward
@@ -123,7 +134,8 @@ class DistributedDataParallel(Module):
             raise RuntimeError("Modules with uninitialized parameters can't be used with `DistributedDataParallel`. "
                                "Run a dummy forward pass to correctly initialize the modules")
         self.module, self.dim, self.output_device = module, dim, output_device
-        self.broadcast_buffers = True if broadcast_buffers is None else bool(broadcast_buffers)
+        given = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.forward_sync_buffers = True if given is None else bool(given)
         self.find_unused_parameters, self.static_graph = bool(find_unused_parameters), bool(static_graph)
         self.gradient_as_bucket_view = bool(gradient_as_bucket_view)
         self.require_backward_grad_sync, self.require_forward_param_sync = True, True
@@ -131,6 +143,8 @@ class DistributedDataParallel(Module):
         self._static_used = self._joining = None
         if init_sync:
             self._check_models(named)
+            if forward_sync_buffers is None and not self.forward_sync_buffers:
+                state = [p for name, p in module.named_parameters() if name not in ignored]
             broadcast_all(self.process_group, state, 0, "broadcast_model")
         cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         if cap <= 0:
@@ -166,17 +180,7 @@ class DistributedDataParallel(Module):
         if self.static_graph and self._static_used is not None:
             self.reducer.unused(self._static_used)
             return output
-        return self._watched(output) if self.find_unused_parameters or self.static_graph else output
-
-    def _watched(self, output):
-        """`output` with a node that notes what the backward pass reaches."""
-        leaves, spec = tree_flatten(output)
-        places = [i for i, t in enumerate(leaves) if isinstance(t, Tensor) and t.needs_grad]
-        if not places:
-            return output
-        for i, t in zip(places, Sink.apply(self._begin, *[leaves[i] for i in places])):
-            leaves[i] = t
-        return tree_unflatten(leaves, spec)
+        return watched(output, self._begin) if self.find_unused_parameters or self.static_graph else output
 
     def _begin(self, places):
         """The backward pass has come to the outputs of the model."""
@@ -185,10 +189,11 @@ class DistributedDataParallel(Module):
             self._static_used = reached
         self.reducer.unused(reached)
 
+    broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="`forward_sync_buffers`, by its old name.")
+
     def will_sync_module_buffers(self):
         """Whether the next forward pass gives all ranks the buffers of one."""
-        return bool(self.require_forward_param_sync and self.broadcast_buffers and self._buffers_to_send
-                    and self.training)
+        return bool(self.require_forward_param_sync and self.forward_sync_buffers and self._buffers_to_send)
 
     def _sync_buffers(self):
         root = 0 if self._joining is None else self._joining.root
@@ -285,37 +290,3 @@ class Joining:
                 model.reducer.shadow(model.find_unused_parameters or model.static_graph)
         state = [*model.module.parameters(), *model._buffers_to_send]
         broadcast_all(self.group, state, self.root, "broadcast_model")
-
-
-def sync_batch_norm(input, running_mean, running_var, weight, bias, momentum, eps, group):
-    """Batch norm with mean and variance over the batches of all ranks: see ``nn.SyncBatchNorm``."""
-    group = resolved(group)
-    dims = [d for d in range(input.dim()) if d != 1]
-    wide = input.float() if input.dtype.itemsize == 2 else input
-    shape = [1, -1] + [1] * (input.dim() - 2)
-    own = wide.sum(dims)
-    count = wrap(host().xp.full(1, input.numel() // max(input.shape[1], 1), own.array.dtype), host()).to(own.device)
-    total = summed(cat([own, count]), group=group)
-    n = total[-1].detach()
-    mean = total[:-1] / n
-    centred = wide - mean.view(shape)
-    variance = summed((centred * centred).sum(dims), group=group) / n
-    if running_mean is not None:
-        update(running_mean, mean, momentum)
-        update(running_var, variance * (n / (n - 1).clamp(min=1)), momentum)
-    out = centred * (variance + eps).rsqrt().view(shape)
-    if weight is not None:
-        out = out * weight.view(shape)
-    if bias is not None:
-        out = out + bias.view(shape)
-    return out.to(input.dtype)
-
-
-def update(running, found, momentum):
-    """Move a running statistic towards what was found."""
-    running.data.mul_(1 - momentum).add_(found.detach().to(running.dtype) * momentum)
-
-
-def has_peers(group):
-    """Whether there are other ranks to share statistics with."""
-    return current_world().size > 1 and resolved(group) is not None and resolved(group).size() > 1

@@ -94,6 +94,13 @@ class DeviceMesh:
         part._groups, part._coordinate = [self._groups[d] for d in dims], [self._coordinate[d] for d in dims]
         return part
 
+    def __enter__(self):
+        current_world().meshes.append(self)
+        return self
+
+    def __exit__(self, *exc):
+        current_world().meshes.pop()
+
     @staticmethod
     def from_group(group, device_type, mesh=None, *, mesh_dim_names=None):
         """The mesh of one dimension of an existing group."""
@@ -112,6 +119,14 @@ class DeviceMesh:
     def __repr__(self):
         names = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
         return f"DeviceMesh('{self.device_type}', {self._ranks.tolist()}{names})"
+
+
+def current_mesh():
+    """The mesh of the innermost ``with mesh:``; RuntimeError outside of one."""
+    meshes = current_world().meshes
+    if not meshes:
+        raise RuntimeError("No device mesh is currently active: give device_mesh, or write `with mesh:` around")
+    return meshes[-1]
 
 
 def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, backend_override=None):

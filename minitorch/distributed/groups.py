@@ -1,5 +1,6 @@
 """`ProcessGroup`: some ranks of a job that call collectives together; how a call is entered and carried out."""
 
+import contextlib
 import zlib
 from datetime import timedelta
 
@@ -64,16 +65,39 @@ class ProcessGroup:
         """A barrier under a name of its own."""
         self.call(name, text, lambda transport: transport.barrier())
 
-    def call(self, name, text, body, async_op=False, tensors=(), after=None):
+    def carries(self, tensor):
+        """Whether calls take the memory of a tensor's device as it is: that of GPUs, with NCCL."""
+        return tensor.device.type in getattr(self.transport, "devices", ())
+
+    def together(self, tensor):
+        """A context whose messages begin together, which NCCL must be told."""
+        if not self.carries(tensor):
+            return contextlib.nullcontext()
+        return self.transport.device.grouped(tensor.backend.machine)
+
+    def queue(self, ready, async_op, tensors, source=-1):
+        """The Work of a call that a device has been given: `ready()` makes what comes after wait for it."""
+        if not async_op:
+            ready()
+            return None if source == -1 else source
+        work = Work(tensors, source)
+        work.get_future().ready = ready
+        work.run(lambda: None)
+        return work
+
+    def call(self, name, text, body, async_op=False, tensors=(), after=None, on=None):
         """Carry out a collective: ``body(transport)`` when its turn has come, then `after()`.
 
-        text: what all ranks must agree on, besides the name. Returns a Work with `async_op`, else None.
+        text: what all ranks must agree on, besides the name. on: a tensor of the device of the call, the first of
+        `tensors` unless given. Returns a Work with `async_op`, else None.
         """
         world, transport = self.world, self.usable()
         self.seq = seq = self.seq + 1
         words = f"{name} {text}" if text else name
         record, entry = world.record, world.record.begin(self.number, seq, words, calling_line())
         digest = zlib.crc32(words.encode())
+        if world.trace is not None:
+            body = world.trace.noted(name, async_op, body)
 
         def run():
             transport.call(seq, digest)
@@ -81,8 +105,15 @@ class ProcessGroup:
             if after is not None:
                 after()
             record.end(entry, seq)
-        if world.trace is not None:
-            run = world.trace.noted(words, async_op, run)
+        on = tensors[0] if on is None and tensors else on
+        if on is not None and self.carries(on):
+            def agree():
+                transport.call(seq, digest)
+                transport.barrier()
+            self.lane.now(agree)                           # on the host, where faults are named
+            body(transport)
+            record.end(entry, seq)
+            return self.queue(transport.device.mark(after), async_op, tensors)
         if async_op:
             return self.lane.start(run, Work(tensors))
         self.lane.now(run)
@@ -98,6 +129,13 @@ class ProcessGroup:
         world.messages += 1
         seq = -world.messages
         entry = world.record.begin(self.number, seq, f"{name} {text}", calling_line())
+        if world.trace is not None:
+            body = world.trace.noted(name, async_op, body)
+
+        if tensors and self.carries(tensors[0]):
+            found = body(transport)
+            world.record.end(entry, seq)
+            return self.queue(transport.device.mark(after), async_op, tensors, -1 if found is None else found)
 
         def run():
             found = body(transport)

@@ -42,26 +42,27 @@ def recv_array(data, src, group, tag, group_src, text="objects", async_op=False,
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
     """Send a tensor to rank `dst` (or `group_dst`, a number in the group), which must call `recv`."""
     check_tensor(tensor, "tensor")
-    send_array(source(tensor), dst, group, tag, group_dst, words(tensor))
+    send_array(source(tensor, resolved(group)), dst, group, tag, group_dst, words(tensor), tensors=[tensor])
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None):
     """Receive into a tensor what rank `src` sends, or any rank for None; returns that rank."""
     check_tensor(tensor, "tensor")
-    target = Target(tensor, "recv")
-    return recv_array(target.array, src, group, tag, group_src, words(tensor), after=target.flush)
+    target = Target(tensor, "recv", resolved(group))
+    return recv_array(target.array, src, group, tag, group_src, words(tensor), tensors=[tensor], after=target.flush)
 
 
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     """`send` without waiting: returns a `Work`; the tensor must be left alone until its ``wait()``."""
     check_tensor(tensor, "tensor")
-    return send_array(source(tensor), dst, group, tag, group_dst, words(tensor), True, [tensor], "isend")
+    return send_array(source(tensor, resolved(group)), dst, group, tag, group_dst, words(tensor), True, [tensor],
+                      "isend")
 
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     """`recv` without waiting: returns a `Work`; the tensor is there after its ``wait()``."""
     check_tensor(tensor, "tensor")
-    target = Target(tensor, "irecv")
+    target = Target(tensor, "irecv", resolved(group))
     return recv_array(target.array, src, group, tag, group_src, words(tensor), True, [tensor], "irecv", target.flush)
 
 
@@ -86,5 +87,6 @@ def batch_isend_irecv(p2p_op_list):
     """Start several sends and receives; returns a list of `Work`."""
     if not p2p_op_list or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
-    return [op.op(op.tensor, group=op.group, tag=op.tag,
-                  **{"group_dst" if op.op is isend else "group_src": op.group_peer}) for op in p2p_op_list]
+    with p2p_op_list[0].group.together(p2p_op_list[0].tensor):
+        return [op.op(op.tensor, group=op.group, tag=op.tag,
+                      **{"group_dst" if op.op is isend else "group_src": op.group_peer}) for op in p2p_op_list]

@@ -1,19 +1,19 @@
 """`plan`: how long a step would take on more ranks. A model, not a measurement.
 
 One step is run on the ranks there are, and its calls are noted: what, how many bytes, how much was computed in between,
-what was under way meanwhile. Then the step is played again for other numbers of ranks, each with as much to compute as
-here, with the time of a call by the alpha-beta model: a message of B bytes takes alpha + B / beta. Thakur, Rabenseifner
-& Gropp (2005), "Optimization of collective communication operations in MPICH".
+what was under way meanwhile. A call counts with what it gives to the transport: the tensors of a coalesced call one by
+one, objects as they were pickled. Then the step is played again for other numbers of ranks, each with as much to
+compute as here, with the time of a call by the alpha-beta model: a message of B bytes takes alpha + B / beta. Thakur,
+Rabenseifner & Gropp (2005), "Optimization of collective communication operations in MPICH".
 """
 
-import re
 import time
 from typing import NamedTuple
 
 import numpy as np
 
-from ..core import dtypes
 from .groups import current_world
+from .transport import Proxy
 
 __all__ = ["LINKS", "Link", "Plan", "plan"]
 
@@ -52,7 +52,7 @@ def hierarchical(n, size, link, per_node, local):
 
 
 def cost(name, size, n, link, per_node=1, local=LINKS["memory"]):
-    """Seconds of one call among `n` ranks; `size` is the number of bytes of the tensor that the call names."""
+    """Seconds of one call of a transport among `n` ranks; `size` is the number of bytes of the array it gives."""
     if n == 1:
         return 0.0
     name = name.removeprefix("i")
@@ -70,12 +70,45 @@ def cost(name, size, n, link, per_node=1, local=LINKS["memory"]):
 
 
 class Call(NamedTuple):
-    """One call of a step: seconds of computation before it, what it was, its bytes, whether the step went on."""
+    """One call of a step: seconds of computation before it, its name, what it asked of the transport as a list of
+    (name, bytes), and whether the step went on meanwhile."""
 
     before: float
     name: str
-    size: int
+    parts: list
     asynchronous: bool
+
+    @property
+    def size(self):
+        """The bytes of all parts."""
+        return sum(size for _, size in self.parts)
+
+
+SIZES = {"barrier": lambda: 0, "broadcast": lambda array, root: array.nbytes,
+         "all_gather": lambda outs, array: array.nbytes, "gather": lambda outs, array, root: array.nbytes,
+         "scatter": lambda out, arrays, root: out.nbytes,
+         "all_to_all": lambda outs, arrays: sum(array.nbytes for array in arrays),
+         "all_reduce": lambda array, op: array.nbytes, "all_reduce_shared": lambda arrays, op: arrays[0].nbytes,
+         "reduce": lambda array, root, op: array.nbytes, "reduce_scatter": lambda out, arrays, op: out.nbytes,
+         "send": lambda array, to, tag: array.nbytes, "recv": lambda array, source, tag: array.nbytes}
+
+
+class Watched(Proxy):
+    """A transport whose calls are noted in `parts`, with their bytes."""
+
+    def __init__(self, transport, parts):
+        super().__init__(transport)
+        self.__dict__["parts"] = parts
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        if name not in SIZES:
+            return found
+
+        def noted(*arguments):
+            self.parts.append((name, SIZES[name](*arguments)))
+            return found(*arguments)
+        return noted
 
 
 class Trace:
@@ -84,27 +117,19 @@ class Trace:
     def __init__(self):
         self.calls, self.clock = [], time.perf_counter()
 
-    def noted(self, words, asynchronous, run):
-        """`run`, with its call noted."""
+    def noted(self, name, asynchronous, body):
+        """The `body` of a call, with what it asks of the transport noted."""
         now = time.perf_counter()
-        self.calls.append(Call(now - self.clock, words.partition(" ")[0], bytes_of(words), asynchronous))
+        call = Call(now - self.clock, name, [], asynchronous)
+        self.calls.append(call)
         self.clock = now
-        if asynchronous:
-            return run
 
-        def timed():
-            run()
-            self.clock = time.perf_counter()
-        return timed
-
-
-def bytes_of(words):
-    """The bytes of the tensor that the words of a call name; 1,000 for objects."""
-    found = re.match(r"\S+ (\w+) \[([\d, ]*)\]", words)
-    if found is None:
-        return 0 if words.startswith(("barrier", "new_group")) else 1000
-    shape = [int(n) for n in found[2].split(",") if n.strip()]
-    return int(np.prod(shape, dtype=np.int64)) * getattr(dtypes, found[1]).itemsize
+        def watched(transport):
+            found = body(Watched(transport, call.parts))
+            if not asynchronous:
+                self.clock = time.perf_counter()
+            return found
+        return watched
 
 
 class Plan:
@@ -129,14 +154,18 @@ class Plan:
         slow = self.slowest(ranks)
         for call in self.calls:
             now += call.before * slow
-            network = max(now, network) + cost(call.name, call.size, ranks, self.link, self.per_node)
+            network = max(now, network) + self.cost(call, ranks)
             if not call.asynchronous:
                 now = network
         return max(now + self.after * slow, network)
 
     def communication(self, ranks):
         """Seconds of all calls, one after the other."""
-        return sum(cost(c.name, c.size, ranks, self.link, self.per_node) for c in self.calls)
+        return sum(self.cost(call, ranks) for call in self.calls)
+
+    def cost(self, call, ranks):
+        """Seconds of one call."""
+        return sum(cost(name, size, ranks, self.link, self.per_node) for name, size in call.parts)
 
     def table(self, ranks=(1, 2, 4, 8, 16, 64, 256, 1024, 4096)):
         """A table in Markdown: step, calls, how much of them is hidden behind computation, and efficiency."""

@@ -19,7 +19,8 @@ import time
 
 import numpy as np
 
-from .record import ABSENT, FAILED, KILLED, ROW, RUNNING, Record, Rows
+from . import watcher
+from .record import ABSENT, FAILED, KILLED, ROW, Record, Rows, note_end
 
 __all__ = ["ProcessNode", "Supervisor"]
 
@@ -59,19 +60,24 @@ class ProcessNode:
         faulthandler.register(ASK, self.stacks, all_threads=False)
 
     @classmethod
-    def join(cls, rank, size, store, timeout):
-        """The node of a rank of `size`; `store` tells of the folder where no launcher does."""
+    def join(cls, rank, size, store, timeout, watched=False):
+        """The node of a rank of `size`; `store` tells of the folder where no launcher does. `watched`: by `watcher`."""
         given = os.environ.get(FOLDER)
         supervised = given is not None and os.path.isdir(given)
         own = rank == 0 and not supervised
         if rank == 0:
             store.set("folder", given if supervised else make_folder())
         node = cls(store.get("folder").decode(), rank, size, supervised)
-        store.set(f"joined {rank}", "1")
+        store.set(f"joined {rank}", str(os.getpid()))
         store.wait([f"joined {r}" for r in range(size)], timeout)
         if own:
+            if watched:
+                pids = [int(pid) for pid in store.multi_get([f"joined {r}" for r in range(size)])]
+                store.set("watched", str(int(watcher.start(node.folder, pids, ROW))))
             for name in ("record", "locks", "stacks"):     # all have opened them
                 os.unlink(os.path.join(node.folder, name))
+        if watched and not supervised:
+            node.supervised = store.get("watched") == b"1"
         return node
 
     def record(self, rank):
@@ -138,10 +144,7 @@ class Supervisor:
 
     def ended(self, rank, code):
         """Note the exit code of a rank; negative for a signal."""
-        row = self.record.rows[rank]
-        if code and row["state"] in (ABSENT, RUNNING):
-            row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
-            row["state"] = KILLED
+        note_end(self.record.rows[rank], code)
 
     def first_failed(self):
         """The rank that failed first, or None."""

@@ -83,7 +83,8 @@ class Rows:
         """The message about a rank that is no more."""
         row, entry = self.rows[rank], self.last(rank)
         number = int(row["signal"])
-        how = (f"was killed (signal {number}, {signal.Signals(number).name})" if number else
+        how = ("was killed, or has left without a word," if number < 0 else        # its parent alone knows
+               f"was killed (signal {number}, {signal.Signals(number).name})" if number else
                f"has ended with exit code {int(row['code'])}" if row["code"] else "has ended")
         if entry is None:
             return f"rank {rank} {how} before its first call"
@@ -201,6 +202,8 @@ class Record(Rows):
         end = time.monotonic() + 5
         while self.supervised and self.states[rank] == RUNNING and time.monotonic() < end:
             time.sleep(0.02)
+            if self.refresh is not None:
+                self.refresh()
 
     def of_delay(self, missing, seq, seconds):
         """The message after a timeout: which call the others did not make, and where they are instead."""
@@ -219,6 +222,13 @@ class Record(Rows):
     def of_others(self, missing):
         """The text about the ranks that run and are not missing."""
         return self.of_waiting([r for r in range(len(self.rows)) if r not in missing and self.states[r] == RUNNING])
+
+
+def note_end(row, code):
+    """Note the exit code of a rank, negative for a signal, in its row, unless the rank itself has said why it ended."""
+    if code and row["state"] in (ABSENT, RUNNING):
+        row["signal"], row["code"], row["when"] = max(-code, 0), max(code, 0), time.time()
+        row["state"] = KILLED
 
 
 def shown(place):

@@ -66,6 +66,7 @@ class Bucket:
             place += p.numel()
         self.size, self.dtype, self.backend = place, params[0].array.dtype, params[0].backend
         self.missing, self.mean = set(), None              # mean: a tensor, or a Future of one
+        self.on_device = False                             # whether the flat array lies where the gradients do
         self.flat = self.arrays = None                     # the array, and those of all ranks in memory that they share
 
     def clear(self):
@@ -74,7 +75,11 @@ class Bucket:
 
     def tensor(self):
         """The flat array as a tensor of the parameters' device."""
-        return wrap(self.backend.from_host(self.flat), self.backend)
+        return wrap(self.flat if self.on_device else self.backend.from_host(self.flat), self.backend)
+
+    def raw(self, array):
+        """An array of the parameters' device as one that the flat array can take."""
+        return array if self.on_device else self.backend.to_host(array)
 
 
 def buckets_of(params, first, most):
@@ -99,7 +104,10 @@ class Reducer:
         self.buckets = buckets_of(params, min(FIRST, most), most)
         for bucket in self.buckets:
             bucket.arrays = group.shared(bucket.size, bucket.dtype) if bucket.backend.on_host else None
-            bucket.flat = np.empty(bucket.size, bucket.dtype) if bucket.arrays is None else bucket.arrays[group.rank()]
+            bucket.on_device = group.carries(bucket.params[0])
+            bucket.flat = (bucket.backend.empty((bucket.size,), bucket.dtype) if bucket.on_device else
+                           np.empty(bucket.size, bucket.dtype) if bucket.arrays is None else
+                           bucket.arrays[group.rank()])
         self.bucket_of = {id(p): (bucket, cut) for bucket in self.buckets
                           for p, cut in zip(bucket.params, bucket.slices)}
         self.places = {id(p): i for i, p in enumerate(params)}
@@ -136,9 +144,9 @@ class Reducer:
                 "gradient a second time after one forward pass, or after it was found to be unused. Call forward "
                 "before each backward pass, or use static_graph=True for a graph that is the same in each step.")
         self.begun = True
-        place, grad = bucket.flat[a:b], param._grad.array
-        if not self.views or not np.shares_memory(place, param.backend.to_host(grad), max_work=1):
-            place.reshape(grad.shape)[...] = param.backend.to_host(grad)
+        place, grad = bucket.flat[a:b], bucket.raw(param._grad.array)
+        if not self.views or not np.shares_memory(place, grad, max_work=1):
+            place.reshape(grad.shape)[...] = grad
         if self.used is not None:
             self.used[self.places[id(param)]] = 1
         self.count(bucket, param)
@@ -152,7 +160,7 @@ class Reducer:
             if id(param) not in reached and id(param) in bucket.missing:
                 grad = param._grad                         # of earlier passes without synchronisation
                 place = bucket.flat[a:b]
-                place[...] = 0 if grad is None else param.backend.to_host(grad.array).reshape(-1)
+                place[...] = 0 if grad is None else bucket.raw(grad.array).reshape(-1)
                 if grad is not None and self.used is not None:
                     self.used[self.places[id(param)]] = 1
                 self.begun = True
@@ -192,13 +200,13 @@ class Reducer:
             self.take(bucket)
             for param, (a, b) in zip(bucket.params, bucket.slices):
                 if self.used is None or self.used[self.places[id(param)]]:
-                    self.write(param, bucket.flat[a:b].reshape(param.array.shape))
+                    self.write(param, bucket.flat[a:b].reshape(param.array.shape), bucket.on_device)
 
     def take(self, bucket):
         """Wait for a bucket's mean, and put it into its array."""
         result = bucket.mean if isinstance(bucket.mean, Tensor) else bucket.mean.wait()
         result = result[0] if isinstance(result, (list, tuple)) else result
-        array = result.backend.to_host(result.array)
+        array = bucket.raw(result.array)
         if array.size != bucket.size:
             raise DistBackendError(f"a communication hook returned {array.size} elements for a bucket of {bucket.size}")
         if array is not bucket.flat:
@@ -207,18 +215,18 @@ class Reducer:
             bucket.flat *= bucket.dtype.type(self.factor)
         bucket.mean = None
 
-    def write(self, param, mean):
-        """Make `mean` the gradient of a parameter."""
-        grad = param._grad
+    def write(self, param, mean, on_device):
+        """Make `mean`, an array of the host or of the parameter's device, the gradient of a parameter."""
+        grad, given = param._grad, (lambda array: array) if on_device else param.backend.from_host
         if self.views and param.backend.on_host:
             if grad is None or not np.shares_memory(grad.array, mean, max_work=1):
                 param._grad = wrap(mean, param.backend)
                 return
         elif grad is None:
-            param._grad = wrap(param.backend.from_host(mean.copy()), param.backend)
+            param._grad = wrap(given(mean.copy()), param.backend)
             return
         else:
-            grad.array[...] = param.backend.from_host(mean)
+            grad.array[...] = given(mean)
         bump_version(param._grad, "DistributedDataParallel")
 
     def shadow(self, find_unused):

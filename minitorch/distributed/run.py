@@ -1,11 +1,15 @@
-"""``python -m minitorch.distributed.run``: start the ranks of a job on this machine, with torchrun's options.
+"""``python -m minitorch.distributed.run``: start the ranks of a job on this node, with torchrun's options.
 
     python -m minitorch.distributed.run --nproc-per-node 2 train.py --epochs 3
 
 A script that imports ``torch``: ``python -m minitorch -m torch.distributed.run --nproc-per-node 2 train.py``. Each rank
 finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and torchrun's other variables. If one
 fails, the others are told, all are ended, and one line says what happened; with ``--max-restarts`` all are started
-again, and the script goes on from its checkpoint. Several machines: mpiexec or srun start the script itself.
+again, and the script goes on from its checkpoint. Several nodes: one launcher on each, which meet at the store that one
+of them serves (`meeting`), or mpiexec or srun, which start the script itself.
+
+    python -m minitorch.distributed.run --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-id job \\
+        --rdzv-endpoint first-node:29400 train.py
 """
 
 import argparse
@@ -17,6 +21,7 @@ import threading
 import time
 import uuid
 
+from .meeting import Meeting, numbers_of_nodes
 from .supervise import Watch, cores, end_with_parent, exit_text, free_port, is_aliased
 
 __all__ = ["main"]
@@ -29,23 +34,28 @@ def parser():
         names = [name, *more] + ([name.replace("-", "_").replace("__", "--", 1)] if "-" in name[2:] else [])
         found.add_argument(*names, **options)
     add("--nproc-per-node", default="1", help="how many ranks: a number, auto, cpu or gpu")
-    add("--nnodes", default="1", help="how many machines: 1 (use mpiexec or srun for more)")
-    add("--node-rank", type=int, default=0, help="taken as torchrun takes it; there is one machine")
+    add("--nnodes", default="1", help="how many nodes, or lowest:highest: a launcher runs on each")
+    add("--node-rank", type=int, default=0, help="the number of this node, for the static rendezvous")
     add("--max-restarts", type=int, default=0, help="how often all ranks are started again after a failure")
     add("--monitor-interval", type=float, default=0.05, help="seconds between two looks at the ranks")
     add("--shutdown-timeout", type=float, default=5.0, help="seconds between SIGTERM and SIGKILL")
-    add("--master-addr", default="127.0.0.1", help="where rank 0 serves the store")
-    add("--master-port", type=int, default=0, help="its port; any free one by default")
+    add("--master-addr", default="127.0.0.1", help="where the store is served: the host of node 0")
+    add("--master-port", type=int, default=0, help="its port; any free one by default on one node, else 29500")
     add("--log-dir", default=None, help="folder for what the ranks print")
     add("--redirects", "-r", default="0", help="1: stdout to a file, 2: stderr, 3: both; or 0:1,1:3 by local rank")
     add("--tee", "-t", default="0", help="the same, to a file and to the console")
     add("--local-ranks-filter", default="", help="show what these ranks print only, such as 0,1")
     add("--role", default="default", help="the value of ROLE_NAME")
-    add("--rdzv-id", default=None, help="the name of the job")
-    for name in ("--rdzv-backend", "--rdzv-endpoint", "--rdzv-conf", "--local-addr", "--start-method",
-                 "--event-log-handler", "--logs-specs", "--numa-binding", "--signals-to-handle"):
-        add(name, default=None, help="taken as torchrun takes it; of no use on one machine")
-    found.add_argument("--standalone", action="store_true", help="one machine, a free port: what is done anyway")
+    add("--rdzv-id", default=None, help="the name of the job, the same on all nodes")
+    add("--rdzv-backend", default=None, help="static (nodes have numbers and a fixed count) or c10d")
+    add("--rdzv-endpoint", default=None, help="host:port where launchers meet (29400 for c10d)")
+    add("--rdzv-conf", default=None, help="key=value,...: join_timeout (600 s), last_call_timeout (30), is_host, rank")
+    add("--local-addr", default=None, help="the address by which other nodes reach this one")
+    for name in ("--start-method", "--event-log-handler", "--logs-specs", "--numa-binding", "--signals-to-handle",
+                 "--duplicate-stdout-filters", "--duplicate-stderr-filters"):
+        add(name, default=None, help="taken as torchrun takes it; of no use here")
+    found.add_argument("--standalone", action="store_true", help="one node, a free port; other settings do not count")
+    found.add_argument("--virtual-local-rank", action="store_true", help="taken as torchrun takes it")
     found.add_argument("-m", "--module", action="store_true", help="the script is the name of a module")
     add("--no-python", action="store_true", help="the script is a program of its own")
     add("--run-path", action="store_true", help="taken as torchrun takes it")
@@ -72,23 +82,27 @@ def streams_of(text, rank):
 
 
 class Attempt:
-    """All ranks, started once."""
+    """All ranks of this node, started once; `nodes` is the `Round` of several nodes."""
 
-    def __init__(self, options, size, restarts):
-        self.options, self.size = options, size
-        self.watch = Watch(size, lambda rank: self.processes[rank].poll(), self.kill)
+    def __init__(self, options, size, restarts, nodes=None):
+        self.options, self.size, self.nodes, self.elsewhere = options, size, nodes, None
+        self.watch = Watch(size, lambda rank: self.processes[rank].poll(), self.kill, nodes)
         self.processes, self.files, self.threads = [], [], []
-        port = options.master_port if options.master_port and not restarts else free_port()
+        port = options.master_port if options.master_port and not restarts else 0 if nodes is not None else free_port()
         shared = dict(os.environ, WORLD_SIZE=str(size), LOCAL_WORLD_SIZE=str(size), GROUP_RANK="0",
                       GROUP_WORLD_SIZE="1", ROLE_NAME=options.role, ROLE_WORLD_SIZE=str(size),
                       MASTER_ADDR=options.master_addr, MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(restarts),
                       TORCHELASTIC_MAX_RESTARTS=str(options.max_restarts), TORCHELASTIC_RUN_ID=options.rdzv_id,
                       **self.watch.environment)
+        if nodes is not None:
+            shared.update(nodes.environment())
         if size > 1:                                       # else each rank starts a thread for each processor
             for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
                 shared.setdefault(name, "1")
+        first = 0 if nodes is None else nodes.first
         for rank in range(size):
-            self.start(rank, dict(shared, RANK=str(rank), LOCAL_RANK=str(rank), ROLE_RANK=str(rank)))
+            number = str(first + rank)
+            self.start(rank, dict(shared, RANK=number, LOCAL_RANK=str(rank), ROLE_RANK=number))
 
     def start(self, rank, environment):
         options = self.options
@@ -124,11 +138,14 @@ class Attempt:
             pass
 
     def run(self):
-        """Wait for all; the rank that failed first, or None."""
+        """Wait for all; the rank that failed first, or None. `elsewhere`: what has failed on another node."""
         try:
-            while not self.watch.look() and self.watch.first is None:
+            while not self.watch.look() and self.watch.first is None and self.elsewhere is None:
                 time.sleep(self.options.monitor_interval)
-            if self.watch.first is None:
+                if self.nodes is not None:
+                    self.elsewhere = self.nodes.failed()
+            if self.watch.first is None and self.elsewhere is None:
+                self.elsewhere = None if self.nodes is None else self.nodes.all_done()
                 return None
             self.watch.stop(self.options.shutdown_timeout)
             return self.watch.cause()
@@ -142,7 +159,7 @@ class Attempt:
                 thread.join(2)
             for file in self.files:
                 file.close()
-            self.message = self.watch.message()
+            self.message = self.elsewhere or self.watch.message()
             self.watch.close()
 
 
@@ -162,23 +179,33 @@ def stopped(number, frame):
 def main(argv=None):
     """Start the ranks; returns 0 if all ended well, else 1."""
     options = parser().parse_args(argv)
-    if options.nnodes not in ("1", "1:1"):
-        raise SystemExit(f"--nnodes {options.nnodes}: this launcher starts ranks on one machine. For several, let "
-                         f"mpiexec or srun start the script: mpiexec -n RANKS -hosts a,b python "
-                         f"{options.training_script}")
-    size, options.rdzv_id = number_of_ranks(options.nproc_per_node), options.rdzv_id or uuid.uuid4().hex[:8]
+    size = number_of_ranks(options.nproc_per_node)
+    alone = options.standalone or numbers_of_nodes(options.nnodes) == (1, 1)
+    meeting = None if alone else Meeting(options, size)
+    options.rdzv_id = options.rdzv_id or (uuid.uuid4().hex[:8] if alone else "none")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stopped)
+    try:
+        return start_and_restart(options, size, meeting)
+    finally:
+        if meeting is not None:
+            meeting.leave()
+
+
+def start_and_restart(options, size, meeting):
+    """Start the ranks, again after a failure as often as is allowed; the exit code."""
     for restarts in range(options.max_restarts + 1):
-        attempt = Attempt(options, size, restarts)
+        attempt = Attempt(options, size, restarts, None if meeting is None else meeting.join(restarts))
         try:
             failed = attempt.run()
         except KeyboardInterrupt as error:
             print(f"stopped {error}".strip(), file=sys.stderr)
             return 130
-        if failed is None:
+        if failed is None and attempt.elsewhere is None:
             return 0
-        codes = ", ".join(f"rank {rank} {exit_text(process.returncode)}"
+        if attempt.nodes is not None and attempt.elsewhere is None:
+            attempt.nodes.fail(attempt.message)
+        codes = "elsewhere" if failed is None else ", ".join(f"rank {rank} {exit_text(process.returncode)}"
                           for rank, process in enumerate(attempt.processes) if process.returncode)
         again = restarts < options.max_restarts
         print(f"{options.training_script} FAILED: {attempt.message or f'rank {failed} failed'}\n  {codes}"

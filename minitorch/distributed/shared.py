@@ -17,7 +17,7 @@ import threading
 import numpy as np
 
 from .reducing import reduce_arrays
-from .transport import Transport, flat_bytes
+from .transport import Mailbox, flat_bytes
 
 __all__ = ["SharedTransport"]
 
@@ -40,7 +40,7 @@ def packets(message):
         yield 0, message[place:place + PACKET]
 
 
-class SharedTransport(Transport):
+class SharedTransport(Mailbox):
     """See the module. memory: an array of `window_bytes` zeros that all ranks of the group see; record: the job's."""
 
     shares = True
@@ -56,9 +56,7 @@ class SharedTransport(Transport):
         self.slots = memory[start:start + 2 * n * slot].reshape(2, n, slot)
         self.channels = memory[start + 2 * n * slot:].reshape(n, n, RING, PACKET)
         self.steps, self.seq, self.digest, self.unchecked = 0, 0, 0, False
-        self.pending: dict = {source: [] for source in range(n)}           # messages with another tag than asked for
         self.sending = [threading.Lock() for _ in range(n)]
-        self.receiving = [threading.Lock() for _ in range(n)]
         self.fence = threading.Lock()
 
     def sync(self):
@@ -220,48 +218,21 @@ class SharedTransport(Transport):
                 self.sync()
                 written[me, to] += 1
 
-    def recv(self, array, source, tag):
-        data, me = flat_bytes(array), self.rank
-        others = [r for r in range(self.size) if r != me]
-        while True:
-            for r in [source] if source is not None else others:
-                if self.receiving[r].acquire(blocking=source is not None):
-                    try:
-                        if self.take(data, r, tag, source is not None):
-                            return r
-                    finally:
-                        self.receiving[r].release()
-            self.until(lambda: any(self.written[r, me] > self.taken[r, me] for r in others), lambda: others)
+    def waiting(self, source):
+        return self.written[source, self.rank] > self.taken[source, self.rank]
 
-    def take(self, data, source, tag, wait):
-        """Take the message with `tag` from `source`; without `wait`, whether it was there."""
-        waiting = self.pending[source]
-        for i, (found, message) in enumerate(waiting):
-            if found == tag:
-                self.check_message(message.size, data.size, source)
-                data[...] = message
-                del waiting[i]
-                return True
-        while wait or self.written[source, self.rank] > self.taken[source, self.rank]:
-            head = self.packet(source)[:HEAD].copy().view(np.int64)
-            if head[1] == tag:
-                self.check_message(int(head[0]), data.size, source)
-            message = data if head[1] == tag else np.empty(int(head[0]), np.uint8)
-            self.unpack(source, message)
-            if head[1] == tag:
-                return True
-            waiting.append((int(head[1]), message))
-        return False
+    def head(self, source):
+        return self.packet(source)[:HEAD].copy().view(np.int64)
 
     def packet(self, source):
         """The next packet from `source`, when it is there."""
-        written, taken, me = self.written, self.taken, self.rank
-        self.until(lambda: written[source, me] > taken[source, me], lambda: [source])
+        taken, me = self.taken, self.rank
+        self.until(lambda: self.waiting(source), lambda: [source])
         self.sync()
         return self.channels[source, me, taken[source, me] % RING]
 
-    def unpack(self, source, message):
-        """Copy a message out of its packets."""
+    def body(self, source, message):
+        """Copy a message, and its head, out of its packets."""
         for begin, part in packets(message):
             part[...] = self.packet(source)[begin:begin + part.size]
             self.sync()

@@ -33,14 +33,16 @@ def is_aliased():
 
 
 class Watch:
-    """Several ranks while they run. `code(rank)` is the exit code of a rank, None while it runs; `kill(rank, signal)`.
+    """Several ranks while they run. `code(rank)` is the exit code of a rank, None while it runs; `kill(rank, signal)`;
+    `nodes`, the `Round` of a job on several nodes, is told when one has ended.
 
     While the block is open, children that are started find the folder of the job in their environment.
     """
 
-    def __init__(self, size, code, kill):
-        self.size, self.code, self.kill, self.noted = size, code, kill, set()
-        self.supervisor = Supervisor(size)
+    def __init__(self, size, code, kill, nodes=None):
+        self.size, self.code, self.kill, self.nodes, self.noted = size, code, kill, nodes, set()
+        self.supervisor = Supervisor(size if nodes is None else nodes.size)
+        self.before = 0 if nodes is None else nodes.first  # the number in the job of this node's first rank
         self.environment = {FOLDER: self.supervisor.folder}
         self.first = None                                  # the rank that failed first
 
@@ -49,7 +51,9 @@ class Watch:
         for rank in range(self.size):
             if rank not in self.noted and self.code(rank) is not None:
                 self.noted.add(rank)
-                self.supervisor.ended(rank, self.code(rank))
+                self.supervisor.ended(self.before + rank, self.code(rank))
+                if self.nodes is not None:
+                    self.nodes.tell_end(self.before + rank, self.code(rank), self.supervisor.record.rows)
                 if self.code(rank) and self.first is None:
                     self.first = rank
         return len(self.noted) == self.size
@@ -70,12 +74,14 @@ class Watch:
     def cause(self):
         """The rank that failed first, by its own word or by its exit code; None if none did."""
         if self.first is not None and self.code(self.first) < 0:
-            return self.first                              # killed: the others fail because of it
+            return self.before + self.first                # killed: the others fail because of it
         found = self.supervisor.first_failed()
-        return found if found is not None else self.first
+        return found if found is not None or self.first is None else self.before + self.first
 
     def message(self):
         """The fault of the job in one line; None if none is noted."""
+        if self.nodes is not None:
+            self.nodes.read(self.supervisor.record.rows)
         return self.supervisor.fault(self.cause())
 
     def close(self):

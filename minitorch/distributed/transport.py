@@ -4,10 +4,12 @@ A transport belongs to one group. Ranks here are numbers within the group. `call
 number and a digest, which transports compare between ranks where that costs nothing.
 """
 
+import threading
 import time
 
 import numpy as np
 
+from ..core.arrays import owner
 from .errors import DistBackendError
 
 __all__ = ["Transport"]
@@ -32,7 +34,7 @@ class Transport:
             time.sleep(0)                                  # lets others run, on a busy machine too
         began, pause, looked = time.monotonic(), 5e-5, 0.0
         while not ready():
-            time.sleep(pause)
+            self.pause(pause)
             pause = min(pause * 1.2, 2e-3)
             now = time.monotonic()
             if now - looked > 0.05:
@@ -43,6 +45,10 @@ class Transport:
                 gone = self.record.gone(ranks)             # what it wrote before, `ready` sees
                 if not ready():
                     self.record.check(ranks, gone, seq, now - began, self.timeout)
+
+    def pause(self, seconds):
+        """Let others run while something is awaited."""
+        time.sleep(seconds)
 
     def call(self, seq, digest):
         """The next collective begins."""
@@ -115,6 +121,83 @@ class Transport:
         self.closed = True
 
 
+class Proxy:
+    """All that another transport has; subclasses change some of it."""
+
+    def __init__(self, transport):
+        self.__dict__["transport"] = transport
+
+    def __getattr__(self, name):
+        return getattr(self.transport, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.transport, name, value)
+
+
+class Mailbox(Transport):
+    """A transport whose messages arrive in the order in which they were sent, whatever their tags."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.pending: dict = {source: [] for source in range(self.size)}   # messages with another tag than asked for
+        self.receiving = [threading.Lock() for _ in range(self.size)]
+
+    def waiting(self, source):
+        """Whether a message of a rank has come, at least in part."""
+        raise NotImplementedError
+
+    def head(self, source):
+        """The size in bytes and the tag of the next message of a rank; waits for it."""
+        raise NotImplementedError
+
+    def body(self, source, message):
+        """Write the bytes of that message to an array, and be done with it."""
+        raise NotImplementedError
+
+    def recv(self, array, source, tag):
+        data = flat_bytes(array)
+        others = [r for r in range(self.size) if r != self.rank]
+        while True:
+            for r in [source] if source is not None else others:
+                if self.receiving[r].acquire(blocking=source is not None):
+                    try:
+                        if self.take(data, r, tag, source is not None):
+                            return r
+                    finally:
+                        self.receiving[r].release()
+            self.until(lambda: any(self.waiting(r) for r in others), lambda: others)
+
+    def take(self, data, source, tag, wait):
+        """Take the message with `tag` from `source`; without `wait`, whether it was there."""
+        waiting = self.pending[source]
+        for i, (found, message) in enumerate(waiting):
+            if found == tag:
+                self.check_message(message.size, data.size, source)
+                data[...] = message
+                del waiting[i]
+                return True
+        while wait or self.waiting(source):
+            size, found = map(int, self.head(source))
+            if found == tag:
+                self.check_message(size, data.size, source)
+            message = data if found == tag else np.empty(size, np.uint8)
+            self.body(source, message)
+            if found == tag:
+                return True
+            waiting.append((found, message))
+        return False
+
+
 def flat_bytes(array):
     """The memory of a flat array as bytes."""
     return array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
+
+
+def joined(arrays, copy=True):
+    """Flat arrays as one: without a copy where they lie one after the other in one memory; else None without `copy`."""
+    first, end = arrays[0], None
+    for array in arrays:
+        if end is not None and (array.ctypes.data != end or owner(array) is not owner(first)):
+            return np.concatenate(arrays) if copy else None
+        end = array.ctypes.data + array.nbytes
+    return np.lib.stride_tricks.as_strided(first, (sum(a.size for a in arrays),), (first.itemsize,))

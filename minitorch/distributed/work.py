@@ -12,6 +12,7 @@ class Future:
     def __init__(self, *, devices=None):
         self._done, self._callbacks, self._lock = threading.Event(), [], threading.Lock()
         self._value = self._error = None
+        self.ready = None                                  # for work of a device: makes what comes after wait for it
 
     def done(self):
         """Whether there is a value or an error."""
@@ -26,6 +27,8 @@ class Future:
         """The value, or the error raised."""
         if self._error is not None:
             raise self._error
+        if self.ready is not None:
+            self.ready()
         return self._value
 
     def set_result(self, value):

@@ -1,6 +1,7 @@
 """The job that a rank belongs to: `init_process_group`, sub-groups, and how ranks are told of each other."""
 
 import atexit
+import itertools
 import os
 import socket
 import warnings
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from urllib.parse import parse_qs, urlparse
 
 from . import context
+from . import nccl as nccl_transport
 from .errors import DistBackendError
 from .groups import GroupMember, ProcessGroup, current_world, default_timeout, resolved
 from .node import ThreadNode, node_by_store
@@ -31,7 +33,8 @@ class Backend(str):
     """The name of a backend, in lower case; ValueError for one that is not known.
 
     "gloo" and "shared": ranks of one node, over memory that they share. "mpi": over MPI, also between nodes; so is
-    "gloo" under mpiexec. "threaded": ranks that are threads of one process. Tensors of devices go by way of the host.
+    "gloo" under mpiexec. "threaded": ranks that are threads of one process. With these, tensors of devices go by way of
+    the host. "nccl", or "cpu:gloo,cuda:nccl": the same for tensors of the host, NCCL for those of GPUs.
     """
 
     UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
@@ -57,6 +60,8 @@ class World:
         self.groups, self.made, self.messages, self.default = [], 0, 0, None
         self.trace = None                                  # of `plan`
         self.of_ranks: dict = {}                           # ranks -> how many groups of them there were
+        self.sharded: dict = {}                            # (mesh, backend) -> the backend of its DTensors
+        self.meshes: list = []                             # that were entered by `with`, the innermost last
         self.in_thread = context.local.launch is not None or isinstance(node, ThreadNode) and size > 1
 
     def group(self, ranks, timeout, backend, name=None, desc="undefined"):
@@ -68,6 +73,13 @@ class World:
         transport = None
         if self.rank in ranks:
             transport = self.transport(ranks, number, timeout)
+            if "nccl" in backend:
+                nccl = nccl_transport.library()
+                if nccl is not None:
+                    transport = nccl_transport.beside(transport, nccl, self.store)
+                elif not count:
+                    warnings.warn("NCCL is not installed (pip install nvidia-nccl-cu13, beside CuPy): tensors of CUDA "
+                                  "devices go by way of the host", stacklevel=4)
         made = ProcessGroup(self, ranks, number, transport, timeout, backend, name, desc)
         self.record.names[number] = f" in group {name} {list(ranks)}" if number else ""
         if transport is not None:
@@ -107,6 +119,14 @@ def rank_from_environment():
     return None, None, None
 
 
+beginnings = itertools.count()                             # the store of launchers outlives what ranks enter there
+
+
+def of_launchers():
+    """Whether launchers serve the store of this job: those of several nodes do."""
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
 def rendezvous(url, rank=-1, world_size=-1, timeout=DEFAULT):
     """Yields (store, rank, world size) for ``env://``, ``tcp://host:port`` or ``file:///path``."""
     parts = urlparse(url)
@@ -140,8 +160,13 @@ def rendezvous(url, rank=-1, world_size=-1, timeout=DEFAULT):
                 raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable "
                                  f"{name} expected, but not set: start the ranks by `python -m "
                                  f"minitorch.distributed.run`, or set it")
-        port = int(os.environ["MASTER_PORT"])
-        yield TCPStore(os.environ["MASTER_ADDR"], port, world_size, rank == 0, timeout, False), rank, world_size
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        if of_launchers():
+            job = f"/worker/attempt_{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+            found = PrefixStore(job, TCPStore(host, port, timeout=timeout))
+            yield PrefixStore(f"init {next(beginnings)}", found), rank, world_size
+        else:
+            yield TCPStore(host, port, world_size, rank == 0, timeout, False), rank, world_size
     else:
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://: there are env://, tcp:// and file://")
 
@@ -211,7 +236,7 @@ def mpi_job(timeout):
     rank, size, store = meet(timeout)
     hosts = set(hosts_of(rank, size, store))
     if len(hosts) == 1 and os.environ.get("MINITORCH_TRANSPORT") != "mpi":
-        return rank, size, store, memory_node(rank, size, store, timeout)
+        return rank, size, store, memory_node(rank, size, store, timeout, watched=True)
     return rank, size, store, MPINode(rank, size, PrefixStore("rows", store))
 
 
@@ -223,21 +248,29 @@ def hosts_of(rank, size, store):
 
 
 def process_node(rank, size, store, timeout):
-    """The shared memory of processes of one node; an error for ranks of several."""
-    here, found = socket.gethostname(), hosts_of(rank, size, store) if size > 1 else []
-    others = [r for r, name in enumerate(found) if name != here]
-    if others:
-        raise DistBackendError(f"rank {rank} is on {here}, rank {others[0]} on {found[others[0]]}: between nodes calls "
-                               f"are carried by MPI; start the ranks by mpiexec or srun, with mpi4py installed")
-    return memory_node(rank, size, store, timeout)
+    """The shared memory of processes of one node; connections between those of several."""
+    launched = of_launchers() and isinstance(store, PrefixStore)
+    if size == 1 or not launched and len(set(hosts_of(rank, size, store))) == 1:
+        return memory_node(rank, size, store, timeout)
+    from .sockets import SocketNode
+    told = PrefixStore("rows", store.underlying_store if launched else store)
+    return SocketNode(rank, size, store, told, own_address(store), launched)
 
 
-def memory_node(rank, size, store, timeout):
-    """The shared memory of the processes of one node."""
+def own_address(store):
+    """The address by which other ranks reach this one: as its launcher says, or as it reaches the store."""
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    given = os.environ.get("MINITORCH_ADDRESS")
+    return given or (store.connected().getsockname()[0] if isinstance(store, TCPStore) else socket.gethostname())
+
+
+def memory_node(rank, size, store, timeout, watched=False):
+    """The shared memory of the processes of one node; `watched`: who starts them ends them without a word."""
     if size == 1:
         return ThreadNode(1)
     from .processes import ProcessNode
-    return ProcessNode.join(rank, size, PrefixStore("node", store), timeout)
+    return ProcessNode.join(rank, size, PrefixStore("node", store), timeout, watched)
 
 
 def note_failure(error):
@@ -299,17 +332,23 @@ def is_gloo_available():
 
 
 def is_nccl_available():
-    """False: tensors of CUDA devices go by way of the host."""
+    """Whether CuPy and NCCL are installed; else tensors of CUDA devices go by way of the host."""
+    return nccl_transport.library() is not None
+
+
+def is_ucc_available():
+    """False: there is no such backend here."""
     return False
 
 
-is_ucc_available = is_xccl_available = is_nccl_available
+is_xccl_available = is_ucc_available
 
 
 def is_backend_available(backend):
     """Whether a backend of this name can be used."""
     name = str(backend).lower()
-    return is_mpi_available() if name == "mpi" else name in ("gloo", "threaded", "shared")
+    return (is_mpi_available() if name == "mpi" else is_nccl_available() if name == "nccl" else
+            name in ("gloo", "threaded", "shared"))
 
 
 def is_torchelastic_launched():

@@ -21,6 +21,8 @@ def parse(x, item):
     """
     if item.__class__ is int and x.array.ndim:
         return (item,), None
+    if item.__class__ is tuple and 0 < len(item) <= x.array.ndim and all([p.__class__ is int for p in item]):
+        return item, None
     parts = [clean(p, x.backend) for p in as_parts(item)]
     used = sum([n_dims(p) for p in parts])
     if len(parts) > 1 and sum(p is Ellipsis for p in parts) > 1:

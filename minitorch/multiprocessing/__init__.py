@@ -1,6 +1,6 @@
 """Python's `multiprocessing`, and `spawn`, which starts the ranks of a job: ``torch.multiprocessing``.
 
-Tensors that go through a `Queue` or a `Pipe` are copied.
+Tensors that go through a `Queue` or a `Pipe` are copied, but for those in shared memory (``x.share_memory_()``).
 """
 
 # ruff: noqa: F401, F403
@@ -23,12 +23,12 @@ __all__ = [*_multiprocessing.__all__, "ProcessContext", "ProcessException", "Pro
 
 
 def get_all_sharing_strategies():
-    """The ways in which tensors reach other processes: they are copied."""
+    """The ways in which tensors that are not in shared memory reach other processes: they are copied."""
     return {"copy"}
 
 
 def get_sharing_strategy():
-    """The way in which tensors reach other processes."""
+    """The way in which tensors that are not in shared memory reach other processes."""
     return "copy"
 
 

@@ -6,6 +6,8 @@ that editors and type checkers see its names.
 
 # ruff: noqa: F401, F403
 
+import importlib
+
 from . import functional, init, modules, parallel, parameter, utils
 from .modules.activation import *
 from .modules.adaptive import *
@@ -30,3 +32,10 @@ from .modules.upsampling import *
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from .summary import summary
+
+
+def __getattr__(name):
+    """Modules that few programs use are imported when asked for."""
+    if name in ("attention", "common_types", "grad"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

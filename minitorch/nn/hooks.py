@@ -4,44 +4,16 @@
 ``__call__`` goes straight to ``forward``.
 """
 
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 
-from ..autograd import hooks
 from ..autograd.function import Function
 from ..autograd.grad_mode import is_grad_enabled
+from ..autograd.hooks import RemovableHandle
 from ..core.tensor import Tensor
 from ..explain.callers import warn
 
 Hooks = OrderedDict[int, Callable]
-
-
-class RemovableHandle(hooks.RemovableHandle):
-    """The handle of a registered hook: ``remove()`` takes the hook away again, and so does leaving a ``with`` block.
-
-    ``hooks_dict`` maps ids to hooks; ``extra_dict`` is one more dict, or several, that mention the same id.
-    """
-
-    def __init__(self, hooks_dict, *, extra_dict=None):
-        super().__init__(hooks_dict)
-        extra = [extra_dict] if isinstance(extra_dict, dict) else list(extra_dict or [])
-        self._extra = [weakref.ref(d) for d in extra]
-
-    def remove(self):
-        """Forget the hook; calling it twice is harmless."""
-        super().remove()
-        for ref in self._extra:
-            d = ref()
-            if d is not None:
-                d.pop(self.id, None)
-
-    def __getstate__(self):
-        return self.id, [ref() for ref in (self._hooks, *self._extra)]
-
-    def __setstate__(self, state):
-        self.id, dicts = state
-        self._hooks, *self._extra = (weakref.ref(OrderedDict() if d is None else d) for d in dicts)
 
 
 changes = 0                # how often an attribute of some module was set or deleted: compiled programs ask

@@ -80,7 +80,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
 
     if cdf(b) - cdf(a) > 0.3:
-        low, high = (create.tensor(bound, dtype=tensor.dtype).item() for bound in (a, b))
+        low, high = (create.tensor(bound, dtype=tensor.dtype, device="cpu").item() for bound in (a, b))
 
         def propose(into):
             into.normal_(mean, std, generator=generator)

@@ -10,7 +10,7 @@ from pkgutil import walk_packages
 from types import FunctionType
 
 from ..core.inplace import inplace
-from ..core.registry import FUNCTIONS, METHODS
+from ..core.registry import FUNCTIONS, METHODS, late
 from ..core.tensor import Tensor
 
 collecting = gc.isenabled()
@@ -56,3 +56,10 @@ def bind_methods():
 
 special.publish_special()
 bind_methods()
+
+
+def __getattr__(name):
+    """``torch.ops.mylib``: the operators that a program has made with `library` in its namespace."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return late.op_namespace(name)

@@ -26,6 +26,9 @@ from .optimizer import Optimizer, counter_type, loss_of, number
 __all__ = ["Elementwise", "lerp", "add_square"]
 
 
+in_parts: list = []        # a function that steps where parameters are DTensors: `distributed/tensor/stepping.py`
+
+
 class Elementwise(Optimizer):
     """An optimiser whose update treats every element alike. A subclass says:
 
@@ -72,6 +75,8 @@ class Elementwise(Optimizer):
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
         """One step for the tensors `params` of `group`, all of which have gradients."""
+        if in_parts and in_parts[0](self, key, group, params):
+            return
         slots, fresh = self.slots(group), ()
         names = (*self.counters, *slots)
         arrays = self._arrays(params, names)
@@ -188,7 +193,8 @@ class Elementwise(Optimizer):
                     if value is not None and not isinstance(value, Tensor):
                         self.state[p][name] = wrap(np.array(value, counter_type()), host())
             for name in self.slots(group):
-                held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape]
+                held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape
+                        and not hasattr(p.array, "value")]           # those of DTensors stay as they lie
                 for p, array in side_by_side(held):
                     array[...] = self.state[p][name].array
                     self.state[p][name] = wrap(array, p.backend)

@@ -64,7 +64,7 @@ def _with_hooks(step):
     """`step` between its hooks. A step that calls ``super().step()`` runs them once, around the outer one."""
     @functools.wraps(step)
     def hooked(self, *args, **kwargs):
-        if type(self).step is not hooked:
+        if type(self).step is not hooked and hasattr(type(self).step, "hooked"):
             return step(self, *args, **kwargs)
         if stepping.observer is not None:
             return stepping.tell(self, hooked, args, kwargs)
@@ -124,8 +124,22 @@ class Optimizer(stepping.Stepping):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):
-            cls.step = _with_hooks(cls.step)
-            cls.step.hooked = True
+            cls._patch_step_function()
+
+    def __new__(cls, *args, **kwargs):
+        self = super().__new__(cls)
+        self._make_hooks()                                 # a subclass may never call this class's `__init__`
+        if not hasattr(cls.step, "hooked"):                # somebody has put another one there
+            cls._patch_step_function()
+        return self
+
+    profile_hook_step = staticmethod(_with_hooks)          # its name in PyTorch
+
+    @classmethod
+    def _patch_step_function(cls):
+        """Put the hooks around the step of the class."""
+        cls.step = _with_hooks(cls.step)
+        cls.step.hooked = True
 
     def __init__(self, params, defaults):
         if isinstance(params, Tensor):
@@ -194,7 +208,9 @@ class Optimizer(stepping.Stepping):
                 if set_to_none:
                     p.grad = None
                 else:
-                    p.grad.detach_().requires_grad_(False)
+                    if p.grad.node is not None:
+                        p.grad.detach_()
+                    p.grad.requires_grad_(False)
                     p.grad.array.fill(0)
                     bump_version(p.grad, "Optimizer.zero_grad")
 

@@ -373,7 +373,8 @@ def multinomial(gen, weights, n, replacement):
     wide = f32 if weights.itemsize == 2 else weights.dtype
     e = exponential(gen, np.empty_like(weights))
     with np.errstate(all="ignore"):
-        score = (weights.astype(wide) / e.astype(wide)).astype(weights.dtype).astype(wide)
+        score = weights.astype(wide, copy=False) / e.astype(wide, copy=False)
+        score = score.astype(weights.dtype, copy=False).astype(wide, copy=False)
     if n == 1:
         return score.argmax(-1, keepdims=True)
     return np.argsort(-score, axis=-1, kind="stable")[..., :n].copy()

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 
+from ..explain.callers import warn
 from . import names
 from .archive import Reader, broken, map_file
 from .formats import load_file
@@ -19,7 +20,7 @@ from .unpickler import Unpickler, full_name
 __all__ = ["load"]
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args):
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
     """Read an object that `minitorch.save` or ``torch.save`` wrote.
 
     The file is read as data: tensors, basic Python types and containers, and the classes that the caller has named
@@ -34,7 +35,9 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
         pickle_module: with ``weights_only=False``, the module whose ``Unpickler`` to use.
         weights_only: **False lets the file run any code it likes, with your rights, while it is read.** That is what
             loading a whole pickled module, or objects of your own classes, takes. Never do it with a file that you
-            did not write yourself or get from somebody you trust.
+            did not write yourself or get from somebody you trust. None means True, unless the environment has
+            TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1, which whoever starts a program may set. TORCH_FORCE_WEIGHTS_ONLY_LOAD=1
+            makes every call one with True.
         mmap: True to map the file into memory instead of reading it: loading is immediate and memory is taken as it
             is used. Only for paths; changes stay in memory; checksums are not looked at.
         pickle_load_args: with ``weights_only=False``, passed to the ``Unpickler``, such as ``encoding="latin1"``.
@@ -46,7 +49,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     """
     if not (weights_only is None or isinstance(weights_only, bool)):
         raise TypeError(f"weights_only is True or False, got {shown(weights_only)}")
-    safe = weights_only is not False
+    safe = is_safe(weights_only)
     if safe and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified; with "
                            "weights_only=False the file may run any code")
@@ -65,6 +68,19 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     read = reader_of(safe, pickle_module or pickle, pickle_load_args)
     with open(f, "rb") if is_path else nullcontext(f) as file:
         return load_open(file, f, read, placer(map_location), mmap)
+
+
+def is_safe(weights_only):
+    """Whether a file is read as data alone: as the argument says, or the environment."""
+    no, yes = [os.environ.get(f"TORCH_FORCE_{word}WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
+               for word in ("NO_", "")]
+    if no and yes:
+        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should "
+                           "be set, but both were set.")
+    if no and weights_only is None:
+        warn("Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the `weights_only` argument was "
+             "not explicitly passed to `torch.load`, forcing weights_only=False.")
+    return yes or not (weights_only is False or weights_only is None and no)
 
 
 def load_open(file, path, read, restore, mmap):

@@ -148,6 +148,8 @@ def reduce_tensor(tensor):
     """
     if tensor.hooks is not None and (tensor.hooks.pre or tensor.hooks.post or tensor.hooks.accumulated):
         warnings.warn("the hooks of a tensor are not saved with it; register them again after loading", stacklevel=4)
+    if hasattr(tensor.array, "value"):                     # of a batch or a mesh: this says why it cannot be
+        tensor.backend.__reduce__()
     state = attributes(tensor)
     if isinstance(tensor, parameter_class()):
         args = tensor.data, tensor.needs_grad, OrderedDict()
@@ -319,7 +321,7 @@ def deepcopy_tensor(tensor, memo):
         raise RuntimeError(NOT_A_LEAF)
     if isinstance(tensor, parameter_class()):
         new = type(tensor)(tensor.detach().clone(), tensor.needs_grad)
-    elif tensor.backend.depth:                             # of a batch: its memory is not that of one element
+    elif hasattr(tensor.array, "value"):                   # of a batch or a mesh: its memory is not one tensor's
         new = tensor.detach().clone().requires_grad_(tensor.needs_grad)
     else:
         storage, offset, stride = located(tensor)

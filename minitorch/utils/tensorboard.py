@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.dtypes import bfloat16
 from ..core.tensor import Tensor
-from ..vision import encode_png
+from ..vision.utils import encode_png
 
 __all__ = ["SummaryWriter"]
 
@@ -42,6 +42,7 @@ class SummaryWriter:
         self.log_dir, self.purge_step = str(log_dir), purge_step
         self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
         self._files: dict[str, Any] = {}
+        self._embeddings: list[str] = []
         self._file(self.log_dir)
 
     def _file(self, folder: str):
@@ -158,6 +159,62 @@ class SummaryWriter:
         value = tb.summary.Summary.Value(tag=f"{tag}/text_summary", metadata=_metadata("text"), tensor=proto)
         self._write(value, global_step, walltime)
 
+    def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
+        """One run to compare with others: its settings and what came of them, in a folder of its own.
+
+        hparam_dict: names and values (numbers, texts, truth values, tensors of one element; None is left out).
+        metric_dict: names and results. hparam_domain_discrete: names and lists of all values that a setting can have.
+        run_name: of the folder; default: the time.
+        """
+        if type(hparam_dict) is not dict or type(metric_dict) is not dict:
+            raise TypeError("hparam_dict and metric_dict should be dictionary.")
+        start, experiment = _hparams(hparam_dict, metric_dict, hparam_domain_discrete or {})
+        folder = os.path.join(self.log_dir, run_name or str(time.time()))
+        end = _hparams_package().data.SessionEndInfo(status="STATUS_SUCCESS")
+        for tag, data in (("experiment", experiment), ("session_start_info", start), ("session_end_info", end)):
+            content = _hparams_package().data.HParamsPluginData(version=0, **{tag: data}).SerializeToString()
+            value = _package().summary.Summary.Value(tag=f"_hparams_/{tag}", metadata=_metadata("hparams", content))
+            self._write(value, global_step, None, folder)
+        for name, value in metric_dict.items():
+            self.add_scalar(name, value, global_step, _folder=folder)
+
+    def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
+        """Points (N, D) for TensorBoard's projector, with a label each, or a row of several, and a picture each.
+
+        metadata: N labels, or N rows for the columns `metadata_header`. label_img: (N, C, H, W).
+        """
+        mat, step = _array(mat), str(int(global_step or 0)).zfill(5)
+        if mat.ndim != 2:
+            raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
+        for found, word in ((metadata, "labels"), (label_img, "images")):
+            if found is not None and len(found) != len(mat):
+                raise AssertionError(f"#{word} should equal with #data points")
+        name = "".join(c if c.isalnum() or c in "._-" else f"%{ord(c):02x}" for c in tag)
+        folder = os.path.join(self.log_dir, step, name)
+        os.makedirs(folder, exist_ok=True)
+
+        def write(file, rows):
+            with open(os.path.join(folder, file), "w", encoding="utf-8") as opened:
+                opened.write("".join(["\t".join(map(str, row)) + "\n" for row in rows]))
+        write("tensors.tsv", mat.tolist())
+        lines = [f'tensor_name: "{tag}:{step}"', f'tensor_path: "{step}/{name}/tensors.tsv"']
+        if metadata is not None:
+            write("metadata.tsv", [metadata_header, *metadata] if metadata_header else [[x] for x in metadata])
+            lines.append(f'metadata_path: "{step}/{name}/metadata.tsv"')
+        if label_img is not None:
+            images = [_pixels(image, "CHW") for image in _array(label_img)]
+            side = math.ceil(math.sqrt(len(images)))
+            blank = [np.zeros_like(images[0])] * (side * side - len(images))
+            rows = [np.concatenate((images + blank)[i:i + side], 1) for i in range(0, side * side, side)]
+            with open(os.path.join(folder, "sprite.png"), "wb") as opened:
+                opened.write(encode_png(np.concatenate(rows)))
+            height, width = images[0].shape[:2]
+            lines.append(f'sprite {{ image_path: "{step}/{name}/sprite.png" single_image_dim: {width} '
+                         f'single_image_dim: {height} }}')
+        self._embeddings.append("embeddings {\n" + "".join([f"  {line}\n" for line in lines]) + "}\n")
+        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as opened:
+            opened.write("".join(self._embeddings))
+
     def add_graph(self, *args, **kwargs):
         """NotImplementedError: there is no traced graph."""
         raise NotImplementedError("add_graph: minitorch runs eagerly and has no traced graph to write; "
@@ -195,10 +252,43 @@ def _package():
                            EventFileWriter=EventFileWriter)
 
 
-def _metadata(plugin: str):
+@functools.cache
+def _hparams_package():
+    """The messages of TensorBoard's plugin for settings."""
+    _package()
+    from google.protobuf import struct_pb2
+    from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
+    return SimpleNamespace(api=api_pb2, data=plugin_data_pb2, struct=struct_pb2)
+
+
+def _hparams(settings, metrics, domains):
+    """The beginning of a run, with its settings, and the experiment that it is part of."""
+    tb = _hparams_package()
+    start, infos = tb.data.SessionStartInfo(), []
+    for name, value in settings.items():
+        if value is None:
+            continue
+        if isinstance(value, Tensor):
+            value = float(_array(value).ravel()[0])
+        if not isinstance(value, (bool, int, float, str)):
+            raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
+        text = isinstance(value, str)
+        setattr(start.hparams[name], "string_value" if text else "number_value", value)
+        info = tb.api.HParamInfo(name=name, type="DATA_TYPE_STRING" if text else "DATA_TYPE_FLOAT64")
+        if name in domains:
+            if not isinstance(domains[name], list) or not all(isinstance(d, type(value)) for d in domains[name]):
+                raise TypeError(f"parameter: hparam_domain_discrete[{name}] should be a list of same type as "
+                                f"hparam_dict[{name}].")
+            info.domain_discrete.extend(domains[name])
+        infos.append(info)
+    metric_infos = [tb.api.MetricInfo(name=tb.api.MetricName(tag=name)) for name in metrics]
+    return start, tb.api.Experiment(hparam_infos=infos, metric_infos=metric_infos)
+
+
+def _metadata(plugin: str, content: bytes = b""):
     """Which of TensorBoard's plugins shows a tensor."""
     kind = _package().summary.SummaryMetadata
-    return kind(plugin_data=kind.PluginData(plugin_name=plugin))
+    return kind(plugin_data=kind.PluginData(plugin_name=plugin, content=content))
 
 
 @functools.cache

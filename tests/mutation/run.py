@@ -25,7 +25,7 @@ import time
 
 TESTS = pathlib.Path(__file__).parents[1]
 ROOT = TESTS.parent
-SEED, LIMIT = 12, 90                                       # seconds of the processor for one run of pytest, at most
+SEED, LIMIT = 14, 90                                       # seconds of the processor for one run of pytest, at most
 # Tests, files and seconds at most, one batch after the other: the cheapest ones, then, for survivors, some of all.
 BATCHES = ((12, 2, 2), (40, 6, 4))
 WRITERS = ("core/template.py", "core/op.py")
@@ -33,13 +33,16 @@ WRITTEN = ("tests/test_noticing", "tests/test_recorded.py::test_same_as_recorded
 AGAIN = ((40, 12, 6), (150, 30, 12), (300, 60, 20))
 RESULTS, EXPLAINED = TESTS / "mutation" / "results.json", TESTS / "mutation" / "explained.json"
 # How many mutants of each package. The simulator and CUDA have their own (test_sim_mutation, the tests of barriers);
-# what draws, prints lessons or is a command line is left out.
+# what draws, prints lessons or is a command line is left out, and what only ranks that are processes run, since they
+# import the library from its files.
 PACKAGES = {"core": 20, "autograd": 11, "explain": 1, "ops/elementwise": 11, "ops/nn": 14, "ops/shapes": 6,
             "ops/indexing": 6, "ops/reductions": 8, "ops/linalg": 6, "ops/creation": 5, "ops": 3, "backends/cpu": 14,
+            "backends/batched": 10, "backends/native": 5, "func": 6, "distributed": 10,
             "random": 8, "nn/modules": 12, "nn/utils": 6, "nn": 6, "optim": 20, "compiler": 12, "serialization": 10,
             "utils": 10, "amp": 3, "datasets": 2, "transforms": 3, "profiler": 2, "testing": 2, "": 8}
 LEFT_OUT = ("cuda.py", "cuda_graphs.py", "accelerator.py", "__main__.py", "utils/tensorboard.py", "__init__.py",
-            "vision.py", "backends/__init__.py", "compiler/graphed.py")
+            "vision.py", "backends/__init__.py", "compiler/graphed.py",
+            *(f"distributed/{name}.py" for name in ("mpi", "processes", "supervise", "run", "launch", "node")))
 SLOW = ("test_cuda_", "test_sim_", "test_notebooks", "test_compile_sim", "test_check", "test_benchmarks",
         "test_contributing", "test_stubs", "test_viz", "test_architecture", "test_article", "test_examples",
         "test_mutation", "test_source", "test_house", "test_reference")

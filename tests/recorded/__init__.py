@@ -12,7 +12,8 @@ import pathlib
 import warnings
 
 FOLDER = pathlib.Path(__file__).parents[1] / "data" / "recorded"
-SUBJECTS = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams")
+SUBJECTS = ("optimisers", "schedules", "promotion", "definitions", "functions", "layers", "printing", "streams",
+            "distributions")
 DIGITS = 8
 COARSE = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 2e-6, "complex64": 2e-6}
 

@@ -1,6 +1,6 @@
 """Write `tests/data/recorded` anew with the PyTorch that is installed: all subjects, or those that are named.
 
-"inputs" draws those of the op definitions anew.
+"inputs" draws those of the op definitions anew; "defaults" are those of parameters.
 """
 
 import importlib
@@ -28,7 +28,13 @@ def main(subjects):
         INPUTS.write_text(lines(draw()))
         subjects = ["definitions"]
         importlib.reload(sys.modules["recorded.definitions"])
-    for subject in subjects or SUBJECTS:
+    if "defaults" in subjects or not subjects:
+        import minitorch
+        from recorded import defaults
+        found = defaults.shared(defaults.recorded(torch), defaults.recorded(minitorch))
+        (FOLDER / "defaults.json").write_text(lines(found))
+        subjects = [name for name in subjects or SUBJECTS if name != "defaults"]
+    for subject in subjects:
         found = {name: outcome(case, torch) for name, case in cases(subject).items()}
         text = lines(found)
         (FOLDER / f"{subject}.json").write_text(text)

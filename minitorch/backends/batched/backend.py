@@ -5,7 +5,7 @@ from typing import Any
 from ...core.arrays import owner, pointer
 from ...core.backend import Backend, result_only
 from ...core.errors import worded
-from ...core.registry import OPS
+from ...core.registry import OPS, late
 from ..kernels import Kernels
 from . import loop, products  # noqa: F401  products: entered for `Functions`
 from .array import IN_PLACE, ITEM, Batched, Unbatched, batched, is_shared, lifted, over, spread
@@ -59,6 +59,9 @@ class BatchedBackend(Backend):
             return found(self, *arrays, **attrs)
         except Unbatched as error:
             return loop.run(self, op, full, arrays, attrs, error)
+
+    def together(self, inputs):
+        return late.of_one_batch(inputs)
 
     # -- memory ----------------------------------------------------------------------------------------------
     def asarray(self, x, dtype=None):

@@ -27,7 +27,7 @@ def linear(F, input, weight, bias=None):
     """One large product instead of a batch of small ones, and the bias added in place."""
     if weight.ndim > 2:
         require_matrix(weight)
-    if input.ndim > 2 and weight.ndim == 2:
+    if input.ndim > 2 and weight.ndim == 2 and input.size:
         out = F.xp.dot(input.reshape(-1, input.shape[-1]), weight.T).reshape(*input.shape[:-1], weight.shape[0])
     else:
         out = F.xp.dot(input, weight.T)

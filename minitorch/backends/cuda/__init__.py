@@ -15,7 +15,11 @@ from importlib.util import find_spec
 
 __all__ = ["device_count", "is_built", "load_kernel", "matmul"]
 
-LATE = {"load_kernel": "user_kernels", "matmul": "matmul"}     # name -> the module that defines, or is, it
+LATE = {"load_kernel": "user_kernels", "matmul": "matmul",     # name -> the module that defines, or is, it
+        **dict.fromkeys(("cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
+                         "enable_mem_efficient_sdp", "flash_sdp_enabled", "is_flash_attention_available",
+                         "math_sdp_enabled", "mem_efficient_sdp_enabled", "preferred_blas_library",
+                         "preferred_linalg_library", "sdp_kernel"), "choices")}
 
 
 def is_built():

@@ -6,9 +6,9 @@ same bits.
 
 import functools
 
-from ..cpu.threads import share
+from ..cpu.threads import number, share
 
-__all__ = ["count_parts", "in_parts"]
+__all__ = ["count_parts", "in_parts", "shared"]
 
 ENOUGH = 1 << 17           # elements of each part, at least: below, waking another thread costs more than it saves
 MOST = 16                  # parts, whatever the size
@@ -33,3 +33,32 @@ def in_parts(function, size, *arguments):
 
 def run(function, parts, arguments, part):
     function(part, parts, *arguments)
+
+
+def shared(library, name, arguments, result, phases):
+    """A function of a library as a Python function of `arguments`, whose large loops several threads share.
+
+    `phases` are the numbers of parts of its phases. If there are several, the C function takes two more arguments: the
+    number of a phase, below 0 for all in order, and that of a part. The result is the first one that is not 0.
+    """
+    if len(phases) == 1:
+        return library.function(name, arguments, result)
+    function = library.function(name, arguments + "ii", result)
+
+    def call(*objects):
+        if number() < 2:
+            return function(*objects, -1, 0)
+        for phase, parts in enumerate(phases):
+            found = [function(*objects, phase, 0)] if parts == 1 else phase_of(function, objects, phase, parts)
+            wrong = next(filter(None, found), None)
+            if wrong:
+                return wrong
+        return 0
+    return call
+
+
+def phase_of(function, objects, phase, parts):
+    """The results of all parts of a phase."""
+    found = []
+    share(lambda part: found.append(function(*objects, phase, part)), range(parts), parts, 1)
+    return found

@@ -30,7 +30,7 @@ from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     registered,
 )
 from ..parameter import Buffer, Parameter, parse_to, typename
-from ..state import Stateful
+from ..state import Stateful, _IncompatibleKeys  # noqa: F401  (PyTorch has them here)
 
 __all__ = ["Module"]
 
@@ -402,7 +402,9 @@ class Module(Hooked, Stateful):
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def share_memory(self):
-        """Do nothing and return the module: parameters are not put into memory shared between processes."""
+        """Move parameters, gradients and buffers to memory that processes share: see `Tensor.share_memory_`."""
+        params = list(self.parameters())
+        late.share_memory([*params, *[p.grad for p in params if p.grad is not None], *self.buffers()])
         return self
 
     def compile(self, *args, **kwargs):

@@ -22,7 +22,7 @@ __all__ = ["TransformerEncoderLayer", "TransformerDecoderLayer", "TransformerEnc
            "Transformer"]
 
 
-def _activation(activation):
+def _get_activation_fn(activation):
     """``"relu"`` or ``"gelu"`` as a function; functions and modules as they are."""
     if not isinstance(activation, str):
         return activation
@@ -31,7 +31,7 @@ def _activation(activation):
     return getattr(F, activation)
 
 
-def _clones(module, n):
+def _get_clones(module, n):
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 
@@ -54,7 +54,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory))
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -130,7 +130,7 @@ class TransformerEncoder(Module):
     def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True,
                  mask_check: bool = True) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -147,7 +147,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer, num_layers: int, norm=None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

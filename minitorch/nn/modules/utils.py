@@ -20,6 +20,28 @@ def reverse_repeat(values, n):
     return tuple(v for v in reversed(values) for _ in range(n))
 
 
+_reverse_repeat_tuple = reverse_repeat
+
+
+def _list_with_default(out_size, defaults):
+    """Sizes with None replaced by the last of `defaults`, the sizes of the input."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size):])]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+    """Take `prefix` off the keys that begin with it, in place: ``module.`` of a model behind `DataParallel`."""
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key.removeprefix(prefix)] = state_dict.pop(key)
+    for key in list(getattr(state_dict, "_metadata", ())):
+        if key == prefix.replace(".", "") or key.startswith(prefix):
+            state_dict._metadata[key[len(prefix):]] = state_dict._metadata.pop(key)
+
+
 def inplace_repr(module, comma=True):
     """``, inplace=True`` for a module that works in place, else nothing."""
     return ("inplace=True" if not comma else ", inplace=True") if module.inplace else ""

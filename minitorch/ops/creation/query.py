@@ -2,6 +2,7 @@
 
 import math
 
+from ...core.dtypes import from_np
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ..define import composite, method
@@ -15,22 +16,22 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
-@composite(method=False)
+@composite
 def is_floating_point(input):
     """True if the dtype of `input` is a floating-point type."""
-    return input.is_floating_point()
+    return from_np(input.array.dtype).is_floating_point
 
 
-@composite(method=False)
+@composite
 def is_complex(input):
     """True if the dtype of `input` is complex."""
-    return input.is_complex()
+    return input.array.dtype.kind == "c"
 
 
-@composite(method=False)
+@composite
 def is_signed(input):
     """True if the dtype of `input` has negative values."""
-    return input.is_signed()
+    return from_np(input.array.dtype).is_signed
 
 
 Tensor.is_meta = property(  # type: ignore[assignment]
@@ -67,8 +68,18 @@ def is_set_to(self, tensor):
 
 @method
 def is_shared(self):
-    """True if the memory is shared between processes; ordinary tensors are not."""
-    return False
+    """True if the memory is shared between processes: see `share_memory_`. That of a GPU counts as shared."""
+    return self.is_cuda or late.is_shared(self)
+
+
+@method
+def share_memory_(self):
+    """Move this tensor, and all that looks at its memory, to memory that processes share; on a GPU nothing happens.
+
+    Processes that are forked later, or get it through a `multiprocessing.Queue`, see each other's writes.
+    """
+    late.share_memory([self])
+    return self
 
 
 @method

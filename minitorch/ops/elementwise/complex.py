@@ -161,7 +161,7 @@ def view_as_complex(F, input):
         problem = "Input tensor must have one or more dimensions"
     elif input.shape[-1] != 2:
         problem = "Tensor must have a last dimension of size 2"
-    elif input.strides[-1] != input.itemsize:
+    elif input.size and input.strides[-1] != input.itemsize:
         problem = "Tensor must have a last dimension with stride 1"
     elif any(n > 1 and s % (2 * input.itemsize) for n, s in zip(input.shape[:-1], input.strides)):
         problem = "Tensor must have a stride divisible by 2 for all but last dimension"

@@ -10,7 +10,7 @@ from ...core.inplace import inplace
 from ...core.op import Number
 from ...core.registry import FUNCTIONS
 from ..define import Public, composite, method, op
-from . import bessel, gamma
+from . import bessel, gamma, levels
 from . import erf as error_function
 from .pointwise import INNER, POSITIVE, UNIT
 from .series import in_double
@@ -168,6 +168,30 @@ def igammac(F, input, other):
 def gamma_density(F, a, x):
     """``x^(a-1) exp(-x) / Gamma(a)``."""
     return F.exp((a - 1) * F.log(x) - x - F.lgamma(a))
+
+
+@op(layout="inputs", promotion="common", refuses="iubc", method=False,
+    sample=lambda d: ([d.array((3, 2), 0.2, 9.0), d.array((3, 2), 0.1, 9.0)], {}),
+    input=no_derivative("_standard_gamma_grad: self"), output=no_derivative("_standard_gamma_grad: output"))
+def _standard_gamma_grad(F, input, output):
+    """The derivative by its shape `input` of a gamma number `output`, which stays at its level of probability.
+
+    Exact to rounding. Source: M. Figurnov et al., "Implicit reparameterization gradients", 2018.
+    """
+    return in_double(F, levels.gamma_slope, input, output)
+
+
+@op(layout="inputs", promotion="common", refuses="iubc", method=False,
+    sample=lambda d: ([d.array((3, 2), 0.1, 0.9), d.array((3, 2), 0.2, 4.0), d.array((3, 2), 4.1, 9.0)], {}),
+    x=no_derivative("_dirichlet_grad: x"), alpha=no_derivative("_dirichlet_grad: alpha"),
+    total=no_derivative("_dirichlet_grad: total"))
+def _dirichlet_grad(F, x, alpha, total):
+    """The derivative by its concentration `alpha` of a Dirichlet number's coordinate `x`, over ``1 - x``.
+
+    `total` is the sum of all concentrations. The other coordinates y move by ``-y`` times this.
+    Source: M. Jankowiak and F. Obermeyer, "Pathwise derivatives beyond the reparameterization trick", 2018.
+    """
+    return in_double(F, levels.beta_slope, x, alpha, total)
 
 
 @op(layout="inputs", promotion="float", refuses="c", namespace="special", sample=order_and_place,

@@ -44,7 +44,7 @@ def outside_table(weight, index):
                       dict(rows=4, padding_idx=d.choice([-1, 1]), scale_grad_by_freq=d.bool())))
 def embedding_backward(F, grad, input: Other, *, rows, padding_idx, scale_grad_by_freq):
     """The gradient of the table: each row of `grad` added to the row that it came from."""
-    grad = grad.reshape(-1, grad.shape[-1])
+    grad = grad.reshape(input.size, grad.shape[-1])        # whose rows may be of no elements
     index = input.reshape(-1)
     if scale_grad_by_freq:
         grad = grad / F.xp.bincount(index, minlength=rows)[index].astype(grad.dtype)[:, None]

@@ -47,7 +47,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     out = self
     if device is not None:
         backend = get(device)
-        if backend is not self.backend and not (self.backend.depth and backend.device == self.device):
+        if backend is not self.backend and backend.device != self.device:
             out = to_backend(out, backend, non_blocking)
     if dtype is not None:
         found = as_np(dtype)

@@ -52,6 +52,31 @@ class UntypedStorage:
     def __iter__(self):
         return iter(self.tolist())
 
+    def __sizeof__(self):
+        return object.__sizeof__(self) + self.memory.nbytes
+
+    def element_size(self):
+        """The size of an element in bytes; of untyped memory, 1."""
+        return self.elements().itemsize
+
+    def clone(self):
+        """A copy."""
+        return UntypedStorage(self.elements().copy())
+
+    def untyped(self):
+        """The memory as bytes."""
+        return UntypedStorage(self.memory)
+
+    def fill_(self, value):
+        """Write one value everywhere."""
+        self.elements()[...] = value
+        return self
+
+    def copy_(self, source, non_blocking=None):
+        """Write the elements of another storage of the same size."""
+        self.elements()[...] = source.elements()
+        return self
+
     def __repr__(self):
         return f"<{type(self).__name__} of {self.nbytes()} bytes>"
 
@@ -70,6 +95,10 @@ class TypedStorage(UntypedStorage):
         return self.memory.nbytes // self.dtype.itemsize
 
     __len__ = size
+
+    def clone(self):
+        """A copy."""
+        return TypedStorage(self.elements().copy(), self.dtype.np)
 
 
 @method
@@ -185,7 +214,8 @@ def agree(array, values):
 
 def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
-    return a is b or (owner(a) is owner(b) and steps(a) == steps(b) and a.dtype == b.dtype and pointer(a) == pointer(b))
+    return a is b or (owner(a) is owner(b) and a.dtype == b.dtype and pointer(a) == pointer(b) and (
+        a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b)))
 
 
 def steps(array):

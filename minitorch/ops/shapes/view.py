@@ -393,6 +393,12 @@ def split(tensor, split_size_or_sections, dim=0):
     return split_by(tensor, sizes or [0], d)
 
 
+@method(name="split")
+def split_method(self, split_size, dim=0):
+    """Consecutive chunks along `dim`, of one size (the last may be smaller) or of the sizes given: views."""
+    return split(self, split_size, dim)
+
+
 @composite
 def split_with_sizes(input, split_sizes, dim=0):
     """Consecutive chunks of the given sizes along `dim`: views."""

@@ -67,10 +67,10 @@ class Result(NamedTuple):
 class ExceptionWrapper:
     """The exception being handled, with its traceback as text, to be raised in another process."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         import pickle
 
-        kind, error, trace = sys.exc_info()
+        kind, error, trace = exc_info or sys.exc_info()
         self.name = kind.__name__  # type: ignore[union-attr]
         self.text = "".join(traceback.format_exception(kind, error, trace))
         self.where = where
@@ -130,7 +130,7 @@ def _work(job: Job, number: int, sender, tasks: queue.SimpleQueue) -> None:
         if job.init_fn is not None:
             job.init_fn(number)
     except Exception:
-        failure = ExceptionWrapper(where)
+        failure = ExceptionWrapper(where=where)
 
     while (message := tasks.get()) is not None:
         task, index, done = message
@@ -147,7 +147,7 @@ def _work(job: Job, number: int, sender, tasks: queue.SimpleQueue) -> None:
             if stream and isinstance(error, StopIteration):
                 ended = True
             else:
-                packed = ExceptionWrapper(where)
+                packed = ExceptionWrapper(where=where)
         packed = failure or packed
         sender.send(Result(task, packed), packed)
 

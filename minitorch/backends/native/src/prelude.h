@@ -21,6 +21,13 @@ void bind_products(void *s, void *d) { sgemm = (sgemm_t)s; dgemm = (dgemm_t)d; }
 INLINE float as_float(int32_t i) { float f; memcpy(&f, &i, 4); return f; }
 INLINE int32_t as_int(float f) { int32_t i; memcpy(&i, &f, 4); return i; }
 
+/* bfloat16: the upper half of a float, rounded to nearest, ties to even; NaN keeps its sign, as ml_dtypes has it */
+INLINE float m_widen(uint16_t h) { return as_float((int32_t)((uint32_t)h << 16)); }
+INLINE uint16_t m_narrow(float x) {
+  uint32_t i = (uint32_t)as_int(x), r = i + 0x7fff + ((i >> 16) & 1);
+  return (uint16_t)(x != x ? ((i >> 16) & 0x8000) | 0x7fc0 : r >> 16);
+}
+
 INLINE float m_exp(float x) {               /* 0.86 ulp */
   float c = x > 89.0f ? 89.0f : x;                       /* NaN stays: comparisons with it are false */
   c = c < -105.0f ? -105.0f : c;
@@ -90,6 +97,8 @@ INLINE float m_log(float x) {               /* 0.86 ulp; N. Juffa's */
   r = x == 0.0f ? -INFINITY : r;
   return x >= 0.0f ? r : NAN;                            /* also for NaN */
 }
+
+#include "functions.h"
 
 /* ---- tables: row numbers are checked; a wrong one is noted (kind, number, rows), and another taken instead ---------- */
 INLINE i64 checked(i64 i, i64 n, i64 *wrong) {

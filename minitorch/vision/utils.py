@@ -1,25 +1,18 @@
-"""Pictures of tensors: `make_grid`, `save_image`; with `datasets` and `transforms`, what stands in for torchvision.
-
-``minitorch.vision.utils`` is this module, so ``torchvision.utils.make_grid`` has its place here.
-"""
+"""Pictures of tensors: `make_grid`, `save_image`; PyTorch has them as ``torchvision.utils``."""
 
 import math
 import struct
-import sys
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import datasets, transforms  # noqa: F401  (torchvision has them)
-from .core.dtypes import uint8
-from .core.tensor import Tensor
-from .datasets import vision
-from .ops.shapes.join import cat, stack
+from ..core.dtypes import uint8
+from ..core.tensor import Tensor
+from ..datasets import vision
+from ..ops.shapes.join import cat, stack
 
 __all__ = ["make_grid", "save_image"]
-
-utils = sys.modules[__name__]
 
 
 def make_grid(

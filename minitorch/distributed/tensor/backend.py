@@ -1,0 +1,298 @@
+"""`ShardedBackend`: the ops on arrays that lie on the ranks of a mesh, on top of the backend of this rank's parts.
+
+A DTensor is a tensor on such a backend. Autograd, derivative formulas and the engine know of no mesh: they call ops, on
+arrays that show the shape of the whole tensor. An op is computed by the rule of its definition (`rules`): of the
+placements of inputs and results that the rule names, those are taken that cost least to bring the inputs to; then each
+rank computes its part. An op without a rule is computed by every rank from the whole inputs.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import is_half, is_inexact
+from ...core.backend import Backend
+from ...core.device import get
+from ...core.errors import worded
+from ...core.registry import OPS
+from ...core.tensor import Tensor, wrap
+from ...random.generator import Generator
+from ...utils._pytree import tree_map
+from .. import collectives as c
+from ..groups import current_world
+from . import rules
+from .placement_types import Partial, Replicate, Shard, cost, local_part
+from .sharded import FROZEN, Extent, Sharded, redistributed, replicated, sharded
+
+__all__ = ["ShardedBackend", "backend_of"]
+
+
+def backend_of(mesh, inner=None):
+    """The backend of a mesh for parts on the backend `inner` (that of the mesh's device); one for equal meshes."""
+    inner = get(mesh.device_type) if inner is None else inner
+    found = current_world().sharded
+    key = mesh, inner
+    if key not in found:
+        found[key] = ShardedBackend(mesh, inner)
+    return found[key]
+
+
+class ShardedBackend(Backend):
+    """Arrays that lie on the ranks of `mesh`; this rank's parts are arrays of the backend `inner`."""
+
+    def __init__(self, mesh, inner):
+        if mesh.get_coordinate() is None:
+            raise RuntimeError(f"rank {mesh.get_rank()} is not in {mesh}: DTensors are made by the ranks of their mesh")
+        self.mesh, self.inner, self.coordinate = mesh, inner, tuple(mesh.get_coordinate())
+        self.everywhere = (Replicate(),) * mesh.ndim
+        super().__init__(inner.device, Functions(self))
+        self.ndarray = Sharded
+
+    def __repr__(self):
+        return f"<backend {self.device}, sharded on {self.mesh}>"
+
+    def __reduce__(self):
+        raise RuntimeError("a DTensor cannot be pickled: save its state by minitorch.distributed.checkpoint, or its "
+                           "full_tensor()")
+
+    text_of: Any = None                                    # both in `api`
+    lift: Any = None
+
+    # -- ops -------------------------------------------------------------------------------------------------
+    def look_up(self, name):
+        """An op; layers stand around those of the backend of the parts, which it calls."""
+        op, full = OPS[name.removeprefix("full_")], name not in OPS
+
+        def call(*arrays, **attrs):
+            return self.computed(op, full, arrays, attrs)
+        call.takes_halves = True
+        setattr(self, name, call)
+        return call
+
+    def op(self, name, arrays, attrs):
+        """The results of an op by its name."""
+        return getattr(self, name)(*arrays, **attrs)
+
+    def computed(self, op, full, arrays, attrs):
+        """The results of an op: with `full`, all that it keeps."""
+        arrays = tuple([replicated(self, x) if isinstance(x, self.inner.ndarray) else x for x in arrays])
+        out = attrs.pop("out", None)
+        if out is not None:
+            self.xp.copyto(out, self.computed(op, full, arrays, attrs), casting="unsafe")
+            return out
+        if op.inputs[0].kind != "variadic":                # formulas leave out inputs that are optional
+            arrays += (None,) * (len(op.inputs) - len(arrays))
+        call, rule = rules.Call(self, op, arrays, attrs), rules.of(op)
+        if hasattr(rule, "compute"):
+            return rule.compute(call, full)
+        ins, outs = self.cheapest(arrays, rule.choices(call))
+        locals_, moved = self.parts(arrays, ins)
+        inner = self.inner
+        if op.promotion and not op.native and any([is_half(x.dtype) for x in locals_ if isinstance(x, inner.ndarray)]):
+            inner = inner.fp32
+        here = rule.localize(call, ins, outs)
+        here = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, here)       # such as an index
+        found = getattr(inner, f"full_{op.name}" if full else op.name)(*locals_, **here)
+        frozen = op.view and moved
+        return self.results(found, outs, (arrays[0], attrs["index"]) if frozen and "index" in attrs else frozen)
+
+    def cheapest(self, arrays, choices):
+        """Of the choices of a rule, for each dimension of the mesh, the one that moves the fewest bytes.
+
+        Returns the placements of each input, and of each result with the size of what is cut.
+        """
+        ins, outs, mesh = [], [], self.mesh
+        for m in range(mesh.ndim):
+            best = min(choices, key=lambda choice: sum([
+                cost(x.placements[m], p, x.nbytes, mesh.size(m)) for x, p in zip(arrays, choice[0])
+                if x.__class__ is Sharded]))
+            ins.append(best[0])
+            outs.append(best[1])
+        return ins, outs
+
+    def parts(self, arrays, ins):
+        """This rank's parts of the inputs at their placements, and whether one was moved."""
+        found, moved = [], False
+        for i, x in enumerate(arrays):
+            if x.__class__ is Sharded:
+                y = redistributed(x, tuple([placements[i] for placements in ins]))
+                moved = moved or y is not x or x.frozen
+                x = y.value
+            found.append(x)
+        return found, moved
+
+    def results(self, found, outs, frozen=False):
+        """Results of the backend below as sharded arrays. `outs`: for each dimension of the mesh, the placement of all
+        results, or a list of those of each; what is cut comes with its size, ``(Shard(0), 12)``."""
+        if not isinstance(found, (tuple, list)):
+            return self.result(found, outs, frozen)
+        made = [self.results(y, [out[i] if out.__class__ is list else out for out in outs], frozen)
+                for i, y in enumerate(found)]
+        return getattr(found, "_make", type(found))(made)
+
+    def result(self, value, outs, frozen):
+        if value is None:
+            return None
+        if not isinstance(value, self.inner.ndarray):
+            value = self.inner.asarray(value)
+        shape, placements = list(value.shape), []
+        for out in outs:
+            if out.__class__ is tuple:
+                out, size = out
+                shape[out.dim] = size
+            placements.append(out)
+        return sharded(self, value, shape, tuple(placements), frozen)
+
+    def elementwise(self, function, arrays, name=None):
+        """``function(*arrays)``, element by element; `name` is that of the op it is, whose formulas tell of sums."""
+        call = rules.Call(self, None if name is None else OPS[name], [
+            replicated(self, x) if isinstance(x, (self.inner.ndarray, np.ndarray)) else x for x in arrays], {})
+        ins, outs = self.cheapest(call.arrays, rules.elementwise(call))
+        return self.results(function(*self.parts(call.arrays, ins)[0]), outs)
+
+    def settled(self, placements):
+        """Placements without `Partial`, whose values no element has."""
+        return tuple([Replicate() if isinstance(p, Partial) else p for p in placements])
+
+    def together(self, inputs):
+        """The inputs of a call, some of them on other backends: numbers are lifted, all else is refused."""
+        found = []
+        for x in inputs:
+            if isinstance(x, Tensor) and x.backend is not self:
+                if not isinstance(x.backend, ShardedBackend) and x.numel() == 1 and not x.dim():
+                    x = self.lift(x)
+                else:
+                    raise worded(RuntimeError(mixed(x, self)))
+            found.append(x)
+        return found
+
+    # -- memory ----------------------------------------------------------------------------------------------
+    def asarray(self, x, dtype=None):
+        return x if x.__class__ is Sharded and dtype is None else self.xp.asarray(x, dtype)
+
+    def from_host(self, array):
+        return replicated(self, self.inner.from_host(array))
+
+    def to_host(self, array):
+        return self.inner.to_host(array.one() if array.__class__ is Sharded else array)
+
+    def from_backend(self, array, source, non_blocking=False):
+        raise worded(RuntimeError("a tensor becomes a DTensor by distribute_tensor() or DTensor.from_local()"))
+
+    def strided(self, array, shape, strides):
+        raise worded(NotImplementedError("as_strided of a DTensor: its elements do not lie in one memory"))
+
+    def of_memory(self, array, size, stride, offset):
+        return self.strided(array, size, stride)
+
+    # -- random numbers --------------------------------------------------------------------------------------
+    def fill_random(self, array, sampler, generator, args):
+        """Each part has a stream of its own, seeded by the first rank of the mesh and the part's number; parts that
+        are the same on several ranks get the same numbers."""
+        seed = wrap(self.inner.from_host(np.array([generator_seed(generator)], np.int64)), self.inner)
+        for m in range(self.mesh.ndim):
+            if self.mesh.size(m) > 1:
+                c.broadcast(seed, group=self.mesh.get_group(m), group_src=0)
+        number = 0
+        for m, p in enumerate(array.placements):
+            if isinstance(p, Partial):
+                raise worded(RuntimeError("random numbers in a DTensor with Partial placements: redistribute it first"))
+            number = number * self.mesh.size(m) + (self.coordinate[m] if isinstance(p, Shard) else 0)
+        own = Generator(self.device.type).manual_seed((seed.item() + number) % (1 << 63))
+        args = [redistributed(x, array.placements).value if x.__class__ is Sharded and x.shape == array.shape else
+                x.whole() if x.__class__ is Sharded else x for x in args]
+        self.inner.fill_random(array.value, sampler, own, args)
+
+
+def generator_seed(generator):
+    """A seed from a generator, which moves on by it."""
+    words = np.asarray(generator.words(2), np.uint64)
+    return int(words[0] << np.uint64(31) ^ words[1]) % (1 << 62)
+
+
+def mixed(x, F):
+    if isinstance(x.backend, ShardedBackend):
+        return f"a call on DTensors of two meshes, {F.mesh} and {x.backend.mesh}: bring them to one"
+    return ("got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
+            f"distributed operators: make one of the tensor of shape {list(x.shape)} by distribute_tensor() or "
+            f"DTensor.from_local()")
+
+
+class Functions:
+    """The array module: NumPy's names, as far as ops are made of them outside of their definitions."""
+
+    ndarray = Sharded
+
+    def __init__(self, backend):
+        self.backend = backend
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = getattr(self.backend.inner.xp, name)
+        if callable(found) and not isinstance(found, type):
+            def call(*args, **options):
+                return self.called(found, name, args, options)
+            setattr(self, name, call)
+            return call
+        setattr(self, name, found)
+        return found
+
+    def called(self, function, name, args, options):
+        """A function of the array module below: element by element if it is such a one, else on whole arrays."""
+        F, out = self.backend, options.pop("out", None)
+        if isinstance(getattr(np, name, None), np.ufunc) and not options and function in (
+                getattr(F.inner.xp, name, None), getattr(np, name)):
+            result = F.elementwise(function, args)
+        elif args and args[0].__class__ is Extent:         # zeros, full, ... of the shape of a sharded array
+            shape, places = args[0], F.settled(args[0].placements)
+            made = function(local_part(shape, F.mesh, places)[0], *args[1:], **options)
+            result = sharded(F, made, shape, places)
+        elif name.endswith("_like") and args and args[0].__class__ is Sharded and options.get("shape") is None:
+            options.pop("shape", None)
+            made = function(args[0].value, *args[1:], **options)
+            result = sharded(F, made, args[0].shape, F.settled(args[0].placements))
+        else:
+            args, options = tree_map(lambda x: x.whole() if x.__class__ is Sharded else x, (args, options))
+            result = tree_map(lambda y: replicated(F, y) if isinstance(y, (F.inner.ndarray, np.ndarray)) else y,
+                              function(*args, **options))
+        if out is not None:
+            self.copyto(out, result, casting="unsafe")
+            return out
+        return result
+
+    def asarray(self, x, dtype=None):
+        """An array on all ranks; a sharded one as it is."""
+        if x.__class__ is Sharded:
+            return x if dtype is None or x.dtype == dtype else x.astype(dtype)
+        made = self.backend.inner.xp.asarray(x, dtype) if dtype is not None else self.backend.inner.xp.asarray(x)
+        return replicated(self.backend, made)
+
+    def array(self, x, dtype=None, copy=True, order="K"):
+        """A copy."""
+        x = self.asarray(x, dtype)
+        return x.copy()
+
+    def copyto(self, target, source, casting="same_kind", where=True):
+        """Write to a sharded array; its placements stay."""
+        F = self.backend
+        if target.frozen is True:
+            raise worded(RuntimeError(FROZEN))
+        if target.frozen:                                  # a part of an array that was brought elsewhere
+            whole, index = target.frozen
+            whole[index] = source
+        source = replicated(F, source) if source.__class__ is not Sharded else source
+        if source.shape != target.shape:
+            source = F.op("expand", (source,), {"size": target.shape})
+        if any([isinstance(p, Partial) for p in source.placements]) and not is_inexact(target.dtype):
+            source = redistributed(source, F.settled(source.placements))
+        moved = redistributed(source, target.placements).value
+        if where is not True:
+            where = redistributed(replicated(F, where), F.settled(target.placements)).value
+        F.inner.xp.copyto(target.value, moved, casting=casting, where=where)
+
+    def may_share_memory(self, a, b, **options):
+        """Whether this rank's parts may."""
+        return np.may_share_memory(*[x.value if x.__class__ is Sharded else x for x in (a, b)])
+
+    shares_memory = may_share_memory

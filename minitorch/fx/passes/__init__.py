@@ -1,0 +1,1 @@
+"""Passes over graphs: shapes of all values, programs in parts."""
