@@ -165,10 +165,9 @@ def gpt(torch):
                          labels(torch, (BATCH, CONTEXT), VOCABULARY), labels(torch, BATCH * CONTEXT, VOCABULARY))
 
 
-@row("lstm", "models", "LSTM 128, 50 steps, batch 32, forward and backward", 1.4, 1.0)
-def lstm(torch):
+def recurrent(torch, kind):
     torch.manual_seed(0)
-    model = torch.nn.LSTM(128, 128)
+    model = getattr(torch.nn, kind)(128, 128)
     x = images(torch, 50, 32, 128).requires_grad_()
     g = images(torch, 50, 32, 128)
 
@@ -179,3 +178,13 @@ def lstm(torch):
         out.backward(g)
         return out
     return step
+
+
+@row("lstm", "models", "LSTM 128, 50 steps, batch 32, forward and backward", 1.4, 1.0)
+def lstm(torch):
+    return recurrent(torch, "LSTM")
+
+
+@row("gru", "models", "GRU 128, 50 steps, batch 32, forward and backward")
+def gru(torch):
+    return recurrent(torch, "GRU")

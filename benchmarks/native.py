@@ -14,7 +14,10 @@ from minitorch.backends.native.toolchain import compiler
 from .measure import Contestant, duel
 
 ROWS = ("softmax/1e6/both", "layer_norm/1e6/both", "gelu/1e6/both", "softmax/1e4/both", "layer_norm/1e4/both",
-        "gelu/1e4/both", "lstm", "gpt", "lenet", "resnet_block", "resnet20", "Adam/1x10000000", "SGD/1x10000000")
+        "gelu/1e4/both", "lstm", "gru", "gpt", "lenet", "resnet_block", "resnet20", "Adam/1x10000000", "SGD/1x10000000",
+        "conv/5x5/1-16/28x28", "conv/5x5/16-32/12x12", "conv/3x3/16-16/32x32", "conv/3x3/64-64/32x32",
+        "conv/1x1/256-64/16x16", "conv/7x7/stride/2/3-64/112x112", "images/max_pool", "images/max_pool_3x3",
+        "images/avg_pool_3x3", "images/batch_norm", "images/group_norm", "embedding/50000x256", "embedding/65x128")
 # Ratios to PyTorch that eager calls with native kernels must reach (issue 13)
 GATES = {"softmax/1e6/both": 1.0, "layer_norm/1e6/both": 0.9, "gelu/1e6/both": 0.6, "lstm": 1.0, "lenet": 0.95,
          "resnet_block": 0.75, "resnet20": 1.0}

@@ -37,9 +37,9 @@ def main():
             sys.exit(f"the planted fault was not noticed:\n{planted.stdout}{planted.stderr}")
         print("the planted fault was noticed")
         tests = ["tests/test_native_kernels.py", "tests/test_native_convolution.py"]
-        sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "--capture=sys", *tests,
-                                 *sys.argv[1:]],
-                                env=environment, cwd=ROOT).returncode)
+        options = ["-n", "0", "-q", "-x", "--capture=sys", *sys.argv[1:]]      # what sanitizers say is not captured
+        sys.exit(subprocess.run([sys.executable, "-m", "pytest", *tests, *options], env=environment,
+                                cwd=ROOT).returncode)
 
 
 if __name__ == "__main__":

@@ -30,8 +30,6 @@ BLOCK = 1 << 15            # elements in a block: a few float32 blocks fit into 
 class Source:
     """Writes the source of one program; ``text``, and in ``scope`` the objects that it names."""
 
-    calls = "from minitorch.core.device import host; F = host()"
-
     def __init__(self, program, inputs, captured, backend, name="run", summary="", tensor_names=None):
         self.backend, self.tensor_names = backend, tensor_names or {}
         self.on_cpu = backend.xp is np
@@ -57,7 +55,9 @@ class Source:
         if "set_gradients(" in text:
             lines += ["", "from minitorch.compiler.emit import set_gradients"]
         if "F." in text and self.on_cpu:
-            lines += ["", f"{self.calls}   # ops that are more than a NumPy call"]
+            backend = ("from minitorch.backends.native import called; F = called()" if self.program.in_c else
+                       "from minitorch.core.device import host; F = host()")
+            lines += ["", f"{backend}   # ops that are more than a NumPy call"]
         return lines
 
     def allocations(self):

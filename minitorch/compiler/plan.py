@@ -73,6 +73,7 @@ class Plan:
         grads = {id(t): (t, t._grad) for t in tracing.tensors}
         outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:
+            recorder.program.in_c = in_c
             inputs = plan.name_inputs(recorder, tensors, names)
             ends = GraphEnds(tensors)
             try:
@@ -357,6 +358,7 @@ class Backward:
     def split(self, plan, program):
         """Take the instructions of the backward pass out of the joint program; find what they read of the forward."""
         self.program = Program()
+        self.program.in_c = program.in_c
         self.program.instructions = [i for i in program.instructions if i.part]
         program.instructions = [i for i in program.instructions if not i.part]
         found = program.outputs[self.first:]

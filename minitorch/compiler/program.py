@@ -88,7 +88,12 @@ def substitute(x, mapping):
 
 
 class Program:
-    """`instructions` in order; `outputs`, which must exist at the end; `gradients`: (leaf, Value or None) to leave."""
+    """`instructions` in order; `outputs`, which must exist at the end; `gradients`: (leaf, Value or None) to leave.
+
+    `in_c`: traced with the native kernels that programs in C call, which may keep other values than NumPy's do.
+    """
+
+    in_c = False
 
     def __init__(self):
         self.instructions: list[Instruction] = []

@@ -15,8 +15,8 @@ nothing is compiled, at import. ``MINITORCH_NATIVE=0`` switches it all off.
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Library", "Unavailable", "address", "addresses", "build", "called", "enable", "enable_or_warn", "enabled",      # noqa: F822
-           "in_parts", "is_enabled", "reason"]
+__all__ = ["Library", "Unavailable", "address", "addresses", "build", "called", "enable", "enable_or_warn",     # noqa: F822
+           "enabled", "in_parts", "is_enabled", "reason"]
 PLACES = {"Library": "library", "address": "library", "addresses": "library", "build": "library",
           "in_parts": "parts", "called": "eager", "enable": "eager", "enabled": "eager", "enable_or_warn": "eager",
           "is_enabled": "eager", "Unavailable": "toolchain", "reason": "toolchain"}
