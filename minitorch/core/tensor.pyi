@@ -150,8 +150,6 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None: ...
     @grad.deleter
     def grad(self) -> None: ...
-    def check_grad(self, g: Any) -> None:
-        """Errors for what cannot be this tensor's `grad`."""
     @property
     def grad_fn(self) -> Any:
         """The node of the call that made this tensor; None for a leaf."""
