@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import run_examples
 
 import minitorch as torch
 from minitorch import nn, vision
@@ -377,3 +378,7 @@ def test_other_layers():
     squeeze = ops.SqueezeExcitation(3, 2)
     assert torch.allclose(squeeze(x) / x, squeeze.fc2(squeeze.fc1(x.mean((2, 3), keepdim=True)).relu()).sigmoid(),
                           atol=1e-5)
+
+
+def test_the_page_about_them():
+    assert run_examples("vision.md") == 6
