@@ -239,6 +239,13 @@ def test_a_group_of_some_ranks_trains_alone():
         return model.module.weight.grad.item()
     assert threads.run(program, 3) == [0.0, 1.5, 1.5]
 
+    def meshes(rank):
+        mesh = dist.init_device_mesh("cpu", (2,))
+        DistributedDataParallel(nn.Linear(1, 1), device_mesh=mesh)
+        with pytest.raises(RuntimeError, match="both process_group and device_mesh"):
+            DistributedDataParallel(nn.Linear(1, 1), device_mesh=mesh, process_group=mesh.get_group())
+    threads.run(meshes, 2)
+
 
 def test_a_process_that_raised_ends_with_1(monkeypatch, tmp_path):
     spawn = sys.modules[mp.ProcessContext.__module__]
