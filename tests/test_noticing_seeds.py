@@ -1,9 +1,12 @@
 """Cases that planted bugs of a third seed showed to be missing; see docs/mutants.md."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import minitorch as T
+import minitorch.multiprocessing as mp
 import minitorch.nn.functional as F
 from minitorch import nn, optim
 from minitorch.utils.checkpoint import checkpoint
@@ -188,3 +191,110 @@ def test_costs_grow_with_the_size():
     for name in ("all_gather", "reduce_scatter", "all_to_all", "broadcast", "all_reduce"):
         small, large = [planning.cost(name, n, 4, link) for n in (1000, 10**9)]
         assert 0 < small < large
+
+
+# ---- a second round -----------------------------------------------------------------------------------------
+def test_nothing_has_a_tangent_that_was_given_none():
+    from minitorch.autograd import forward_ad
+    with forward_ad.dual_level():
+        x = T.ones(2)
+        forward_ad.make_dual(T.ones(2), T.ones(2))
+        x.add_(1)
+        assert forward_ad.unpack_dual(x).tangent is None
+
+
+def test_documentation_has_no_places_left_to_fill_in():
+    for space in (T, F, nn):
+        for name in dir(space):
+            text = getattr(getattr(space, name), "__doc__", None) or ""
+            assert "{shape}" not in text and "{name}" not in text, name
+
+
+def test_products_of_the_wrong_shapes_in_a_batch():
+    with pytest.raises(RuntimeError):
+        T.vmap(T.mv, (None, 0))(T.ones(3, 2), T.ones(1, 2, 2))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.5, 4.0])
+def test_gamma_has_its_distribution(alpha):
+    T.manual_seed(3)
+    x = T.distributions.Gamma(T.tensor(alpha), T.tensor(1.0)).sample((20000,)).double().sort().values
+    below = T.special.gammainc(T.tensor(alpha, dtype=T.float64), x)
+    distance = (below - T.linspace(0, 1, 20000, dtype=T.float64)).abs().max()
+    assert distance < 1.63 / 20000 ** 0.5                  # Kolmogorov's, at 1 %
+
+
+def test_a_group_of_some_ranks_trains_alone():
+    from minitorch import distributed as dist
+    from minitorch.distributed import threads
+    from minitorch.nn.parallel import DistributedDataParallel
+
+    def program(rank):
+        groups = [dist.new_group([0]), dist.new_group([1, 2])]
+        model = nn.Linear(1, 1, bias=False)
+        model = DistributedDataParallel(model, process_group=groups[rank > 0])
+        with T.no_grad():
+            model.module.weight.fill_(1.0)
+        model(T.full((1, 1), float(rank))).sum().backward()
+        return model.module.weight.grad.item()
+    assert threads.run(program, 3) == [0.0, 1.5, 1.5]
+
+    def meshes(rank):
+        mesh = dist.init_device_mesh("cpu", (2,))
+        DistributedDataParallel(nn.Linear(1, 1), device_mesh=mesh)
+        with pytest.raises(RuntimeError, match="both process_group and device_mesh"):
+            DistributedDataParallel(nn.Linear(1, 1), device_mesh=mesh, process_group=mesh.get_group())
+    threads.run(meshes, 2)
+
+
+def test_a_process_that_raised_ends_with_1(monkeypatch, tmp_path):
+    spawn = sys.modules[mp.ProcessContext.__module__]
+    for name in ("end_with_parent", "note_failure"):
+        monkeypatch.setattr(spawn, name, lambda *args: None)
+    with pytest.raises(SystemExit) as ended:
+        spawn.body(lambda rank: [][rank], 0, (), str(tmp_path / "error"))
+    assert ended.value.code == 1 and b"IndexError" in (tmp_path / "error").read_bytes()
+
+
+def test_forward_derivatives_that_are_no_number_on_both_sides():
+    from minitorch.testing.forward_check import forward_error
+    x = T.tensor([1.0, 2.0], dtype=T.float64, requires_grad=True)
+    assert forward_error(lambda x: x * T.tensor([T.nan, 1.0], dtype=T.float64), [x], [0], 1e-6, 1e-5, 1e-3) is None
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_checkpoints_tell_how_to_see_more(debug):
+    calls = []
+
+    def changing(x):
+        calls.append(1)
+        return x.sin().exp() if len(calls) == 1 else x.sin()
+    x = T.ones(2, requires_grad=True)
+    with pytest.raises(T.utils.checkpoint.CheckpointError) as raised:
+        checkpoint(changing, x, use_reentrant=False, debug=debug).sum().backward()
+    assert ("Tip: " in str(raised.value)) is not debug
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "shared", "empty"])
+def test_steps_in_c_of_parameters_that_c_does_not_take(kind):
+    from minitorch.backends import native
+    if native.reason() is not None:
+        pytest.skip(native.reason())
+    found = []
+    for compiled in (False, True):
+        base = T.arange(6.0, dtype=T.bfloat16 if kind == "bfloat16" else T.float32)
+        params = [nn.Parameter(base[:4]), nn.Parameter(base[2:] if kind == "shared" else base[:0])]
+        o = optim.SGD(params, 0.1, 0.9)
+
+        def step(x, params=params, o=o):
+            o.zero_grad()
+            loss = sum((p * p * x).sum() for p in params)
+            loss.backward()
+            o.step()
+            return loss
+        step = T.compile(step, backend="c") if compiled else step
+        for _ in range(4):
+            step(T.tensor(2.0, dtype=base.dtype))
+        found.append([p.detach().float().numpy() for p in params])
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -162,11 +162,11 @@ class Group:
         return after, numbers, None, decay
 
     def check(self, gradients):
-        """NoLowering unless all arrays are of one dtype and without gaps, and parameters lie apart."""
+        """NoLowering unless all arrays are of one dtype and without gaps, none is empty, and parameters lie apart."""
         dtype = self.params[0].dtype
         arrays = [*self.params, *[a for s in self.states for a in s]]
-        if dtype.name not in ("float32", "float64") or not self.params[0].size:
-            raise NoLowering(f"parameters of {dtype}")
+        if dtype.name not in ("float32", "float64") or not all([p.size for p in self.params]):
+            raise NoLowering(f"parameters of {dtype}, or without elements")
         for a in arrays:
             if a.dtype != dtype or not a.flags.c_contiguous or not a.flags.aligned or type(a) is not np.ndarray:
                 raise NoLowering("arrays of several kinds")

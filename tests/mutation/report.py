@@ -12,7 +12,8 @@ A test suite is as good as the bugs that it notices. `tests/mutation` plants sma
 made mechanically from the syntax tree with a fixed seed ({seed}): it flips a comparison or moves its border, swaps an
 operator or two arguments, drops a `not` or a minus, changes a constant by one, makes a condition always or never true,
 deletes a statement. Then it runs the tests that call what was changed, without PyTorch. The simulator and the CUDA
-kernels have runs of their own; the lessons' checks, the drawings and the command line are left out.
+kernels have runs of their own; the lessons' checks, the drawings, the command line and what only ranks that are
+processes run are left out.
 
 **{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more of the {total} make no difference: the program
 means the same, or differs in speed or memory only. `tests/test_mutation.py` runs a sample with the suite.
