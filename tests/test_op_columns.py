@@ -32,6 +32,7 @@ OTHER_WORDS = {
     "backends/sim/translate.py": "instructions of PTX",
     "compiler/c.py": "NumPy's ufuncs, as C",
     "compiler/sums.py": "NumPy's ufuncs, whose `reduce` it has",
+    "fx/codegen.py": "functions of `operator`, as code",
     "distributed/tensor/sharded.py": "Python's operators and NumPy's methods, which an array class has",
     "check/nb01.py": "ops that learners write themselves",
     "check/nb17.py": "methods of the dual numbers that learners write themselves",

@@ -95,7 +95,8 @@ LINEAR = {"as_strided_backward", "as_strided_take", "as_strided_zero", "embeddin
 # These PyTorch does not have, draw random numbers, have no derivative, or are reached by detached views, writes and
 # 16-bit floats only.
 OTHERS = {"add_layer_norm", "alias", "as_strided_scatter", "dropout", "rope", "rstd", "scaled_dot_product_attention",
-          "scaled_dot_product_attention_backward", "unique", "vdot"}      # vdot: of complex numbers only
+          "scaled_dot_product_attention_backward", "unique", "vdot",      # vdot: of complex numbers only
+          "_dirichlet_grad", "_standard_gamma_grad"}
 
 
 # ---- every definition, on its own samples ------------------------------------------------------------------

@@ -541,7 +541,8 @@ class Printer:
 
     def run(self, n):
         """What a row adds up to, up to this column; sums and products in double, as exact as NumPy's."""
-        name, kind = self.fresh("run"), "f" if n.dtype.kind == "f" else "i"
+        name = self.fresh("run")
+        kind = "f" if n.dtype.kind == "f" else "i"         # bfloat16 is float32 within a kernel
         extreme = n.value in ("max", "min")
         wide = self.ctype(n) if extreme else {"f": "double", "i": "i64"}[kind]
         self.started.append(f"{wide} {name} = {neutral(n.value, n.dtype) if extreme else int(n.value == 'prod')};")

@@ -54,7 +54,7 @@ def functor(op, dtype):
     """The functor of a scalar function for operands of a dtype; None if it has none."""
     kind = "f" if dtype.name == "bfloat16" else dtype.kind
     if op.startswith("op::"):
-        return op[4:] if kind == "f" else None
+        return op[4:] if kind == "f" else None             # bfloat16's is that of floats
     name, kinds, _ = FUNCTORS.get(SAME_AS.get(op, op), (None, "", 0))
     if kind == "b" and op == "invert":
         return "logical_not"
@@ -448,7 +448,8 @@ class Printer(c.Printer):
         self.local, self.inner, self.at, after, reduced = {}, [], at, [], []
         for n in wanted:
             x, kind, name = self.need(n.args[0]), self.ctype(n), self.fresh("s" if n.op == "sum" else "m")
-            long = n.op in ("sum", "prod") and n.dtype.kind == "f" and self.items > LONG
+            floats = n.dtype.kind == "f"                   # bfloat16 is float32 within a kernel
+            long = n.op in ("sum", "prod") and floats and self.items > LONG
             part = "double" if long else kind
             _, how, first = COMBINED[n.op]
             body.append(f"{indent}{part} {name} = {first.format('', '', part)};")

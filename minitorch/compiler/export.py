@@ -323,7 +323,8 @@ def helpers(text):
 
 def numbers(flat):
     """Numbers as the lines of an initialiser."""
-    texts = [c.number(x, flat.dtype) for x in flat] if flat.dtype.kind != "f" else [short(x) for x in flat]
+    plain = flat.dtype.kind == "f"                         # bfloat16's are written as integers, as they lie in memory
+    texts = [short(x) if plain else c.number(x, flat.dtype) for x in flat]
     lines, line = [], ""
     for text in texts or ["0"]:
         if len(line) + len(text) > WIDTH:

@@ -122,6 +122,10 @@ class UninitializedTensorMixin:
         """True if the dtype is complex."""
         return self._dtype.is_complex
 
+    def is_floating_point(self):
+        """True if the dtype is a floating-point type."""
+        return self._dtype.is_floating_point
+
     @property
     def data(self):
         """The tensor itself; assigning another one without values takes over its dtype and device."""
