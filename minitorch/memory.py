@@ -39,7 +39,7 @@ class Holder:
 
 
 class Explanation:
-    """What `explain` returns: `holders`, the size of the memory, and the words of it."""
+    """The result of `explain`: `holders`, the size of the memory, and the words of it."""
 
     def __init__(self, tensor, holders, memory):
         self.holders, self.nbytes = holders, int(memory.nbytes)
@@ -129,7 +129,7 @@ class Search:
         return found
 
     def level_above(self, objects, sources, seen):
-        """What holds `objects`, as they are: id -> holder, and id -> [(source, way)]."""
+        """The holders of `objects`, as they are: id -> holder, and id -> [(source, way)]."""
         made, ways = {}, {}
         self.hidden |= {id(objects), id(made)}
         things = list(objects.values())

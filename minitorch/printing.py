@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PrintOptions:
-    """What `set_printoptions` sets. Never changed in place: a running print keeps the options it started with."""
+    """The options that `set_printoptions` sets. Never changed in place: a running print keeps its own."""
 
     precision: int = 4
     threshold: float = 1000

@@ -78,7 +78,7 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
-    """What `set_float32_matmul_precision` was given."""
+    """The precision that `set_float32_matmul_precision` was given."""
     return float32_matmul()
 
 
@@ -88,7 +88,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
 
 
 def are_deterministic_algorithms_enabled():
-    """What `use_deterministic_algorithms` was given."""
+    """The mode that `use_deterministic_algorithms` was given."""
     return _state["deterministic"]
 
 
@@ -110,7 +110,7 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """What `set_deterministic_debug_mode` was given, as a number."""
+    """The mode that `set_deterministic_debug_mode` was given, as a number."""
     return (1 if _state["warn_only"] else 2) if _state["deterministic"] else 0
 
 

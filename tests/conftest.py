@@ -4,12 +4,15 @@ Tests of kernels use the simulator (device "sim"); ``pytest --device cuda`` runs
 """
 
 import gc
+import importlib.util
 import json
 import os
 
 import pytest
 
 collect_ignore = ["data"]                                  # programs with mistakes, for type checkers
+if importlib.util.find_spec("torch") is None:
+    collect_ignore.append("parity/ranks.py")               # a program for PyTorch, no test
 
 
 def pytest_addoption(parser):

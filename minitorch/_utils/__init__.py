@@ -90,7 +90,7 @@ def _get_device_index(device, optional=False, allow_cpu=False):
 
 # ---- Python ------------------------------------------------------------------------------------------------------
 def _import_dotted_name(name):
-    """What a name such as "package.module.Class.attribute" means."""
+    """The object that a name such as "package.module.Class.attribute" means."""
     first, *rest = name.split(".")
     return reduce(getattr, rest, importlib.import_module(first))
 

@@ -132,12 +132,12 @@ def list_backends(exclude_tags=()):
 
 
 def set_default_backend(backend):
-    """What `compile` takes for `backend` where it is given none; None: "auto"."""
+    """Set the backend that `compile` takes where it is given none; None: "auto"."""
     current.backend = "auto" if backend is None else backend
 
 
 def get_default_backend():
-    """What `compile` takes for `backend` where it is given none."""
+    """The backend that `compile` takes where it is given none."""
     return current.backend
 
 

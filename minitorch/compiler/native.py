@@ -315,8 +315,8 @@ def layout_macros():
 
 # ------------------------------------------------------------------ the Python around it
 class Piece(NamedTuple):
-    """What runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of a product M, N and
-    K at the end), the instructions of the program that it does, the `reductions` of its rows."""
+    """A part that runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of a product M,
+    N and K at the end), the instructions of the program that it does, the `reductions` of its rows."""
 
     kind: str
     names: tuple

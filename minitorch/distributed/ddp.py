@@ -239,7 +239,7 @@ class DistributedDataParallel(Module, Joinable):
                     divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, *, divide_by_initial_world_size=True, **kwargs):
-        """What `Join` has a rank do that has no batches left."""
+        """The work of a rank that has no batches left, for `Join`."""
         self._joining = Joining(self, divide_by_initial_world_size)
         return self._joining
 
@@ -258,7 +258,7 @@ class DistributedDataParallel(Module, Joinable):
 
 
 class Joining(JoinHook):
-    """What a rank does that has no batches left, and how the ranks agree on a step: whether it will synchronise, and
+    """The work of a rank that has no batches left, and how the ranks agree on a step: whether it will synchronise, and
     who is at work."""
 
     def __init__(self, model, by_all):

@@ -163,7 +163,7 @@ class Round:
             self.store.compare_set("failed", "", message or "a rank failed")
 
     def failed(self):
-        """What another node has said of its failure; None while all is well."""
+        """The words of another node about its failure; None while all is well."""
         try:
             return self.store.get("failed").decode() if self.store.check(["failed"]) else None
         except (DistNetworkError, DistStoreError):

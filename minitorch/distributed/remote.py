@@ -1,4 +1,4 @@
-"""What ranks on several nodes share, whatever carries their calls: the record, by way of the store, and reductions.
+"""The base of ranks on several nodes, whatever carries their calls: the record, by way of the store, and reductions.
 
 The row of each rank is sent to the store of the job twice a second, and read by ranks that wait for long. Reductions
 are ours, in the order of ranks: each rank gets a part of all arrays, reduces it, and gathers the results, which moves

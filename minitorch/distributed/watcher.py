@@ -100,7 +100,7 @@ def main(file, folder, pids, row, layout, left):
 
 
 def message_of(memory, place):
-    """What has ended the job: the end of a rank, and the calls that the others were in."""
+    """The cause of the job's end: the end of a rank, and the calls that the others were in."""
     import numpy as np
 
     from minitorch.distributed.record import ROW, Rows

@@ -32,7 +32,7 @@ def register_kl(type_p, type_q):
 
 
 def nearest(pairs):
-    """Of pairs of classes, each of which is a base of the same two, the nearest in the first, then in the second."""
+    """The nearest of pairs of classes that are bases of the same two: in the first, then in the second."""
     best = pairs[0]
     for pair in pairs[1:]:
         for cls, other in zip(pair, best):

@@ -101,7 +101,7 @@ def with_continuous_bernoulli(p, q):
 
 
 def with_laplace(p, q):
-    """Of normal x: the mean of ``|x - loc|``, a folded normal number (F. Leone et al., 1961)."""
+    """The mean of ``|x - loc|`` for normal x, a folded normal number (F. Leone et al., 1961)."""
     off = p.loc - q.loc
     z = off / p.scale
     distance = p.scale * math.sqrt(2 / math.pi) * (-0.5 * z.square()).exp() + off * (z * math.sqrt(0.5)).erf()
@@ -109,7 +109,7 @@ def with_laplace(p, q):
 
 
 def with_beta(p, q):
-    """Of uniform x; ``1 - x`` is uniform too."""
+    """The mean for uniform x; ``1 - x`` is uniform too."""
     a, b = q.concentration1, q.concentration0
     log_beta = a.lgamma() + b.lgamma() - (a + b).lgamma()
     return log_beta - (a - 1) * mean_log(p) - (b - 1) * uniform_mean_log(1 - p.high, 1 - p.low)

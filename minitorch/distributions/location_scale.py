@@ -1,4 +1,4 @@
-"""What distributions share whose parameters are a place and a width."""
+"""The base of distributions whose parameters are a place and a width."""
 
 from . import constraints
 from .distribution import Distribution

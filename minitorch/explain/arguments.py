@@ -12,7 +12,7 @@ from .failures import wrong_index
 
 __all__ = ["no_device", "of_call", "of_frame", "rightly"]
 
-# What Python and NumPy say of a value that is no integer, no number, or nothing that they can compute with.
+# Words of Python and NumPy for a value that is no integer, no number, or nothing that they can compute with.
 TELLING = ("object", "operand", "not supported between", "could not convert", "invalid literal", "ufunc", "numpy",
            "ndarray", "np.", "can't multiply", "can only", "an integer", "unhashable", "unsupported")
 DIMENSIONS = ("dim", "dim0", "dim1", "start_dim", "end_dim", "axis0", "axis1")

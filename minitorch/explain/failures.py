@@ -93,7 +93,7 @@ def wrong_index(error):
     return IndexError(text.replace("for axis", "for dimension").replace("along axis", "along dimension"))
 
 
-# What NumPy says of shapes that do not go together.
+# NumPy's words for shapes that do not go together.
 DO_NOT_FIT = ("broadcast", "axis remapping", "matmul", "dimension", "mismatch", "aligned")
 
 

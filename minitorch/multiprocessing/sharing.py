@@ -90,7 +90,7 @@ def attach(name, size):
 
 
 def reduce_memory(memory):
-    """What is sent of a tensor's memory: the name of shared memory, a copy of other memory."""
+    """The message about a tensor's memory: the name of shared memory, a copy of other memory."""
     name = names.get(id(memory.memory))
     return (attach, (name, memory.nbytes())) if name is not None else memory.__reduce__()
 

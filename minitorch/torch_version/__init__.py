@@ -10,7 +10,7 @@ STAGES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "pre
 
 
 def key(text):
-    """What versions are ordered by (PEP 440): epoch, release, then development, earlier stages, itself, later ones."""
+    """The key that orders versions (PEP 440): epoch, release, then development, earlier stages, itself, later ones."""
     found = VERSION.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"invalid version: {text!r}")

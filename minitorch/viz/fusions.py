@@ -29,7 +29,7 @@ def fusion(compiled):
 
 
 class Fusion(Picture):
-    """What `fusion` returns: `pieces`, in the order in which they run, and the picture."""
+    """The result of `fusion`: `pieces`, in the order in which they run, and the picture."""
 
     title = "what was fused"
 

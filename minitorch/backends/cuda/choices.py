@@ -18,7 +18,7 @@ def enable_flash_sdp(enabled):
 
 
 def flash_sdp_enabled():
-    """What `enable_flash_sdp` was given."""
+    """The flag that `enable_flash_sdp` was given."""
     return _state["flash"]
 
 
@@ -28,7 +28,7 @@ def enable_mem_efficient_sdp(enabled):
 
 
 def mem_efficient_sdp_enabled():
-    """What `enable_mem_efficient_sdp` was given."""
+    """The flag that `enable_mem_efficient_sdp` was given."""
     return _state["mem_efficient"]
 
 
@@ -38,7 +38,7 @@ def enable_math_sdp(enabled):
 
 
 def math_sdp_enabled():
-    """What `enable_math_sdp` was given."""
+    """The flag that `enable_math_sdp` was given."""
     return _state["math"]
 
 
@@ -48,7 +48,7 @@ def enable_cudnn_sdp(enabled):
 
 
 def cudnn_sdp_enabled():
-    """What `enable_cudnn_sdp` was given."""
+    """The flag that `enable_cudnn_sdp` was given."""
     return _state["cudnn"]
 
 

@@ -25,7 +25,7 @@ MANY = 1000                                                # iterations without 
 
 
 class JoinHook:
-    """What a rank does that has no batches left."""
+    """The work of a rank that has no batches left."""
 
     def main_hook(self):
         """Take part in the calls of one iteration of the others."""
@@ -35,7 +35,7 @@ class JoinHook:
 
 
 class Config(NamedTuple):
-    """What a `Joinable` knows of the block that it takes part in."""
+    """The facts that a `Joinable` knows about the block that it takes part in."""
 
     enable: bool = False
     throw_on_early_termination: bool = False

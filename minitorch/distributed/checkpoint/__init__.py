@@ -126,7 +126,7 @@ def save(state_dict, *, checkpoint_id=None, process_group=None, storage_writer=N
 
 
 def chunks_of(tensor, group):
-    """What the index says of a DTensor: which part has which box of elements, each box once."""
+    """The entry of a DTensor in the index: which part has which box of elements, each box once."""
     mesh, placements, found = tensor.device_mesh, tensor.placements, {}
     if any([p.is_partial() for p in placements]):
         raise CheckpointException("a DTensor with Partial placements cannot be saved: redistribute it first")

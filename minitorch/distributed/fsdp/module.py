@@ -26,7 +26,7 @@ __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_
 
 
 class Pass:
-    """What the modules below one root share: the backward pass that runs."""
+    """The state that the modules below one root share: the backward pass that runs."""
 
     def __init__(self, states):
         self.states = states
@@ -138,7 +138,7 @@ def cast(tree, dtype):
 
 
 class UnshardHandle:
-    """What ``unshard(async_op=True)`` returns: ``wait()`` until the parameters are there."""
+    """The result of ``unshard(async_op=True)``: ``wait()`` until the parameters are there."""
 
     def __init__(self, group):
         self._group = group
@@ -149,7 +149,7 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What a module becomes by `fully_shard`, besides what it was."""
+    """The methods that `fully_shard` adds to a module."""
 
     _fsdp: State
 

@@ -1,4 +1,4 @@
-"""What `fully_shard` is told of dtypes and of where shards lie."""
+"""Options of `fully_shard`: dtypes, and the devices of shards."""
 
 from dataclasses import dataclass
 

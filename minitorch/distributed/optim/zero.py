@@ -52,7 +52,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 group.setdefault(name, value)
 
     def join_hook(self, **kwargs):
-        """What `Join` has a rank do that has no batches left: its part of each step."""
+        """The work of a rank that has no batches left: its part of each step."""
         return StepHook(self)
 
     @property

@@ -134,7 +134,7 @@ class DTensor(Tensor, metaclass=Kind):
 
 
 def attribute(self, name):
-    """What Tensor has for a name that it does not know: of a DTensor, what `DTensor` defines."""
+    """The attribute of a tensor by a name that Tensor does not know: that of `DTensor`, for a DTensor."""
     found = DTensor.__dict__.get(name)
     if found is None or name.startswith("__") or not isinstance(self.__dict__.get("backend"), ShardedBackend):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)

@@ -97,7 +97,7 @@ class ShardedBackend(Backend):
         return self.results(found, outs, (arrays[0], attrs["index"]) if frozen and "index" in attrs else frozen)
 
     def cheapest(self, arrays, choices):
-        """Of the choices of a rule, for each dimension of the mesh, the one that moves the fewest bytes.
+        """The choice of a rule that moves the fewest bytes, for each dimension of the mesh.
 
         Returns the placements of each input, and of each result with the size of what is cut.
         """

@@ -78,7 +78,7 @@ def mean_taps(xp, size, out, scale, align_corners):
     start, end = adaptive_bounds(xp, size, out)
     places = start[:, None] + xp.arange(int((end - start).max(initial=1)))
     inside = places < end[:, None]
-    # What is outside of a window has the weight 0, by which a NaN may not be multiplied: the first place stands in.
+    # Elements outside of a window have the weight 0, by which a NaN may not be multiplied: the first place stands in.
     return xp.where(inside, places, start[:, None]), inside / (end - start)[:, None]
 
 

@@ -20,7 +20,7 @@ def select_unit(t):
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What is measured, and the words that describe it."""
+    """The statement that is measured, and the words that describe it."""
 
     stmt: str
     setup: str

@@ -59,7 +59,7 @@ def products_of(lines):
 
 
 class Tables(NamedTuple):
-    """What C is told of a convolution: the fields of its struct `Shape`, the rest of its arguments."""
+    """The arguments of a convolution in C: the fields of its struct `Shape`, the rest of its arguments."""
 
     phases: np.ndarray         # (phases, 4): how many pixels and products, and where their tables begin
     starts: object             # where each row of a channel goes; None if there are no zeros around

@@ -47,7 +47,7 @@ def block_of(tiles, images, channels, outputs):
 
 
 class Call:
-    """What the two functions of C share: sizes, tables, memory."""
+    """The data that the two functions of C share: sizes, tables, memory."""
 
     def __init__(self, x, outputs, out, padding, of_lane=0, of_depth=0, flip=False):
         self.dtype, size = x.dtype, x.shape[2:]
