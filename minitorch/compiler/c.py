@@ -540,7 +540,7 @@ class Printer:
         return f"{self.carried[n]}[j]"
 
     def run(self, n):
-        """The sum of a row up to this column, its product or extreme; sums and products in double, as exact as NumPy's."""
+        """The sum of a row up to this column, its product or extreme; sums and products in double, exact as NumPy's."""
         name = self.fresh("run")
         kind = "f" if n.dtype.kind == "f" else "i"         # bfloat16 is float32 within a kernel
         extreme = n.value in ("max", "min")

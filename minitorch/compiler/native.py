@@ -315,7 +315,7 @@ def layout_macros():
 
 # ------------------------------------------------------------------ the Python around it
 class Piece(NamedTuple):
-    """A part that runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of a product M,
+    """Part that runs at once: `kind` ("loops", "product", "call"), the `names` of its ops, its domain (of products M,
     N and K at the end), the instructions of the program that it does, the `reductions` of its rows."""
 
     kind: str
