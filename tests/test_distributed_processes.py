@@ -34,8 +34,8 @@ dist.all_reduce(torch.ones(4)); dist.group.WORLD.set_timeout(timedelta(seconds=1
 if rank == 1:
     if fault == "exception":
         raise KeyError("no such column")
-    if fault == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
+    if fault == "killed":                                  # once rank 0 waits in the second call
+        time.sleep(0.3); os.kill(os.getpid(), signal.SIGKILL)
     if fault == "sleeps":
         time.sleep(1000)
     if fault == "another":
