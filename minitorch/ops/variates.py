@@ -27,6 +27,13 @@ def drawn(sampler, name, input, generator):
     return wrap(backend.from_host(draw(backend.to_host(input.array))), backend)
 
 
+def kept(ctx, input, out):
+    """The numbers drawn, kept with their parameters for derivatives."""
+    ctx.save_for_backward(input, out)
+    ctx.save_for_forward(input, out)
+    return out
+
+
 class StandardGamma(Function):
     """Gamma numbers, which move with their shapes."""
 
@@ -34,10 +41,7 @@ class StandardGamma(Function):
 
     @staticmethod
     def forward(ctx, input, generator):
-        out = drawn(rejection.standard_gamma, "_standard_gamma()", input, generator)
-        ctx.save_for_backward(input, out)
-        ctx.save_for_forward(input, out)
-        return out
+        return kept(ctx, input, drawn(rejection.standard_gamma, "_standard_gamma()", input, generator))
 
     @staticmethod
     def backward(ctx, g):
@@ -55,10 +59,7 @@ class SampleDirichlet(Function):
 
     @staticmethod
     def forward(ctx, input, generator):
-        out = drawn(rejection.dirichlet, "_sample_dirichlet()", input, generator)
-        ctx.save_for_backward(input, out)
-        ctx.save_for_forward(input, out)
-        return out
+        return kept(ctx, input, drawn(rejection.dirichlet, "_sample_dirichlet()", input, generator))
 
     @staticmethod
     def slope(ctx):
