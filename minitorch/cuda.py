@@ -371,7 +371,7 @@ def max_memory_allocated(device=None):
 
 
 def memory_stats(device=None):
-    """What is known of a GPU's memory, under PyTorch's keys: bytes in use and reserved, now and at most.
+    """The facts about a GPU's memory, under PyTorch's keys: bytes in use and reserved, now and at most.
 
     An empty dict before a GPU is used.
     """

@@ -2,7 +2,7 @@
 
 A program is NumPy's at first. Building C takes 0.1 to 3 s, which a program that runs a few times never earns back, and
 one that has run `RUNS` times probably does: training loops run thousands of times. It is then lowered, and is C from
-there on if it gains by that: if a loop does what would be two or more array calls, each of which is a pass over memory,
+there on if it gains by that: if a loop does the work of two or more array calls, each a pass over memory,
 or if an optimiser's step is one. Counting runs instead of seconds keeps a training run repeatable: results of C differ
 in the last bits, and do so from the same run on.
 """

@@ -1,7 +1,7 @@
 """CUDA of row kernels: the loops that `c.py` prints as C, spread over threads.
 
     no reduction, no sum         a thread for each element, over the whole domain
-    otherwise                    a team for each row, a warp or a block, each thread of which has every T-th column;
+    otherwise                    a team for each row, a warp or a block, whose threads have every T-th column each;
                                  a reduction of a row is a shuffle; teams go over rows with a fixed step
     sums over rows               each team adds up its own rows in double; a second kernel adds the teams in their order
 

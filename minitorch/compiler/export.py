@@ -95,7 +95,7 @@ RESERVED = set("auto break case char const continue default do double else enum 
 
 
 class ForFile(Lowering):
-    """The items of a program of which nothing is to be called."""
+    """The items of a program without calls."""
 
     most_products = most_of_short_rows = 1 << 62
 

@@ -169,7 +169,7 @@ class _InverseTransform(Transform):
 
 # ---- transforms made of others -----------------------------------------------------------------------------
 class ComposeTransform(Transform):
-    """One transform after the other: the list `parts`, the first of which is applied first."""
+    """One transform after the other, in the order of the list `parts`."""
 
     _fields = ("parts",)
 

@@ -35,7 +35,7 @@ class Kind(type):
 
 
 class DTensor(Tensor, metaclass=Kind):
-    """A tensor of which each rank of a mesh has a part; made by `distribute_tensor` or `DTensor.from_local`.
+    """A tensor whose parts lie on the ranks of a mesh; made by `distribute_tensor` or `DTensor.from_local`.
 
     It has the shape of the whole, and is used as any tensor: each rank computes its part of a result, and what that
     needs of other ranks is brought. So all ranks of the mesh make the same calls. ``nn.Parameter(dtensor)`` is both a

@@ -103,7 +103,7 @@ def local_part(shape, mesh, placements, coordinate=None):
 
 
 def whole_shape(local, mesh, placements):
-    """The shape of a tensor of which each rank has a part of shape `local`: equally many rows on each."""
+    """The shape of a tensor in parts of shape `local`, equally many rows on each rank."""
     shape = list(local)
     for m, p in enumerate(placements):
         if isinstance(p, Shard):

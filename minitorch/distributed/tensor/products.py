@@ -83,7 +83,7 @@ def embedding_backward(call):
 
 # ------------------------------------------------------------------ layers and losses
 def normalised(call):
-    """The dimensions that a norm leaves alone, of which each may be cut."""
+    """The dimensions that a norm leaves alone: each may be cut."""
     n = len(call.shapes[0])
     dims = call.attrs.get("dims")
     dims = {n - 1} if dims is None else {checked_dim(d, n) for d in dims}
