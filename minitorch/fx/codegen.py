@@ -10,7 +10,7 @@ from ..core.device import device
 from ..core.dtypes import dtype
 from ..core.storage import layout, memory_format
 from ..utils import _pytree
-from .node import Node, map_arg, qualified_name, type_repr
+from .node import Node, qualified_name, type_repr
 
 __all__ = ["CodeGen", "PyTreeCodeGen", "PythonCode"]
 
@@ -221,13 +221,10 @@ def last_uses(graph):
     """{node: the nodes that it is the last one to use, in the order of its arguments}."""
     seen, found = set(), {}
     for user in reversed(graph.nodes):
-        def register(node, user=user):
+        for node in user.all_input_nodes:
             if node not in seen:
                 seen.add(node)
                 found.setdefault(user, []).append(node)
-            return node
-        map_arg(user.args, register)
-        map_arg(user.kwargs, register)
     return found
 
 

@@ -3,6 +3,7 @@
 import contextlib
 
 from ._symbolic_trace import Tracer
+from .codegen import last_uses
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import map_aggregate, map_arg
@@ -38,7 +39,7 @@ class Interpreter:
         if enable_io_processing:
             args = self.graph.process_inputs(*args)
         self.args_iter = iter(args)
-        last = last_users(self.graph) if self.garbage_collect_values else {}
+        last = last_uses(self.graph) if self.garbage_collect_values else {}
         for node in self.graph.nodes:
             if node in self.env:
                 continue
@@ -132,17 +133,6 @@ class Interpreter:
                                    f"issues")
             return self.env[node]
         return map_arg(args, value)
-
-
-def last_users(graph):
-    """{node: the nodes whose values nobody needs after it}."""
-    seen, found = set(), {}
-    for user in reversed(graph.nodes):
-        for node in user.all_input_nodes:
-            if node not in seen:
-                seen.add(node)
-                found.setdefault(user, []).append(node)
-    return found
 
 
 class Transformer(Interpreter):

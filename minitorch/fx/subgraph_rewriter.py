@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..nn.modules.module import Module
 from ._symbolic_trace import symbolic_trace
-from .graph import Graph
+from .graph import Graph, has_attribute
 from .graph_module import GraphModule, share
 from .node import Node, map_arg
 
@@ -61,18 +61,10 @@ def replace_pattern_with_filters(gm, pattern, replacement=None, match_filters=No
     for source in (pattern, replacement):
         if isinstance(source, Module):
             for node in gm.graph.nodes:
-                if node.op in ("call_module", "get_attr") and not known(gm, node.target):
+                if node.op in ("call_module", "get_attr") and not has_attribute(gm, node.target):
                     share(source, gm, node.target)
     gm.recompile()
     return replaced
-
-
-def known(module, name):
-    for part in name.split("."):
-        if not hasattr(module, part):
-            return False
-        module = getattr(module, part)
-    return True
 
 
 def graph_of(program):
