@@ -4,11 +4,11 @@ import math
 
 from ... import nn
 from ...nn.functional import grid_sample
+from ...nn.modules.utils import pair
 from ...nn.parameter import Parameter
 from ...ops.creation.create import arange, empty
 from ...ops.linalg.einsum import einsum
 from ...ops.shapes.join import stack
-from .roi import pair
 
 __all__ = ["DeformConv2d", "deform_conv2d"]
 

@@ -3,10 +3,11 @@
 import math
 
 from ...nn.modules.module import Module
+from ...nn.modules.utils import pair
 from ...ops.indexing.mask import nonzero
 from ...ops.shapes.join import cat
 from .boxes import box_area
-from .roi import pair, roi_align
+from .roi import roi_align
 
 __all__ = ["MultiScaleRoIAlign"]
 

@@ -6,15 +6,12 @@ what these weights are. Gradients are those for the feature maps; boxes get none
 
 from ... import nn
 from ...core.tensor import Tensor
+from ...nn.modules.utils import pair
 from ...ops.creation.create import arange
 from ...ops.linalg.einsum import einsum
 from ...ops.shapes.join import cat, stack
 
 __all__ = ["PSRoIAlign", "PSRoIPool", "RoIAlign", "RoIPool", "ps_roi_align", "ps_roi_pool", "roi_align", "roi_pool"]
-
-
-def pair(x):
-    return (x, x) if isinstance(x, int) else tuple(x)
 
 
 def listed(boxes):
@@ -104,7 +101,7 @@ def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     x1, y1, x2, y2 = rounded(rois[:, 1:] * spatial_scale).unbind(1)
     rows = bounds(y1, (y2 - y1 + 1).clamp(min=1), height, input.shape[2])
     columns = bounds(x1, (x2 - x1 + 1).clamp(min=1), width, input.shape[3])
-    pooled = [pool_one(input[int(number)], *[[x[k].long().tolist() for x in pair] for pair in (rows, columns)])
+    pooled = [pool_one(input[int(number)], *[[x[k].long().tolist() for x in ends] for ends in (rows, columns)])
               for k, number in enumerate(rois[:, 0])]
     return stack(pooled) if pooled else input.new_zeros((0, input.shape[1], height, width))
 
