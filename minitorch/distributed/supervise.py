@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -15,10 +16,18 @@ GRACE = 6.0                                                # seconds in which th
 
 
 def free_port():
-    """A port of this machine that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port of this machine that nobody listens on, drawn from those that no connection is given by itself.
+
+    (A port that the system chooses may be given to somebody's connection before it is listened on.)
+    """
+    while True:
+        with socket.socket() as tried:
+            port = 20_000 + secrets.randbelow(12_000)      # Linux gives 32768 to 60999, others 49152 and above
+            try:
+                tried.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def end_with_parent():

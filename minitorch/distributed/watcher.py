@@ -31,15 +31,18 @@ def start(folder, pids, row):
         return False
     layout = {name: row.fields[name][1] for name in ("state", "signal", "when")}
     file = os.open(os.path.join(folder, "record"), os.O_RDWR)
+    events, places = ends_of(pids)
     try:
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-        told = dict(file=file, folder=folder, pids=pids, row=row.itemsize, layout=layout, left=left_by_mpi())
-        subprocess.Popen([sys.executable, __file__, json.dumps(told)],
-                         pass_fds=[file], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
+        told = dict(file=file, folder=folder, pids=pids, row=row.itemsize, layout=layout, left=left_by_mpi(),
+                    events=events.fileno(), places=places)
+        subprocess.Popen([sys.executable, __file__, json.dumps(told)], pass_fds=[file, events.fileno(), *places],
+                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
                          env={**os.environ, "PYTHONPATH": paths})
     finally:
-        os.close(file)
+        for descriptor in (file, events.fileno(), *places):
+            os.close(descriptor)
     return True
 
 
@@ -60,30 +63,35 @@ def signal_of(pid):
 
 
 def ends_of(pids):
-    """Yield the place in `pids` and the signal of each process, in the order in which they end.
+    """An epoll object of the ends of processes, and the place in `pids` of each descriptor in it.
 
-    Several may have ended before this process is run: an epoll object keeps the order of events, poll does not.
+    It is made before the watcher starts, and handed to it: Python takes longer to start than a job to end. An epoll
+    object keeps the order of events, which poll does not.
     """
     events, places = select.epoll(), {}
     for place, pid in enumerate(pids):
-        try:
-            file = os.pidfd_open(pid)
-        except ProcessLookupError:
-            yield place, 0
-            continue
+        file = os.pidfd_open(pid)
         places[file] = place
         events.register(file, select.EPOLLIN | select.EPOLLONESHOT)
-    while places:
+    return events, places
+
+
+def in_order(events, places):
+    """Yield the places of processes in the order in which they end."""
+    ended = 0
+    while ended < len(places):
         for file, _ in events.poll():
-            yield places[file], signal_of(pids[places.pop(file)])
+            ended += 1
+            yield places[file]
 
 
-def main(file, folder, pids, row, layout, left):
+def main(file, folder, pids, row, layout, left, events, places):
     """Wait for the ranks, note their ends, and write a message if it is ours to write."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)              # for the ranks; this process ends after them
     memory, killed = mmap.mmap(file, 0), []
-    for place, number in ends_of(pids):
+    for place in in_order(select.epoll.fromfd(events), {int(file): place for file, place in places.items()}):
+        number = signal_of(pids[place])
         at = {name: place * row + offset for name, offset in layout.items()}
         if struct.unpack_from("i", memory, at["state"])[0] == RUNNING:
             struct.pack_into("i", memory, at["signal"], number or UNKNOWN)
