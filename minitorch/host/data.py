@@ -215,10 +215,15 @@ def numbers_up_to(start, end, step, dtype):
 def spaced(start, end, steps, found):
     """`steps` numbers at equal distances, in the NumPy dtype `found`.
 
-    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric.
+    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric. A float32 is
+    rounded once, as by a fused multiply-add.
     """
     if steps == 1:
         return np.array([start]).astype(found)
+    if found == np.float32:
+        start, end, i = np.float32(start), np.float32(end), np.arange(steps)
+        step = np.float64((end - start) / np.float32(max(steps - 1, 1)))
+        return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)).astype(found)
     wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found.type
     if found.kind in "iu":
         start, end = int(start), int(end)
