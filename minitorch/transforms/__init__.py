@@ -6,6 +6,8 @@ minitorch's default generator what torchvision draws from PyTorch's, so a seed g
 images and nested samples at a time.
 """
 
+import importlib
+
 from .autoaugment import (
     AugMix,
     AutoAugment,
@@ -101,3 +103,9 @@ __all__ = [
     "ToTensor",
     "TrivialAugmentWide",
 ]
+
+
+def __getattr__(name):
+    if name in ("tv_tensors", "v2"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

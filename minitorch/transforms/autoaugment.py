@@ -113,12 +113,18 @@ def policy_of(text: str) -> list[tuple]:
     return found
 
 
+def signed(magnitude: float, has_sign: bool) -> float:
+    """A magnitude, half of the times negative where it has a sign."""
+    return -magnitude if has_sign and below(2) else magnitude
+
+
 class Policy(ImageTransform):
     """The base of policies: `draw` gives the operations with their magnitudes, `transform` applies them one by one."""
 
     _shown: tuple[str, ...] = ("interpolation", "fill")
     interpolation = InterpolationMode.NEAREST
     fill: Any = None
+    sign = staticmethod(signed)
 
     def transform(self, img: Any, params: dict[str, Any]) -> Any:
         for name, magnitude in params["operations"]:
@@ -131,11 +137,6 @@ class Policy(ImageTransform):
     def move(self, img: Any, part: float = 150.0 / 331.0) -> list[float]:
         """The largest shifts (x, y): a part of the image."""
         return [part * size for size in F.get_image_size(img)]
-
-
-def signed(magnitude: float, has_sign: bool) -> float:
-    """A magnitude, half of the times negative where it has a sign."""
-    return -magnitude if has_sign and below(2) else magnitude
 
 
 class AutoAugment(Policy):
@@ -184,7 +185,7 @@ class RandAugment(Policy):
         for _ in range(self.num_ops):
             name = self.names[below(len(self.names))]
             values, has_sign = magnitudes(name, self.num_magnitude_bins, move=self.move(img))
-            found.append((name, signed(0.0 if values is None else float(values[self.magnitude].item()), has_sign)))
+            found.append((name, self.sign(0.0 if values is None else float(values[self.magnitude].item()), has_sign)))
         return {"operations": found}
 
 
@@ -203,7 +204,7 @@ class TrivialAugmentWide(Policy):
         name = self.names[below(len(self.names))]
         values, has_sign = magnitudes(name, self.num_magnitude_bins, 0.99, (32.0, 32.0), 135.0, 0.99, 6)
         magnitude = 0.0 if values is None else float(values[below(len(values))].item())
-        return {"operations": [(name, signed(magnitude, has_sign))]}
+        return {"operations": [(name, self.sign(magnitude, has_sign))]}
 
 
 class AugMix(Policy):
@@ -239,7 +240,7 @@ class AugMix(Policy):
             name = self.names[below(len(self.names))]
             values, has_sign = magnitudes(name, 10, move=self.move(img, 1 / 3), most=4)
             magnitude = 0.0 if values is None else float(values[below(self.severity)].item())
-            found.append((name, signed(magnitude, has_sign)))
+            found.append((name, self.sign(magnitude, has_sign)))
         return found
 
     def transform(self, img: Any, params: dict[str, Any]) -> Any:

@@ -8,8 +8,7 @@ from ..ops.creation.random import rand
 from ..ops.shapes.join import cat
 from . import functional as F
 from .base import ImageTransform, WithProbability, angles, below, check_fill, check_sequence, uniform
-from .functional.kinds import InterpolationMode, both
-from .functional.warps import interpolation_of
+from .functional.kinds import InterpolationMode, both, interpolation_of
 
 
 class RandomRotation(ImageTransform):

@@ -17,6 +17,8 @@ __version__ = "0.28.0"                                     # the torchvision tha
 def __getattr__(name):
     if name in ("models", "ops"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "tv_tensors":
+        return transforms.tv_tensors
     raise AttributeError(f"module 'minitorch.vision' has no attribute {name!r}: there are models, ops and utils, "
                          f"datasets and transforms")
 

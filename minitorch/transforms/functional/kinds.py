@@ -61,6 +61,18 @@ def check_array(pic: np.ndarray) -> None:
         raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
 
 
+def interpolation_of(value: Any) -> InterpolationMode:
+    """The mode of an `InterpolationMode`, of its text or of Pillow's number for it; TypeError for anything else."""
+    if isinstance(value, int):
+        return InterpolationMode[pil_module().Resampling(value).name]
+    if isinstance(value, str):
+        return InterpolationMode(value)
+    if not isinstance(value, InterpolationMode):
+        raise TypeError("Argument interpolation should be a InterpolationMode or a corresponding Pillow integer "
+                        "constant")
+    return value
+
+
 def pil_module():
     from PIL import Image
 

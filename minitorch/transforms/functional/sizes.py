@@ -10,7 +10,15 @@ import numpy as np
 from ...core.dtypes import float32
 from ...host.type_info import iinfo
 from ...ops.creation.create import from_numpy
-from .kinds import InterpolationMode, accepts_arrays, as_index, get_dimensions, is_pil, pil_module
+from .kinds import (
+    InterpolationMode,
+    accepts_arrays,
+    as_index,
+    get_dimensions,
+    interpolation_of,
+    is_pil,
+    pil_module,
+)
 
 
 @accepts_arrays
@@ -22,10 +30,9 @@ def resize(
     antialias: bool | None = True,
 ) -> Any:
     """`Resize`. Integers are interpolated in float32 and rounded."""
-    if isinstance(interpolation, int):  # Pillow's own number for it, as in old programs
-        interpolation = InterpolationMode[pil_module().Resampling(interpolation).name]
+    interpolation = interpolation_of(interpolation)
     _, h, w = get_dimensions(img)
-    height, width = _new_size(h, w, size, max_size)
+    height, width = new_size(h, w, size, max_size)
     if (height, width) == (h, w):
         return img
     if is_pil(img):
@@ -50,7 +57,8 @@ def resize(
     return result.round().to(img.dtype)
 
 
-def _new_size(h: int, w: int, size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
+def new_size(h: int, w: int, size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
+    """(height, width) of an image (h, w) resized to `size`, as `Resize` takes it."""
     sizes = [size] if isinstance(size, int) else list(size)
     if len(sizes) == 2:
         if max_size is not None:

@@ -17,19 +17,9 @@ from ...ops.creation.create import from_numpy, ones, tensor
 from ...ops.elementwise.compare import choose as where
 from ...ops.shapes.join import cat
 from .filters import on_pixels, on_planes
-from .kinds import InterpolationMode, accepts_arrays, get_dimensions, is_pil, pil_module
+from .kinds import InterpolationMode, accepts_arrays, get_dimensions, interpolation_of, is_pil, pil_module
 
 Fill = int | float | Sequence[float] | None
-
-
-def interpolation_of(value: Any) -> InterpolationMode:
-    """The mode of an `InterpolationMode` or of Pillow's number for it; TypeError for anything else."""
-    if isinstance(value, int):
-        return InterpolationMode[pil_module().Resampling(value).name]
-    if not isinstance(value, InterpolationMode):
-        raise TypeError("Argument interpolation should be a InterpolationMode or a corresponding Pillow integer "
-                        "constant")
-    return value
 
 
 def sampled(img: Tensor, grid: np.ndarray | Tensor, interpolation: InterpolationMode, fill: Fill) -> Tensor:
@@ -106,10 +96,9 @@ def centered(n: int) -> np.ndarray:
     return np.arange(n, dtype=np.float32) - np.float32((n - 1) * 0.5)
 
 
-def around(center: Sequence[float] | None, img: Any) -> list[float]:
-    """A center in pixels seen from the middle of the image."""
-    _, height, width = get_dimensions(img)
-    return [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
+def from_middle(center: Sequence[float] | None, size: Sequence[int]) -> list[float]:
+    """A center (x, y) in pixels, seen from the middle of an image of (height, width) `size`."""
+    return [0.0, 0.0] if center is None else [center[0] - size[1] * 0.5, center[1] - size[0] * 0.5]
 
 
 def check_center(center: Any) -> None:
@@ -149,7 +138,7 @@ def affine(img: Any, angle: float, translate: Sequence[int], scale: float, shear
         pil = pil_module()
         return img.transform(img.size, pil.Transform.AFFINE, matrix, pil.Resampling[interpolation.name],
                              **filled(img, fill))
-    matrix = inverse_affine(around(center, img), angle, translate, scale, shears)
+    matrix = inverse_affine(from_middle(center, (height, width)), angle, translate, scale, shears)
     return sampled(img, affine_grid(matrix, (height, width), (height, width)), interpolation, fill)
 
 
@@ -168,7 +157,7 @@ def rotate(img: Any, angle: float, interpolation: InterpolationMode = Interpolat
     if is_pil(img):
         return img.rotate(angle, pil_module().Resampling[interpolation.name], expand, center, **filled(img, fill))
     _, height, width = get_dimensions(img)
-    matrix = inverse_affine(around(center, img), -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
+    matrix = inverse_affine(from_middle(center, (height, width)), -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
     result = expanded(matrix, height, width) if expand else (height, width)
     return sampled(img, affine_grid(matrix, (height, width), result), interpolation, fill)
 

@@ -42,13 +42,16 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
     """`CenterCrop`."""
     size = [output_size] if isinstance(output_size, int) else list(output_size)
-    height, width = size * 2 if len(size) == 1 else size
     _, h, w = get_dimensions(img)
+    padding, window = middle_window(h, w, *(size * 2 if len(size) == 1 else size))
+    return crop(pad(img, padding) if any(padding) else img, *window)
+
+
+def middle_window(h: int, w: int, height: int, width: int) -> tuple[list[int], list[int]]:
+    """The padding that an image (h, w) needs, and top, left, height and width of the window in its middle."""
     across, down = max(width - w, 0), max(height - h, 0)
-    if across or down:
-        img = pad(img, [across // 2, down // 2, (across + 1) // 2, (down + 1) // 2])
-        _, h, w = get_dimensions(img)
-    return crop(img, round((h - height) / 2), round((w - width) / 2), height, width)
+    padding = [across // 2, down // 2, (across + 1) // 2, (down + 1) // 2]
+    return padding, [round((h + down - height) / 2), round((w + across - width) / 2), height, width]
 
 
 def check_padding(padding: Any, padding_mode: str) -> None:
