@@ -15,7 +15,8 @@ from .base import ImageTransform
 class Compose:
     """One transform after another.
 
-    >>> Compose([CenterCrop(10), ToTensor()])
+    >>> from minitorch import transforms
+    >>> transforms.Compose([transforms.CenterCrop(10), transforms.ToTensor()])
     Compose(
         CenterCrop(size=(10, 10))
         ToTensor()

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.tensor import Tensor
 from .. import functional as F
 from ..functional.kinds import InterpolationMode
-from ..tv_tensors import Mask, Places, TVTensor
+from ..tv_tensors import BoundingBoxFormat, Mask, Places, TVTensor
 from .conversion import grayscale_to_rgb, to_dtype, to_image
 from .detection import permute_channels
 from .places import clamped, convert
@@ -53,8 +53,6 @@ def get_size(inpt: Any) -> list[int]:
 
 def convert_bounding_box_format(inpt: Any, old_format: Any = None, new_format: Any = None) -> Any:
     """Boxes in another format; `old_format` is needed for plain tensors only."""
-    from ..tv_tensors import BoundingBoxFormat
-
     old, new = (BoundingBoxFormat[x.upper()] if isinstance(x, str) else x for x in (old_format, new_format))
     if is_pure_tensor(inpt):
         if old is None:
