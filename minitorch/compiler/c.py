@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..backends.native.parts import count_parts
-from .loops import REDUCTIONS, Kernel
+from .loops import AT, REDUCTIONS, Kernel
 
 __all__ = ["TYPES", "SCALAR", "function", "supported"]
 
@@ -152,7 +152,7 @@ class Printer:
         if self.cut == "j" and (len(self.dims) > 2 or not wide or any(n.op in (*REDUCTIONS, "running")
                                                                        for n in self.k.nodes)):
             return 1
-        if any(e.kind == "scatter" for e in self.k.effects):
+        if any(e.kind in AT for e in self.k.effects):
             return 1
         for e in self.k.effects:                           # each part has sums of its own
             if e.kind in COLLECT and 8 * parts * math.prod(
@@ -183,7 +183,7 @@ class Printer:
         for e in self.k.effects:
             values = [x for x in (e.x, e.row) if x is not None]
             stage = max(self.stage.get(x, 0) for x in values)
-            wide = e.x.level == "e" or e.kind == "scatter" or (e.ref.strides[-1] != 0 and self.dims[-1] > 1)
+            wide = e.x.level == "e" or e.kind in AT or (e.ref.strides[-1] != 0 and self.dims[-1] > 1)
             wide = wide or (e.kind == "sum" and self.dims[-1] > 1)
             self.effects.append((e, wide, stage))
         self.passes = 1 + max([s for _, wide, s in self.effects if wide]
@@ -195,8 +195,9 @@ class Printer:
                        and e.x.op not in ("load", "column")}
         self.uses = {}                                     # the last pass that needs a value of elements
         for e, wide, stage in self.effects:
-            if wide and e.x.level == "e":
-                self.uses[e.x] = max(stage, self.uses.get(e.x, 0))
+            for x in (e.x, e.row):
+                if wide and x is not None and x.level == "e":
+                    self.uses[x] = max(stage, self.uses.get(x, 0))
         for n in reversed(self.k.nodes):
             at = self.stage[n] - 1 if n.op in REDUCTIONS else self.uses.get(n)
             for a in n.args if at is not None else ():
@@ -212,7 +213,7 @@ class Printer:
     def read_again(self):
         """The values that a later pass looks up, and not just something that is made of them and looked up itself."""
         found, seen = set(), set()
-        todo = [(e.x, at) for e, wide, at in self.effects if wide]
+        todo = [(x, at) for e, wide, at in self.effects if wide for x in (e.x, e.row) if x is not None]
         todo += [(a, self.stage[n] - 1) for n in self.k.nodes if n.op in REDUCTIONS for a in n.args]
         while todo:
             n, at = todo.pop()
@@ -233,28 +234,30 @@ class Printer:
             return 1
         if n.op in ("load", "gather"):
             return 99 if self.overwritten.get(n.ref.root, at) < at else 1
-        if n.op in ("column", "index"):
+        if n.op == "column":
             return 0
         if n.op == "running":
             return 99
         return self.own_cost(n) + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
 
     def own_cost(self, n):
-        return 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
+        return 1 if n.op in ("cast", "index") else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
 
     # -- expressions ---------------------------------------------------------------------------------------
-    def cell(self, ref):
-        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
+    def cell(self, ref, further=None):
+        """The elements of memory, or those that lie as much `further` on as a value says."""
+        parts = [] if further is None else [self.spell(further)]
+        parts += [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
         return f"{self.names[self.place(ref)]}[{' + '.join(parts) or '0'}]"
 
-    def read(self, ref):
+    def read(self, ref, further=None):
         """The elements of memory as a value."""
         how = {"bool": "{} != 0", "bfloat16": "m_widen({})"}
-        return how.get(ref.dtype.name, "{}").format(self.cell(ref))
+        return how.get(ref.dtype.name, "{}").format(self.cell(ref, further))
 
-    def put(self, ref, x):
+    def put(self, ref, x, further=None):
         """The statement that stores a value."""
-        return f"{self.cell(ref)} = {f'm_narrow({x})' if ref.dtype.name == 'bfloat16' else x};"
+        return f"{self.cell(ref, further)} = {f'm_narrow({x})' if ref.dtype.name == 'bfloat16' else x};"
 
     def spell(self, n):
         return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
@@ -267,10 +270,9 @@ class Printer:
         if n.op == "coefficient":
             return f"({TYPES[n.dtype.name]})H[{n.value}]"
         if n.op == "index":
-            return f"{n.value[0]}({', '.join([self.cell(n.ref), *map(str, n.value[1:])])}, wrong)"
+            return f"{n.value[0]}({', '.join([self.spell(n.args[0]), *map(str, n.value[1:])])}, wrong)"
         if n.op == "gather":
-            text = f"{self.names[self.place(n.ref)]}[{self.spell(n.args[0])} * {n.value} + j * {n.ref.strides[-1]}]"
-            return f"m_widen({text})" if n.dtype.name == "bfloat16" else text
+            return self.read(n.ref, n.args[0])
         if n.op == "cast":
             x = self.spell(n.args[0])
             if n.dtype.name == "bfloat16":
@@ -307,8 +309,6 @@ class Printer:
                 lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
                 lines.append(f"  memset({self.sums[e]}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
                              f"  for (i64 j = 0; j < {size}; j++) {self.sums[e]}[j] = {self.first(e)};")
-            elif e.kind == "scatter":
-                lines.append(f"  memset({self.names[self.place(e.ref)]}, 0, {e.ref.root.nbytes});")
         for n, name in self.carried.items():
             if name:
                 kind = "uint8_t" if n.dtype == bool else self.ctype(n)
@@ -436,7 +436,7 @@ class Printer:
         long = columns > PART and (any(n.op == "sum" and n.dtype.char in "fd" for n in wanted) or any(
             e.kind == "sum" and self.by_row(e) for e in effects))
         self.local, self.inner, self.at, clauses, before, after = {}, [], at, [], [], []
-        self.partial, self.finished, self.row_sums, self.started = {}, {}, [], []
+        self.partial, self.finished, self.row_sums, self.started, self.ordered = {}, {}, [], [], False
         for n in wanted:
             clauses.append(self.begin(n, long, body, before, after, indent))
         for n in wanted:
@@ -453,8 +453,8 @@ class Printer:
                     self.inner.append(f"{nan} |= {x} != {x};")
                     clauses.append(f"reduction(|:{nan})")
                     self.finished[n] = f"{nan} ? NAN : {s}"
-        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
-            self.need(x)
+        for x in [*[x for e in effects for x in (e.x, e.row) if x is not None], *carry]:
+            self.need(x)                                   # all is read before anything is overwritten
         for e in effects:
             self.wide_effect(e, long, body, before, after, clauses, indent)
         for n in carry:
@@ -502,9 +502,12 @@ class Printer:
         x = self.need(e.x)
         if e.kind == "store":
             self.inner.append(self.put(e.ref, x))
-        elif e.kind == "scatter":
-            width = e.ref.root.shape[-1]
-            self.inner.append(f"{self.names[self.place(e.ref)]}[{self.spell(e.row)} * {width} + j] += {x};")
+        elif e.kind in AT:
+            cell = self.cell(e.ref, e.row)
+            if e.kind != "put":
+                x = SCALAR[e.kind][kind_of(e.ref.dtype)][0].format(cell, x)
+            self.inner.append(self.put(e.ref, x, e.row))
+            self.ordered = self.ordered or e.row.level == "e" or not e.ref.strides[-1]     # one element twice
         elif not self.by_row(e):
             self.inner.append(self.collected(e, self.sum_cell(e), x))
         else:
@@ -554,7 +557,8 @@ class Printer:
         return f"({self.ctype(n)})({name} = {how})"
 
     def loop(self, body, indent, columns, long, clauses, before, after):
-        pragma = "" if self.started else ("#pragma omp simd " + " ".join(clauses)).rstrip()    # running sums: in order
+        in_order = self.started or self.ordered
+        pragma = "" if in_order else ("#pragma omp simd " + " ".join(clauses)).rstrip()
         first, last = self.ends("j", columns)
         pragmas = [pragma] if pragma else []
         if columns == 1:

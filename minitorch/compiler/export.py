@@ -255,7 +255,7 @@ class File:
 
     def header(self):
         guard, declaration = f"{self.name.upper()}_H", self.signature().replace("i64", "int64_t") + ";"
-        return "\n".join([f"/* {self.head()}. Returns 0, 1 for a wrong index, 2 for a wrong class. */",
+        return "\n".join([f"/* {self.head()}. Returns 0, 2 for a wrong class, another number for a wrong index. */",
                           f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "", "#ifdef __cplusplus",
                           'extern "C" {', "#endif", declaration, "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-__all__ = ["Effect", "Kernel", "Node", "Ref", "restride"]
+__all__ = ["AT", "Effect", "Kernel", "Node", "Ref", "restride"]
 
 MOST = 160                 # statements of a kernel: beyond, registers are short
 
@@ -88,8 +88,8 @@ class Node:
     """A value of a kernel: `op`, arguments, dtype, level ("k", "r", "e"); of a load its `ref`, of a number its `value`.
 
     Ops besides scalar functions: const, load, cast, column (its number), sum, max, min, prod (of a row), running (sum
-    or another of these, up to each column), index (a checked row number, of a table with `value` rows), gather (from
-    row `args[0]` of a table with `value` columns).
+    or another of these, up to each column), index (a number that looks something up, checked by the function of C that
+    `value` names, with its arguments), gather (the element of `ref` that lies `args[0]` further on).
     """
 
     __slots__ = ("op", "args", "dtype", "level", "ref", "value")
@@ -99,14 +99,16 @@ class Node:
 
 
 REDUCTIONS = ("sum", "max", "min", "prod")
-SPECIAL = (*REDUCTIONS, "running", "column", "index", "gather")    # which know rows from columns
+SPECIAL = (*REDUCTIONS, "running", "column", "gather")             # which know rows from columns
+AT = ("put", "add", "multiply", "maximum", "minimum")      # effects on the elements that are looked up
 
 
 class Effect:
     """A change that a kernel makes to memory: `kind`, place and value.
 
     Kinds are store; sum, max, min and prod, over the dimensions in which the ref has stride 0; rowsum, which takes one
-    value from each row; scatter, which adds to row `row` of a table.
+    value from each row; put, add and others of `AT`, which change the element that lies `row` further on, one after
+    the other.
     """
 
     __slots__ = ("kind", "ref", "x", "row")

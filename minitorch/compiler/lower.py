@@ -19,6 +19,7 @@ from ..core.backend import Backend, Float32Compute
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
 from . import c
+from .indexed import Indexed
 from .items import Call, NoLowering, Product, into, is_basic, is_number, values_of, weak
 from .lookups import Lookups
 from .loops import Kernel, Ref
@@ -52,8 +53,9 @@ class ReferenceTracer(Tracer):
 
     def __getattr__(self, name):
         if name.removeprefix("full_") in OPS:
-            scalar = name in c.SCALAR and not hasattr(np, name)        # one function in C, many calls of NumPy
-            found = self.opaque(name, getattr(self.base, name)) if scalar else self.find(name, {})
+            # one function in C, many calls of NumPy; or one that would check its indices here
+            whole = name in c.SCALAR and not hasattr(np, name) or hasattr(Indexed, "op_" + name)
+            found = self.opaque(name, getattr(self.base, name)) if whole else self.find(name, {})
             setattr(self, name, found)
             return found
         return Backend.__getattr__(self, name)
@@ -117,6 +119,10 @@ class Lowering(Sums, Lookups):
         name = i.name.removeprefix("np.")
         if i.kind == "write":
             return self.assign(*i.args)
+        if i.kind == "index":
+            return self.read_at(i, *i.args)
+        if i.kind == "call" and name.endswith(".at"):
+            return self.combined_at(name[:-3], *i.args)
         if i.kind == "call" and name.endswith(".reduce"):
             return self.reduction(i, UFUNCS.get(name[:-7], name[:-7]), *i.args, **i.kwargs)
         if i.kind == "call" and name.endswith(".accumulate"):
@@ -365,8 +371,10 @@ class Lowering(Sums, Lookups):
 
     def assign(self, target, index, value):
         """``target[index] = value`` for slices and numbers."""
-        if any(isinstance(v, Value) for v in tree_leaves(index)) or not is_basic(index):
-            raise NoLowering("an index by arrays")
+        if any(isinstance(v, Value) for v in tree_leaves(index)):
+            return self.write_at(target, index, value)
+        if not is_basic(index):
+            raise NoLowering("an index by lists")
         return self.store_into(self.view(target, index), value)
 
     def store_into(self, view, value):

@@ -100,11 +100,21 @@ INLINE float m_log(float x) {               /* 0.86 ulp; N. Juffa's */
 
 #include "functions.h"
 
-/* ---- tables: row numbers are checked; a wrong one is noted (kind, number, rows), and another taken instead ---------- */
+/* ---- what is looked up: numbers are checked; a wrong one is noted (kind, number, size), and another taken instead ---- */
 INLINE i64 checked(i64 i, i64 n, i64 *wrong) {
   int good = i >= 0 && i < n;
   if (!good) { wrong[0] = 1; wrong[1] = i; wrong[2] = n; }
   return good ? i : 0;
+}
+INLINE i64 element(i64 i, i64 n, i64 kind, i64 *wrong) {
+  int good = i >= 0 && i < n;
+  if (!good) { wrong[0] = kind; wrong[1] = i; wrong[2] = n; }
+  return good ? i : 0;
+}
+INLINE i64 wrapped(i64 i, i64 n, i64 kind, i64 *wrong) {               /* negative ones count from the end */
+  int good = i >= -n && i < n;
+  if (!good) { wrong[0] = kind; wrong[1] = i; wrong[2] = n; }
+  return good ? i + (i < 0) * n : 0;
 }
 INLINE i64 target(i64 i, i64 n, i64 ignored, i64 *wrong) {
   int good = i >= 0 && i < n;
