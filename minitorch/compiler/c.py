@@ -154,6 +154,8 @@ class Printer:
             return 1
         if any(e.kind in AT for e in self.k.effects):
             return 1
+        if len(self.dims) == 2 and any(n.op == "across" for n in self.k.nodes):
+            return 1
         for e in self.k.effects:                           # each part has sums of its own
             if e.kind in COLLECT and 8 * parts * math.prod(
                     n for n, s in zip(self.dims, e.ref.strides) if s) > MOST_SCRATCH:
@@ -236,7 +238,7 @@ class Printer:
             return 99 if self.overwritten.get(n.ref.root, at) < at else 1
         if n.op == "column":
             return 0
-        if n.op == "running":
+        if n.op in ("running", "across"):
             return 99
         return self.own_cost(n) + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
 
@@ -291,7 +293,7 @@ class Printer:
         for e, *_ in self.effects:
             if e.kind in COLLECT and not any(e.ref.strides):
                 totals[e] = f"total{len(totals)}"
-        self.totals = totals
+        self.totals, self.across = totals, []
         kept = [e for e, _, _ in self.effects if e.kind in COLLECT and e not in totals]
         self.sums = {e: f"sums{k}" for k, e in enumerate(kept)}
         for at in range(self.passes):
@@ -313,6 +315,7 @@ class Printer:
             if name:
                 kind = "uint8_t" if n.dtype == bool else self.ctype(n)
                 lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
+        lines += [self.room(kind, name, self.dims[-1], 8) for kind, name in self.across]
         for d in range(len(self.dims) - 1):
             first, last = self.ends(f"i{d}", self.dims[d])
             lines.append("  " * (d + 1) + f"for (i64 i{d} = {first}; i{d} < {last}; i{d}++) {{")
@@ -533,7 +536,7 @@ class Printer:
         else:
             for a in n.args:
                 self.need(a)
-            text = self.run(n) if n.op == "running" else self.expression(n)
+            text = self.run(n) if n.op in ("running", "across") else self.expression(n)
         self.local[n] = self.ident[n] = self.fresh()
         self.inner.append(f"const {self.ctype(n)} {self.ident[n]} = {text};")
         return self.ident[n]
@@ -543,17 +546,23 @@ class Printer:
         return f"{self.carried[n]}[j]"
 
     def run(self, n):
-        """The sum of a row up to this column, its product or extreme; sums and products in double, exact as NumPy's."""
-        name = self.fresh("run")
-        kind = "f" if n.dtype.kind == "f" else "i"         # bfloat16 is float32 within a kernel
+        """The sum of a row up to this column, its product or extreme, or that of a column up to this row; sums and
+        products in double, exact as NumPy's."""
+        name = before = self.fresh("run")
+        kind = "f" if n.dtype.kind == "f" else "i"         # 16-bit floats are float32 within a kernel
         extreme = n.value in ("max", "min")
         wide = self.ctype(n) if extreme else {"f": "double", "i": "i64"}[kind]
-        self.started.append(f"{wide} {name} = {neutral(n.value, n.dtype) if extreme else int(n.value == 'prod')};")
-        x = self.spell(n.args[0])
-        if extreme:
-            how = SCALAR["maximum" if n.value == "max" else "minimum"][kind_of(n.dtype)][0].format(name, x)
+        start, x = neutral(n.value, n.dtype) if extreme else int(n.value == "prod"), self.spell(n.args[0])
+        if n.op == "running":
+            self.started.append(f"{wide} {name} = {start};")
         else:
-            how = f"{name} {'+*'[n.value == 'prod']} {x}"
+            self.across.append((wide, name))
+            name += "[j]"
+            before = f"({self.loops[-2]} ? {name} : {start})"
+        if extreme:
+            how = SCALAR["maximum" if n.value == "max" else "minimum"][kind_of(n.dtype)][0].format(before, x)
+        else:
+            how = f"{before} {'+*'[n.value == 'prod']} {x}"
         return f"({self.ctype(n)})({name} = {how})"
 
     def loop(self, body, indent, columns, long, clauses, before, after):

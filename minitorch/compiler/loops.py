@@ -88,7 +88,7 @@ class Node:
     """A value of a kernel: `op`, arguments, dtype, level ("k", "r", "e"); of a load its `ref`, of a number its `value`.
 
     Ops besides scalar functions: const, load, cast, column (its number), sum, max, min, prod (of a row), running (sum
-    or another of these, up to each column), index (a number that looks something up, checked by the function of C that
+    or another of these, up to each column), across (up to each row of the last dimension of rows), index (a number that looks something up, checked by the function of C that
     `value` names, with its arguments), gather (the element of `ref` that lies `args[0]` further on).
     """
 
@@ -99,7 +99,7 @@ class Node:
 
 
 REDUCTIONS = ("sum", "max", "min", "prod")
-SPECIAL = (*REDUCTIONS, "running", "column", "gather")             # which know rows from columns
+SPECIAL = (*REDUCTIONS, "running", "across", "column", "gather")   # which know rows from columns
 AT = ("put", "add", "multiply", "maximum", "minimum")      # effects on the elements that are looked up
 
 
@@ -186,7 +186,7 @@ class Kernel:
 
     def in_order(self):
         """Whether columns have to follow each other, so that its loops do not vectorise."""
-        return any(n.op == "running" for n in self.nodes)
+        return any(n.op in ("running", "across") for n in self.nodes)
 
     # -- fusion --------------------------------------------------------------------------------------------
     def expressed(self, dims):
@@ -289,10 +289,11 @@ class Kernel:
         refs = [*{id(r): r for r in (*self.reads(), *self.writes())}.values()]
         special = not self.plain() or any(n.level == "r" and any(n.ref.strides) for n in self.nodes if n.op == "load")
         special = special or any(e.ref.strides[-1] == 0 for e in self.effects if self.dims[-1] > 1)
+        across = any(n.op == "across" for n in self.nodes)
         dims, strides = list(self.dims), [[s * (n > 1) for n, s in zip(self.dims, r.strides)] for r in refs]
         keep = [d for d in range(len(dims)) if dims[d] != 1 or d == len(dims) - 1]
         dims, strides = [dims[d] for d in keep], [[s[d] for d in keep] for s in strides]
-        d = len(dims) - 2 - special
+        d = len(dims) - 2 - special - across
         while d >= 0:
             if all(s[d] == s[d + 1] * dims[d + 1] for s in strides):
                 for s in strides:
