@@ -13,12 +13,15 @@ import math
 import numpy as np
 
 from ..backends.native.parts import count_parts
+from ..core.arrays import is_half
 from .loops import AT, REDUCTIONS, Kernel
 
 __all__ = ["TYPES", "SCALAR", "function", "supported"]
 
 TYPES = {"float32": "float", "float64": "double", "int64": "i64", "int32": "int32_t", "int16": "int16_t",
-         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t", "bfloat16": "uint16_t"}    # in memory
+         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t", "bfloat16": "uint16_t",
+         "float16": "uint16_t"}                            # in memory
+HALVES = {"bfloat16": "m", "float16": "h"}                 # how their functions begin
 PART = 4096                # columns whose sum is kept in the elements' own type
 COLLECT = ("sum", "rowsum", "max", "min", "prod")           # effects that gather up values in an array of their own
 MOST_SCRATCH = 1 << 22     # bytes of the sums of all parts: with more a kernel is not cut into parts
@@ -75,8 +78,8 @@ SCALAR: dict = {
 
 
 def kind_of(dtype):
-    """The letter of SCALAR for a dtype; "" if there is none. bfloat16 is float32 wherever it is not in memory."""
-    if dtype.name == "bfloat16":
+    """The letter of SCALAR for a dtype; "" if there is none. 16-bit floats are float32 where they are not in memory."""
+    if is_half(dtype):
         return "f"
     return {"f": {4: "f", 8: "d"}.get(dtype.itemsize, ""), "i": "i", "u": "i" if dtype.itemsize == 1 else "",
             "b": "b"}.get(dtype.kind, "") if dtype.isnative else ""
@@ -93,7 +96,7 @@ def number(value, dtype):
         return f"{int(value)}" + ("LL" if abs(int(value)) >= 1 << 31 else "") if int(value) != -1 << 63 else "INT64_MIN"
     with np.errstate(all="ignore"):
         x = dtype.type(value)
-    if dtype.name == "bfloat16":
+    if is_half(dtype):
         x, dtype = np.float32(x), np.dtype(np.float32)
     if math.isnan(x):
         return "NAN"
@@ -254,36 +257,54 @@ class Printer:
 
     def read(self, ref, further=None):
         """The elements of memory as a value."""
-        how = {"bool": "{} != 0", "bfloat16": "m_widen({})"}
-        return how.get(ref.dtype.name, "{}").format(self.cell(ref, further))
+        cell = self.cell(ref, further)
+        return self.widened(cell, ref.dtype) if is_half(ref.dtype) else f"{cell} != 0" if ref.dtype == bool else cell
 
     def put(self, ref, x, further=None):
         """The statement that stores a value."""
-        return f"{self.cell(ref, further)} = {f'm_narrow({x})' if ref.dtype.name == 'bfloat16' else x};"
+        return f"{self.cell(ref, further)} = {self.narrowed(x, ref.dtype) if is_half(ref.dtype) else x};"
 
     def spell(self, n):
-        return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
+        return self.number(n.value, n.dtype) if n.op == "const" else self.ident[n]
 
     def expression(self, n):
         if n.op == "load":
             return self.read(n.ref)
+        if n.op == "gather":
+            return self.read(n.ref, n.args[0])
         if n.op == "column":
-            return "(int32_t)j"
+            return self.converted("j", n)
+        x = [self.spell(a) for a in n.args]
+        if n.op == "cast" and is_half(n.dtype):
+            return self.widened(self.narrowed(x[0], n.dtype), n.dtype)
+        if n.op == "cast":
+            return f"({x[0]} != 0)" if n.dtype == bool else self.converted(x[0], n)
+        return self.scalar(n, x)
+
+    # -- C's words, for which CUDA has others ----------------------------------------------------------------
+    number = staticmethod(number)
+
+    def widened(self, x, dtype):
+        """A 16-bit float of memory as a float."""
+        return f"{HALVES[dtype.name]}_widen({x})"
+
+    def narrowed(self, x, dtype):
+        return f"{HALVES[dtype.name]}_narrow({x})"
+
+    def converted(self, x, n):
+        """A value in the type of a node."""
+        return f"({self.ctype(n)})({x})"
+
+    def ctype(self, n):
+        return "int" if n.dtype == bool else "float" if is_half(n.dtype) else TYPES[n.dtype.name]
+
+    def scalar(self, n, x):
+        """A scalar function, or what only C has."""
         if n.op == "coefficient":
             return f"({TYPES[n.dtype.name]})H[{n.value}]"
         if n.op == "index":
-            return f"{n.value[0]}({', '.join([self.spell(n.args[0]), *map(str, n.value[1:])])}, wrong)"
-        if n.op == "gather":
-            return self.read(n.ref, n.args[0])
-        if n.op == "cast":
-            x = self.spell(n.args[0])
-            if n.dtype.name == "bfloat16":
-                return f"m_widen(m_narrow({x}))"
-            return f"({x} != 0)" if n.dtype == bool else f"({self.ctype(n)})({x})"
-        return SCALAR[n.op][kind_of(n.args[-1].dtype)][0].format(*map(self.spell, n.args))
-
-    def ctype(self, n):
-        return {"bool": "int", "bfloat16": "float"}.get(n.dtype.name) or TYPES[n.dtype.name]
+            return f"{n.value[0]}({', '.join([*x, *map(str, n.value[1:])])}, wrong)"
+        return SCALAR[n.op][kind_of(n.args[-1].dtype)][0].format(*x)
 
     # -- statements ----------------------------------------------------------------------------------------
     def done(self):
@@ -549,7 +570,7 @@ class Printer:
         """The sum of a row up to this column, its product or extreme, or that of a column up to this row; sums and
         products in double, exact as NumPy's."""
         name = before = self.fresh("run")
-        kind = "f" if n.dtype.kind == "f" else "i"         # 16-bit floats are float32 within a kernel
+        kind = "f" if n.dtype.kind in "fV" else "i"
         extreme = n.value in ("max", "min")
         wide = self.ctype(n) if extreme else {"f": "double", "i": "i64"}[kind]
         start, x = neutral(n.value, n.dtype) if extreme else int(n.value == "prod"), self.spell(n.args[0])

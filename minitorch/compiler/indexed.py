@@ -75,7 +75,7 @@ class Indexed:
         if 0 in dims:
             return []
         number = not isinstance(x, Value)
-        if how != "put" and (is_half(ref.dtype) or number or x.dtype != ref.dtype):
+        if how != "put" and (is_half(ref.dtype) or number or x.dtype != ref.dtype and not is_half(x.dtype)):
             raise NoLowering("operands of these types")
         if not number and is_inexact(x.dtype) and ref.dtype.kind in "iu":
             raise NoLowering("from floats to integers")
@@ -86,6 +86,14 @@ class Indexed:
         node = x if number or self.is_number(x) else kernel.load(self.ref(x, kernel.dims))
         kernel.effects.append(Effect(how, ref, self.operand(kernel, node, ref.dtype), further))
         return [kernel]
+
+    def changed(self, x, out, how, change):
+        """`out` as a copy of `x`, or as zeros if that is None, and what `change` does to it; 16-bit floats are added up
+        in float32."""
+        wide = how != "put" and is_half(out.dtype)
+        target = Value("made", np.empty(out.shape, np.float32)) if wide else out
+        items = self.fill(target, 0) if x is None else self.copied(x, target)
+        return [*items, *change(target), *(self.copied(target, out) if wide else [])]
 
     @staticmethod
     def is_number(x):
@@ -115,14 +123,15 @@ class Indexed:
         out = i.results[0]
         if grad.shape != index.shape:
             raise NoLowering("shapes")
-        return [*self.filled(i, 0), *self.put_at("gather_backward", index.shape, *self.elements(out, index, dim),
-                                                 grad, "add")]
+        return self.changed(None, out, "add", lambda out: self.put_at(
+            "gather_backward", index.shape, *self.elements(out, index, dim), grad, "add"))
 
     def op_scatter(self, i, x, index, src, *, dim, how="put"):
         out = i.results[0]
         if how != "put" and src.shape != index.shape:
             raise NoLowering("shapes")
-        return [*self.copied(x, out), *self.put_at(i.name[2:], index.shape, *self.elements(out, index, dim), src, how)]
+        return self.changed(x, out, how, lambda out: self.put_at(
+            i.name[2:], index.shape, *self.elements(out, index, dim), src, how))
 
     def op_scatter_add(self, i, x, index, src, *, dim):
         return self.op_scatter(i, x, index, src, dim=dim, how="add")
@@ -156,10 +165,10 @@ class Indexed:
         return self.put_at(i.name[2:], dims, ref, lookups, src, how)
 
     def op_index_select_backward(self, i, grad, index, *, shape, dim):
-        return [*self.filled(i, 0), *self.into_slices(i, i.results[0], index, dim, grad, "add")]
+        return self.changed(None, i.results[0], "add", lambda out: self.into_slices(i, out, index, dim, grad, "add"))
 
     def op_index_add(self, i, x, index, source, *, dim, how="add"):
-        return [*self.copied(x, i.results[0]), *self.into_slices(i, i.results[0], index, dim, source, how)]
+        return self.changed(x, i.results[0], how, lambda out: self.into_slices(i, out, index, dim, source, how))
 
     def op_index_copy(self, i, x, index, source, *, dim):
         return self.op_index_add(i, x, index, source, dim=dim, how="put")
@@ -184,8 +193,9 @@ class Indexed:
         out = i.results[0]
         if isinstance(source, Value) and source.shape not in (index.shape, ()):
             raise NoLowering("shapes")
-        return [*self.copied(x, out), *self.put_at("put", index.shape, *self.by_number(out, index), source,
-                                                   "add" if accumulate else "put")]
+        how = "add" if accumulate else "put"
+        return self.changed(x, out, how, lambda out: self.put_at(
+            "put", index.shape, *self.by_number(out, index), source, how))
 
     # -- NumPy's brackets ----------------------------------------------------------------------------------------
     def bracketed(self, x, index):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.arrays import is_half
 from .indexed import Indexed, Lookup
 from .items import NoLowering, is_number
 from .loops import Effect, Kernel, Ref
@@ -172,15 +171,17 @@ class Lookups(Indexed):
         return self.picked("embedding", dims, self.ref(i.results[0], dims), ref, lookups)
 
     def op_embedding_backward(self, i, grad, index, *, rows, padding_idx, scale_grad_by_freq):
-        out = i.results[0]
-        dims, ref, lookups = self.rows_of(index, out)
-        if scale_grad_by_freq or is_half(grad.dtype) or grad.shape != dims:
+        if scale_grad_by_freq or grad.shape[:-1] != index.shape:
             raise NoLowering("options")
-        kernel = Kernel(dims, "embedding_backward")
-        ref, row = self.looked_up(kernel, ref, lookups)
-        x = kernel.load(self.ref(grad))
-        if padding_idx >= 0:
-            padded = kernel.add("equal", [row, kernel.const(padding_idx * lookups[0].stride, row.dtype)], BOOL)
-            x = kernel.add("select", [padded, kernel.const(0, x.dtype), x], x.dtype)
-        kernel.effects.append(Effect("add", ref, x, row))
-        return [*self.filled(i, 0), kernel]
+
+        def add(out):
+            dims, ref, lookups = self.rows_of(index, out)
+            kernel = Kernel(dims, "embedding_backward")
+            ref, row = self.looked_up(kernel, ref, lookups)
+            x = kernel.cast(kernel.load(self.ref(grad)), out.dtype)
+            if padding_idx >= 0:
+                padded = kernel.add("equal", [row, kernel.const(padding_idx * lookups[0].stride, row.dtype)], BOOL)
+                x = kernel.add("select", [padded, kernel.const(0, x.dtype), x], x.dtype)
+            kernel.effects.append(Effect("add", ref, x, row))
+            return [kernel]
+        return self.changed(None, i.results[0], "add", add)

@@ -88,8 +88,9 @@ class Node:
     """A value of a kernel: `op`, arguments, dtype, level ("k", "r", "e"); of a load its `ref`, of a number its `value`.
 
     Ops besides scalar functions: const, load, cast, column (its number), sum, max, min, prod (of a row), running (sum
-    or another of these, up to each column), across (up to each row of the last dimension of rows), index (a number that looks something up, checked by the function of C that
-    `value` names, with its arguments), gather (the element of `ref` that lies `args[0]` further on).
+    or another of these, up to each column), across (up to each row of the last dimension of rows), index (a number that
+    looks something up, checked by the function of C that `value` names, with its arguments), gather (the element of
+    `ref` that lies `args[0]` further on).
     """
 
     __slots__ = ("op", "args", "dtype", "level", "ref", "value")

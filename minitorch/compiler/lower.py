@@ -14,7 +14,7 @@ import numpy as np
 
 from ..backends.native.eager import kernel
 from ..core import graph
-from ..core.arrays import is_inexact, owner
+from ..core.arrays import is_half, is_inexact, owner
 from ..core.backend import Backend, Float32Compute
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
@@ -259,9 +259,9 @@ class Lowering(Sums, Lookups):
             x = self.base.to_host(x.example).reshape(())[()]
         if hasattr(x, "level"):
             return kernel.cast(x, dtype)
-        if getattr(getattr(x, "dtype", None), "name", "") == "bfloat16":
+        if isinstance(x, np.generic) and is_half(x.dtype):
             x = float(x)
-        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):    # no bfloat16
+        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
 
@@ -291,11 +291,11 @@ class Lowering(Sums, Lookups):
         if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
         f32 = np.dtype(np.float32)
-        wide = f32 if result.name == "bfloat16" else result                        # computed so, and rounded
+        wide = f32 if is_half(result) else result          # computed so, and rounded
 
         def body(kernel, *nodes):
             nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
-            return kernel.add(op, [kernel.cast(x, f32) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
+            return kernel.add(op, [kernel.cast(x, f32) if is_half(x.dtype) else x for x in nodes], wide)
         return self.map(i.name.removeprefix("np."), out, args, body)
 
     def np_where(self, i, condition, x, y):
@@ -397,7 +397,9 @@ class Lowering(Sums, Lookups):
         return self.store_into(target, value)
 
     def filled(self, i, value):
-        out = i.results[0]
+        return self.fill(i.results[0], value)
+
+    def fill(self, out, value):
         self.kind(out)
         return self.map("fill", out, [value], lambda kernel, x: self.operand(kernel, x, out.dtype))
 
@@ -486,7 +488,7 @@ class Lowering(Sums, Lookups):
             made = Traced(v.example, recorder)
             made.value = v
             return made
-        halves = any(v.dtype.name == "bfloat16" for v in values_of((args, kwargs)))
+        halves = any(is_half(v.dtype) for v in values_of((args, kwargs)))
         function = getattr(Float32Compute(tracer) if halves else tracer, name)
         try:
             with np.errstate(all="ignore"):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..core.arrays import is_half
 from . import c
 from .items import NoLowering, Product, as_blas
 from .loops import Effect, Kernel, Ref, restride
@@ -38,7 +39,7 @@ class Sums:
             if ufunc != "add" and len(i.args) > 2:
                 raise NoLowering("arguments")
         result = i.results[0] if out is None else out
-        if not all(isinstance(v, Value) for v in (x, result)) or ufunc not in REDUCE or x.dtype.name == "bfloat16":
+        if not all(isinstance(v, Value) for v in (x, result)) or ufunc not in REDUCE or is_half(x.dtype):
             raise NoLowering("arguments")
         if out is not None and out.root is x.root:
             raise NoLowering("operands overlap what is written")
@@ -128,13 +129,14 @@ class Sums:
             elif out.shape != shape:
                 strides[axis] = 0
             found.append(self.ref(out).moved([strides[d] for d in order]))
-        return kernel, kernel.load(source.moved([source.strides[d] for d in order])), *found
+        node = kernel.load(source.moved([source.strides[d] for d in order]))
+        return kernel, kernel.cast(node, np.dtype(np.float32)) if is_half(x.dtype) else node, *found
 
     def first_place(self, kernel, x, kind):
         """The extreme of each row, and the first column where it is: that of a NaN, if there is one."""
         found, i64 = kernel.reduce(kind, x), np.dtype(np.int64)
         here = kernel.add("equal", [x, found], np.dtype(bool))
-        if x.dtype.kind == "f":                            # bfloat16 is float32 within a kernel
+        if x.dtype.kind == "f":
             here = kernel.add("logical_or", [here, kernel.add("isnan", [x], np.dtype(bool))], np.dtype(bool))
         columns = kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), i64)
         columns = kernel.add("select", [here, columns, kernel.const(kernel.dims[-1], i64)], i64)
@@ -153,7 +155,8 @@ class Sums:
         self.kind(x)
         if axis is None and x.example.flags.c_contiguous and x.shape and out is None and x.example.size > 1:
             kernel = Kernel((x.example.size,), name)       # of all elements
-            nodes, to = kernel.load(self.ref(x, kernel.dims, (1,))), self.ref(i.results[0], (1,) * len(kernel.dims))
+            nodes, to = kernel.load(self.ref(x, kernel.dims, (1,))), self.ref(i.results[0], (1,))
+            nodes = kernel.cast(nodes, np.dtype(np.float32)) if is_half(x.dtype) else nodes
             kernel.store(to.moved((0,)), self.first_place(kernel, nodes, name[3:])[1])
             return [kernel]
         if out is not None or axis is None or 0 in x.shape or x.shape[axis] == 1:
