@@ -14,7 +14,7 @@ from ...autograd.tangents import kind_of
 from ...backends.batched.classes import class_of
 from ...core.arrays import is_inexact
 from ...core.errors import checked_dim
-from .placement_types import Partial, Replicate, Shard
+from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
 
 __all__ = ["Call", "elementwise", "of", "rule"]
@@ -161,6 +161,10 @@ def elementwise(call):
         if 0 in [s[d - n] for s in call.shapes if len(s) >= n - d]:
             size = 0
         choices.append((tuple([cut_at(s, n, d, size) for s in call.shapes]), (Shard(d), size)))
+    if len({s for s in call.shapes if s}) == 1:            # arrays of one shape, and numbers
+        for p in {p for x in call.arrays if x.__class__ is Sharded for p in x.placements}:
+            if isinstance(p, _StridedShard):
+                choices.append((tuple([p if s else R for s in call.shapes]), (p, max(call.shapes, key=len)[p.dim])))
     return choices + sums(call)
 
 
