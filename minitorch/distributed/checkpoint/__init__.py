@@ -102,8 +102,8 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
     """`save`, but for copying what is saved, by a thread; returns a ``concurrent.futures.Future``.
 
     ``result()`` of that waits until the checkpoint is whole, and raises what went wrong. Training may go on meanwhile
-    and write to the tensors. All ranks call it; several calls write one after another. The ranks meet in a group of their
-    own, so that their other calls need no order; it belongs to the job: wait for the result before
+    and write to the tensors. All ranks call it; several calls write one after another. The ranks meet in a group of
+    their own, so that their other calls need no order; it belongs to the job: wait for the result before
     ``destroy_process_group``. async_checkpointer_type: "thread" only. Stagers are not supported.
     """
     if getattr(async_checkpointer_type, "value", async_checkpointer_type) != "thread":

@@ -178,11 +178,9 @@ def reflected(function, op):
 
 
 def in_place(function, op):
+    """The write of a result, wherever that lies, to the memory of `self`: who calls may hold on to that."""
     def method(self, other):
-        result = self.backend.elementwise(function, (self, other), op)
-        if result.placements != self.placements or result.dtype != self.dtype or result.shape != self.shape:
-            return result
-        self.value[...] = result.value
+        self.backend.xp.copyto(self, self.backend.elementwise(function, (self, other), op))
         return self
     return method
 
