@@ -51,6 +51,10 @@ class Call:
     def is_smooth(self):
         return all([is_inexact(x.dtype) for x in self.arrays if x.__class__ is Sharded])
 
+    def is_smooth_in(self, *places):
+        """Whether the arrays at these places have parts that are summed."""
+        return all([self.arrays[i].__class__ is Sharded and is_inexact(self.arrays[i].dtype) for i in places])
+
 
 class Rule:
     """`choices(call)` lists the choices; ``localize(call, ins, outs)`` are the attributes for this rank's part."""
@@ -70,6 +74,21 @@ class Computed:
 
     def __init__(self, compute):
         self.compute = compute
+
+
+class ByDefinition(Rule):
+    """A rule that computes the definition on sharded arrays, op by op, where ``when(call)``; else it has choices."""
+
+    def __init__(self, choices, when):
+        super().__init__(choices)
+        self.when = when
+
+    def compute(self, call, full):
+        """All that is kept, too, with `full`."""
+        if not self.when(call):
+            return NotImplemented
+        result = call.op.forward(call.F, *call.arrays, **call.attrs)
+        return result[0] if call.op.keeps and not full else result
 
 
 found: dict = {}
