@@ -81,4 +81,4 @@ def scatter(F, grad, weight, geometry, out):
         for j, offset in enumerate(offsets(kernel, geometry.dilation)):
             view = shifted(below, offset, geometry.stride, size)
             view += block[:, j].transpose(0, len(frame) + 1, *range(1, len(frame) + 1))
-        out[images] = first(padded[(slice(None), *inner)])
+        out[images] = first(padded[(slice(None),) + inner])
