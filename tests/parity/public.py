@@ -9,6 +9,9 @@ wrote it: nothing in its text is changed but what "replace" says, such as a numb
 for the shell are left out. A run ends at the end of the program or after so many backward passes ("steps"). Programs
 and data are not part of this repository: "folder", or the environment's PROGRAMS, says where they are.
 
+Where the numbers differ, PyTorch runs once more with other instructions of the processor: a program whose numbers move
+as much by that alone, such as Adam on gradients that are zero but for rounding, is "rounding".
+
 Compared are the losses that were differentiated, the parameters of all optimisers, and the numbers that were printed,
 and the processor time of both. Each run is a process of its own with one thread.
 
@@ -35,6 +38,7 @@ from pathlib import Path
 import numpy as np
 
 TOLERANCE = 2e-3                # relative, of losses, parameters and printed numbers: rounding grows from step to step
+NARROW = {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}
 NUMBER = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
 TIMING = re.compile(r"\b(?:time|sec|secs|seconds|ms|it/s|s/it|min|took|elapsed|hours|minutes|duration|eta|tok/sec)\b"
                     r"|\d+s\b|\bdevice\b|0x[0-9a-f]+|%\||version", re.I)
@@ -103,10 +107,8 @@ def run_one(library, job, result):
         install()
     import torch
     torch.set_num_threads(1)
-    with contextlib.suppress(ImportError):
-        import matplotlib.pyplot
-        matplotlib.use("Agg")
-        matplotlib.pyplot.pause = lambda seconds: None
+    sleep = time.sleep
+    time.sleep = lambda seconds: sleep(min(seconds, 1e-3))     # pictures that would be looked at
     for name in job.get("preludes", ()):
         runpy.run_path(name)
     record = {"losses": [], "error": None}
@@ -143,7 +145,7 @@ def run_one(library, job, result):
 
 
 # ---- both runs, compared -----------------------------------------------------------------------------------
-def ran(library, job, paths, home, timeout):
+def ran(library, job, paths, home, timeout, **variables):
     """The record of one run in a fresh copy of the program's working folder."""
     with tempfile.TemporaryDirectory() as place:
         result = Path(place) / "record.json"
@@ -157,9 +159,10 @@ def ran(library, job, paths, home, timeout):
         paths = [str(Path(__file__).parents[2]), *job.get("paths", []), *paths]
         env = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
                    MKL_NUM_THREADS="1", MPLBACKEND="Agg", HOME=str(home), PYTHONWARNINGS="ignore", TQDM_DISABLE="1",
-                   PYTHONHASHSEED="0", CUDA_VISIBLE_DEVICES="")
+                   PYTHONHASHSEED="0", CUDA_VISIBLE_DEVICES="", **variables)
         order = [sys.executable, __file__, "--run", library, str(Path(place) / "job.json"), str(result)]
-        done = subprocess.Popen(order, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        nothing = subprocess.DEVNULL
+        done = subprocess.Popen(order, cwd=work, env=env, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE,
                                 start_new_session=True, text=True)
         try:
             _, said = done.communicate(timeout=timeout)
@@ -215,6 +218,12 @@ def compare(theirs, ours, job):
     return {**found, "verdict": "same" if same else "differs"}
 
 
+def is_rounding(row, control):
+    """Whether minitorch is about as far from PyTorch as PyTorch with other instructions is from itself."""
+    return "ratio" in row and "ratio" in control and bool(control["apart"]) >= bool(row["apart"]) and all(
+        row[key] <= max(TOLERANCE, 5 * control[key]) for key in ("losses", "parameters"))
+
+
 def table(found):
     """Rows of Markdown."""
     lines = ["| program | verdict | steps | losses within | printed lines | time | first obstacle |", "|" + "---|" * 7]
@@ -233,13 +242,14 @@ def main():
     parser.add_argument("--only", default="", help="a regular expression: programs whose name it is found in")
     parser.add_argument("--json", type=Path, help="file of results, updated by this run")
     parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--new", action="store_true", help="only programs that the file of results lacks")
     parser.add_argument("--trace", action="store_true", help="print where a program stopped")
     args = parser.parse_args()
     jobs = json.loads(args.list.read_text())
     folder = Path(os.environ.get("PROGRAMS", jobs.get("folder", ".")))
     kept = json.loads(args.json.read_text()) if args.json and args.json.exists() else {}
     for name, job in jobs["programs"].items():
-        if not re.search(args.only, name):
+        if not re.search(args.only, name) or args.new and name in kept:
             continue
         job = {**job, **{key: str(folder / job[key]) for key in ("script", "cwd") if key in job},
                "paths": [str(folder / p) for p in job.get("paths", [])],
@@ -249,6 +259,10 @@ def main():
         theirs = ran("torch", job, paths + for_torch, home, args.timeout)
         ours = theirs if theirs["error"] else ran("minitorch", job, paths, home, args.timeout)
         row = kept[name] = compare(theirs, ours, job)
+        if row["verdict"] == "differs":                    # as far as rounding takes PyTorch itself?
+            control = compare(theirs, ran("torch", job, paths + for_torch, home, args.timeout, **NARROW), job)
+            row["torch_itself"] = {key: control.get(key) for key in ("losses", "parameters", "apart")}
+            row["verdict"] = "rounding" if is_rounding(row, control) else "differs"
         trace = row.pop("trace", None)
         print(f"{name:44} {row['verdict']:10} steps {row['steps']:3} losses {row.get('losses', 0):.1e} parameters "
               f"{row.get('parameters', 0):.1e} lines {row.get('lines', 0)} time {row.get('ratio', 0):5.2f} of "
