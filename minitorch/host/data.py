@@ -137,6 +137,11 @@ def is_array(x):
     return isinstance(x, np.ndarray)
 
 
+def may_overlap(a, b):
+    """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which NumPy cannot ask."""
+    return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or np.may_share_memory(a, b)
+
+
 def shares_memory(tensor, data):
     """True if a tensor of the CPU and other data, a tensor or a NumPy array, have an element in common."""
     return isinstance(data, (Tensor, np.ndarray)) and np.shares_memory(tensor.array, getattr(data, "array", data))
