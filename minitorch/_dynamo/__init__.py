@@ -38,7 +38,7 @@ def graph_break(msg=""):
     disable(lambda: None, reason=msg or None)()
 
 
-def mark_dynamic(t, index, **kwargs):
+def mark_dynamic(t, index=None, **kwargs):
     """Nothing: a function is compiled once for each shape."""
 
 
