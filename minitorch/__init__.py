@@ -99,6 +99,7 @@ late.places.update(
     of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     op_namespace="minitorch.library.namespaces:namespace",
+    own_attributes="minitorch.serialization.tensors:OwnAttributes",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",

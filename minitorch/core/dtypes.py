@@ -55,11 +55,10 @@ class dtype:
     def __reduce__(self):
         return self.name                                  # pickled as the module's global of that name
 
-    def __copy__(self):
+    def __copy__(self, memo=None):
         return self
 
-    def __deepcopy__(self, memo):
-        return self
+    __deepcopy__ = __copy__
 
 
 bool = dtype("bool", BOOL, 1, False)
@@ -71,10 +70,8 @@ int64 = long = dtype("int64", INTEGER, 8)
 uint16 = dtype("uint16", INTEGER, 2, False)
 uint32 = dtype("uint32", INTEGER, 4, False)
 uint64 = dtype("uint64", INTEGER, 8, False)
-float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz = FLOAT8 = [    # kept and cast, not computed with
-    dtype("float8_" + name, FLOATING, 1) for name in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz")]
-float8_e8m0fnu = dtype("float8_e8m0fnu", FLOATING, 1, False)
-FLOAT8.append(float8_e8m0fnu)
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8 = [  # kept, not computed with
+    dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu") for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
 float16 = half = dtype("float16", FLOATING, 2)
 bfloat16 = dtype("bfloat16", FLOATING, 2)
 float32 = float = dtype("float32", FLOATING, 4)
@@ -86,8 +83,7 @@ ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, 
        complex64, complex128)
 LIMITED = (uint16, uint32, uint64)                         # which PyTorch promotes to floating types only
 NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half bfloat16 float32 float "
-         "float64 double complex64 cfloat complex128 cdouble").split()   # what the package re-exports
-NAMES += [d.name for d in FLOAT8]
+         "float64 double complex64 cfloat complex128 cdouble").split() + [d.name for d in FLOAT8]    # re-exported
 
 # One dictionary from either spelling to the NumPy dtype, one back. Those of ml_dtypes join them when first used.
 _np_of = {key: d._np for d in ALL if d._np is not None for key in (d, d._np)}
@@ -102,8 +98,7 @@ def load(d):
     try:
         import ml_dtypes
     except ImportError:
-        raise RuntimeError(f"{d.name} needs the package ml_dtypes, which is not installed: "
-                           f"`pip install ml_dtypes`") from None
+        raise RuntimeError(f"{d.name} needs the package ml_dtypes: `pip install ml_dtypes`") from None
     d._np = found = np.dtype(getattr(ml_dtypes, d.name))
     _np_of[d] = _np_of[found] = found
     _dtype_of[found] = d
