@@ -99,6 +99,7 @@ late.places.update(
     of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     op_namespace="minitorch.library.namespaces:namespace",
+    own_attributes="minitorch.serialization.tensors:OwnAttributes",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
@@ -133,7 +134,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
-             "GradScaler": "amp", "vmap": "func",
+             "GradScaler": "amp", "PyTorchFileReader": "serialization.archive", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
                               "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
@@ -145,7 +146,8 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
              "get_device_module": "accelerator",
              **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"),
                              "autograd.anomaly"),
-             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction"), "jit"),
+             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction",
+                              "TensorType"), "jit"),
              **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "_C"),
              **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
                               "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
@@ -154,6 +156,8 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+    elif name.startswith("_foreach_"):
+        found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
     elif name in PARTS or name in _PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:

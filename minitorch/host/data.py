@@ -5,6 +5,8 @@ tensors are in `ops/creation`.
 """
 
 import builtins
+import mmap
+import os
 
 import numpy as np
 
@@ -270,3 +272,19 @@ def counts_of(repeats):
 def repeated(n, counts):
     """Each of 0, 1, ..., n - 1 as often as `counts` says, as an int64 array."""
     return np.repeat(np.arange(n), counts)
+
+
+def mapped_file(filename, shared, nbytes):
+    """The bytes of a file as an array, see `UntypedStorage.from_file`."""
+    if shared and not os.path.exists(filename):
+        open(filename, "wb").close()
+    with open(filename, "r+b" if shared else "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < nbytes and not shared:
+            raise RuntimeError(f"from_file(): {nbytes} bytes were asked for, and the file {filename} has {size}")
+        if size < nbytes:
+            file.truncate(nbytes)
+        if not (nbytes or size):
+            return np.empty(0, np.uint8)
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        return np.frombuffer(mmap.mmap(file.fileno(), nbytes or size, access=access), np.uint8)

@@ -44,7 +44,7 @@ UNTYPED = StorageType("UntypedStorage", None)
 def table():
     """Every name that a file may use, and the object it stands for."""
     from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-    found = {f"torch.{d.name}": d for d in dtypes.ALL}
+    found = {f"torch.{d.name}": d for d in (*dtypes.ALL, *dtypes.FLOAT8)}
     for kind in STORAGE_TYPES.values():
         found[f"torch.{kind.name}"] = found[f"torch.cuda.{kind.name}"] = kind
     found.update({

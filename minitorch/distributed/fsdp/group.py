@@ -16,7 +16,7 @@ from ...autograd.function import FunctionNode
 from ...autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ...autograd.saved import PACKED, PackedSaved, packed, stack
 from ...core.arrays import owner, pointer
-from ...core.tensor import wrap
+from ...core.tensor import kept, wrap
 from ...nn.hooks import note_change
 from ...nn.parameter import Parameter
 from .. import collectives as c
@@ -117,7 +117,8 @@ class ShardedParameter:
         own = group.inner.xp.array(cut(array, dim, start, stop), order="C")
         self.sharded = Parameter(wrap(sharded(F, own, tuple(param.shape), tuple(places_on_mesh)), F),
                                  param.requires_grad)
-        self.sharded.__dict__.update({k: v for k, v in vars(param).items() if k not in vars(self.sharded)})
+        own = kept.__get__(self.sharded)
+        own.update({k: v for k, v in kept.__get__(param).items() if k not in own})
         self.step = -(-self.shape[dim] // n)               # rows of a shard
         self.rest = int(np.prod([size for d, size in enumerate(self.shape) if d != dim], dtype=np.int64))
         self.size = self.step * self.rest

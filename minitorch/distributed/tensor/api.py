@@ -3,7 +3,7 @@
 from ...autograd.dispatch import disabled_torch_function
 from ...autograd.function import Function
 from ...core.dtypes import get_default_dtype
-from ...core.tensor import Size, Tensor, wrap
+from ...core.tensor import Size, Tensor, kept, wrap
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from .. import collectives as c
@@ -136,7 +136,7 @@ class DTensor(Tensor, metaclass=Kind):
 def attribute(self, name):
     """The attribute of a tensor by a name that Tensor does not know: that of `DTensor`, for a DTensor."""
     found = DTensor.__dict__.get(name)
-    if found is None or name.startswith("__") or not isinstance(self.__dict__.get("backend"), ShardedBackend):
+    if found is None or name.startswith("__") or not isinstance(kept.__get__(self).get("backend"), ShardedBackend):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
     return found.__get__(self)
 

@@ -32,6 +32,23 @@ class Shard(Placement):
     def __str__(self):
         return f"S({self.dim})"
 
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size, num_chunks, rank):
+        """How many rows part `rank` of `num_chunks` has of `curr_local_size`, and where it begins."""
+        start, stop = bounds(curr_local_size, num_chunks, rank)
+        return stop - start, start
+
+
+class _StridedShard(Shard):
+    """A dimension cut in another order than that of the mesh, as PyTorch's FSDP makes it on two dimensions of a mesh.
+
+    No tensor lies so here: the class is there to be asked for by `isinstance`, and cannot be made.
+    """
+
+    def __init__(self, dim, *, split_factor):
+        raise NotImplementedError("shards in another order than that of the mesh are not supported: shard another "
+                                  "dimension, or order the dimensions of the mesh")
+
 
 @dataclass(frozen=True, repr=False)
 class _StridedShard(Shard):

@@ -8,7 +8,7 @@ from ...core.device import host
 from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
 from ...core.tensor import wrap
-from ...host.data import may_overlap
+from ...host.data import mapped_file, may_overlap
 from ..define import method
 from ..layouts import is_channels_last
 
@@ -23,6 +23,12 @@ class UntypedStorage:
         elif isinstance(memory, (list, tuple)):
             memory = host().xp.asarray(memory, "uint8")
         self.memory = memory
+
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0):
+        """The bytes of a file, read when they are looked at. Writes reach the file if it is `shared`, and then it is
+        made, or made longer, so that it has `nbytes`; else RuntimeError if it has fewer, and 0 stands for all."""
+        return UntypedStorage(mapped_file(filename, shared, nbytes))
 
     def nbytes(self):
         """The number of bytes."""
@@ -48,7 +54,9 @@ class UntypedStorage:
         return self.elements().tolist()
 
     def __getitem__(self, index):
-        return self.elements()[index].tolist()
+        """An element; of untyped memory a slice is a storage, of the same memory."""
+        found = self.elements()[index]
+        return UntypedStorage(found) if isinstance(index, slice) and type(self) is UntypedStorage else found.tolist()
 
     def __iter__(self):
         return iter(self.tolist())

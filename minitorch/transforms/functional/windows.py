@@ -78,6 +78,7 @@ def pad(img: Any, padding: int | Sequence[int], fill: Any = 0, padding_mode: str
     if is_pil(img):
         return _pad_pil(img, (left, top, right, bottom), fill, padding_mode)
     if padding_mode == "constant":
+        fill = 0 if fill is None else fill
         if not isinstance(fill, (int, float)):
             raise TypeError(f"Got inappropriate fill arg: {fill!r}; a tensor is filled with one number")
         return pad_tensor(img, [left, right, top, bottom], value=fill)

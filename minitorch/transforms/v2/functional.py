@@ -43,6 +43,7 @@ horizontal_flip, vertical_flip = of_kinds(F.hflip), of_kinds(F.vflip)
 elastic_transform = of_kinds(F.elastic_transform)
 pil_to_tensor, to_pil_image, to_tensor = F.pil_to_tensor, F.to_pil_image, F.to_tensor
 get_dimensions, get_image_size, get_num_channels = F.get_dimensions, F.get_image_size, F.get_image_num_channels
+to_dtype_image = to_dtype
 convert_image_dtype, to_grayscale, clamp_bounding_boxes = F.convert_image_dtype, of_kinds(F.rgb_to_grayscale), clamped
 
 
@@ -61,7 +62,7 @@ def convert_bounding_box_format(inpt: Any, old_format: Any = None, new_format: A
     return type(inpt).wrap(convert(inpt.as_subclass(Tensor), inpt.format, new), inpt, format=new)
 
 
-__all__ = ["clamp_bounding_boxes", "convert_bounding_box_format", "convert_image_dtype", "elastic_transform",
-           "get_dimensions", "get_image_size", "get_num_channels", "get_size", "grayscale_to_rgb", "horizontal_flip",
-           "permute_channels", "pil_to_tensor", "to_dtype", "to_grayscale", "to_image", "to_pil_image", "to_tensor",
-           "vertical_flip", *NAMES]
+__all__ = ["InterpolationMode", "clamp_bounding_boxes", "convert_bounding_box_format", "convert_image_dtype",
+           "elastic_transform", "get_dimensions", "get_image_size", "get_num_channels", "get_size", "grayscale_to_rgb",
+           "horizontal_flip", "permute_channels", "pil_to_tensor", "to_dtype", "to_dtype_image", "to_grayscale",
+           "to_image", "to_pil_image", "to_tensor", "vertical_flip", *NAMES]
