@@ -106,7 +106,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     """
     if not (hasattr(ext_tensor, "__dlpack__") or host_data.is_capsule(ext_tensor)):
         raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
-                           f"or a capsule of one, not {type(ext_tensor).__name__}")
+                           f"or a capsule that nobody has taken yet, not {type(ext_tensor).__name__}")
     out = host_data.from_dlpack(ext_tensor, copy)
     if device is None or out.device == get(device).device:
         return out

@@ -87,7 +87,7 @@ def __array_function__(self, function, types, args, kwargs):
 
 @method
 def __array_namespace__(self, *, api_version=None):
-    """The module of the array API standard's names, `minitorch.array_api`; `api_version`: "2025.12" or an earlier one."""
+    """The array API standard's namespace, `minitorch.array_api`; `api_version`: "2025.12" or an earlier one."""
     return late.array_namespace(self, api_version)
 
 
