@@ -38,6 +38,6 @@ def _weight_int8pack_mm(input, mat2, scales):
         raise worded(RuntimeError(f"_weight_int8pack_mm: expected input and scales to be floats of one dtype, got "
                                   f"{input.dtype} and {scales.dtype}"))
     if input.ndim != 2 or mat2.ndim != 2 or input.shape[1] != mat2.shape[1] or scales.shape != mat2.shape[:1]:
-        raise worded(RuntimeError(f"_weight_int8pack_mm: expected shapes (m, k), (n, k), (n,), got {list(input.shape)}, "
+        raise worded(RuntimeError(f"_weight_int8pack_mm: expected (m, k), (n, k), (n,), got {list(input.shape)}, "
                                   f"{list(mat2.shape)}, {list(scales.shape)}"))
     return weight_int8pack_mm(input, mat2, scales)
