@@ -90,7 +90,7 @@ class BytePairs:
 
     @classmethod
     def of_file(cls, path):
-        """From a ``tokenizer.json`` of byte-level BPE; ValueError for other kinds, which need the package tokenizers."""
+        """From a ``tokenizer.json`` of byte-level BPE; ValueError for other kinds: the package tokenizers has them."""
         data = json.loads(path.read_text(encoding="utf-8"))
         model, before = data["model"], data.get("pre_tokenizer") or {}
         steps = before.get("pretokenizers", [before])

@@ -143,9 +143,9 @@ class Llama(nn.Module):
         for name, usual in dict(model_type="llama", hidden_act="silu").items():
             if given.get(name, usual) != usual:
                 raise ValueError(f"config.json has {name}={given[name]!r}, this model has {usual!r}")
-        rope = given.get("rope_parameters") or {}          # a newer spelling of both
-        given = {"rope_theta": rope.get("rope_theta", 10000.0), "rope_scaling": rope,
-                 **{name: value for name, value in given.items() if value is not None}}
+        given = {name: value for name, value in given.items() if value is not None}
+        rope = given.get("rope_parameters", given.get("rope_scaling", {}))     # the newer spelling has the base too
+        given |= {"rope_scaling": rope, **({"rope_theta": rope["rope_theta"]} if "rope_theta" in rope else {})}
         return Config(**{name: given[name] for name in Config.__dataclass_fields__ if name in given})
 
     def place(self, name, tensor):
