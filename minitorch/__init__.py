@@ -70,6 +70,7 @@ late.places.update(
     after_leaf="minitorch.autograd.hooks:after_leaf",
     after_node="minitorch.autograd.hooks:after_node",
     answer_failure="minitorch.autograd.dispatch:answer_failure",
+    array_namespace="minitorch.array_api:namespace",
     backward="minitorch.autograd.api:backward",
     before_node="minitorch.autograd.hooks:before_node",
     check_grad="minitorch.explain.graphs:check_grad",
@@ -130,7 +131,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
-         "mtia", "ao", "quantization", "fx")
+         "mtia", "ao", "quantization", "fx", "array_api")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",

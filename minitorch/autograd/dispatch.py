@@ -269,7 +269,8 @@ IGNORED_FUNCTIONS = {
 FACTORIES = {"tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"}                  # but modes see these
 IGNORED_METHODS = {"__new__", "__init__", "__hash__", "__init_subclass__", "__torch_function__", "__iter__",
                    "__reduce_ex__", "checked_dim", "edge", "graph", "as_subclass", "_make_subclass",
-                   "_make_wrapper_subclass", "_repr_html_", "is_inference", "_is_view"}
+                   "_make_wrapper_subclass", "_repr_html_", "is_inference", "_is_view", "__array_function__",
+                   "__array_namespace__"}
 
 
 def activate():
