@@ -59,6 +59,7 @@ ARROWS = {
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",
+    "nested": "core autograd host pytree sym utils",       # batches of tensors that differ in size
     "vision": "core datasets hub nn ops transforms utils",
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",
