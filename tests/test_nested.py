@@ -377,4 +377,4 @@ def test_strided_batches():
 
 
 def test_the_page_about_it():
-    assert run_examples("nested.md") == 7
+    assert run_examples("nested.md") == 13

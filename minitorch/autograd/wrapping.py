@@ -36,10 +36,15 @@ class WrappingTensor(Tensor):
     # Python's own protocol of Parameter: this class itself is asked about nothing; those derived from it are.
     __torch_function__ = disabled_torch_function
     _inner: Tensor
+    _reached: Tensor | None = None                         # which elements of a masked leaf a gradient has reached
 
     def like(self, inner):
         """This structure around another inner tensor of the same shape."""
         raise NotImplementedError
+
+    def shown(self, gradient):
+        """A gradient of the inner tensor as one of this tensor."""
+        return self.like(gradient)
 
     def array(self):
         kind = type(self).__name__
@@ -58,7 +63,7 @@ class WrappingTensor(Tensor):
     def grad(self):
         """What backward passes have added up for this leaf, in the structure of this tensor; None before the first."""
         found = self._inner.grad
-        return None if found is None else self.like(found)
+        return None if found is None else self.shown(found)
 
     @grad.setter
     def grad(self, g):
@@ -66,10 +71,11 @@ class WrappingTensor(Tensor):
             raise TypeError(f"assigned grad expected to be a {type(self).__name__} or None but got grad of type "
                             f"{type(g).__name__}")
         self._inner.grad = None if g is None else g._inner
+        self._reached = None
 
     @grad.deleter
     def grad(self):
-        self._inner.grad = None
+        self.grad = None
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
         """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
@@ -78,7 +84,7 @@ class WrappingTensor(Tensor):
 
     def register_hook(self, hook):
         """Run ``hook(gradient)`` when the gradient is known; what it returns replaces the gradient."""
-        return self._inner.register_hook(lambda g: inner_of(asked(hook, self.like(g))))
+        return self._inner.register_hook(lambda g: inner_of(asked(hook, self.shown(g))))
 
     def register_post_accumulate_grad_hook(self, hook):
         """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
@@ -156,7 +162,7 @@ def differentiate(func, args, kwargs):
     if func is not api.grad:
         return found
     inputs = api.as_tuple(args[1] if len(args) > 1 else kwargs["inputs"])
-    return tuple([x.like(g) if isinstance(x, WrappingTensor) and g is not None else g
+    return tuple([x.shown(g) if isinstance(x, WrappingTensor) and g is not None else g
                   for x, g in zip(inputs, found, strict=True)])
 
 
