@@ -31,8 +31,8 @@ from .autograd.grad_mode import (
     set_grad_enabled,
 )
 from .core.registry import FUNCTIONS, late
-from .core.storage import (channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format,
-                           strided)
+from .core.storage import (channels_last, channels_last_3d, contiguous_format, jagged, layout, memory_format,
+                           preserve_format, strided)
 from .core.tensor import Size, Tensor
 from . import ops
 from . import amp, autograd, backends, random
@@ -131,7 +131,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
-         "mtia", "ao", "quantization", "fx", "array_api")
+         "mtia", "ao", "quantization", "fx", "nested", "masked", "array_api")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",

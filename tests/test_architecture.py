@@ -60,6 +60,8 @@ ARROWS = {
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",
     "array_api": "minitorch",                              # the standard's names, by public functions
+    "nested": "core autograd host pytree sym utils",       # batches of tensors that differ in size
+    "masked": "core autograd explain host pytree",         # tensors some of whose elements do not count
     "vision": "core datasets hub nn ops transforms utils",
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",

@@ -18,7 +18,7 @@ from ..ops import operators
 from ..ops.guarded import is_pending, with_free_variables
 from . import api
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "dispatch",
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "asked", "dispatch",
            "disabled_torch_function", "is_overloaded", "overloaded", "state"]
 
 
@@ -69,6 +69,15 @@ class DisableTorchFunction(_Off):
     """Within the block neither classes nor modes are asked."""
 
     name = "everything"
+
+
+def asked(function, *args):
+    """``function(*args)``, a function of the user's, with overrides on, which a backward pass has switched off."""
+    before, state.everything = state.everything, True
+    try:
+        return function(*args)
+    finally:
+        state.everything = before
 
 
 # ------------------------------------------------------------------ who wants to answer
