@@ -296,7 +296,9 @@ class Tensor(Kept):
 
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
-    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction
+    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction, or a sparse array
+        if hasattr(array, "as_tensor"):
+            return array.as_tensor(backend)
         array = backend.asarray(array)
     out = new(Tensor)
     out.array, out.backend = array, backend
