@@ -9,9 +9,9 @@ from ...core.dtypes import float32
 from ...core.tensor import Tensor
 from ...nn import functional as F
 from ...ops.creation.create import linspace
+from .. import functional as v1
 from ..functional import (InterpolationMode, center_crop, convert_image_dtype, crop, get_dimensions, get_image_size, hflip,
                           normalize, pil_to_tensor, resize, rgb_to_grayscale, to_pil_image, to_tensor, vflip)
-from ..functional import pad as pad_v1
 
 __all__ = ["InterpolationMode", "center_crop", "convert_image_dtype", "crop", "gaussian_blur", "get_dimensions",
            "get_image_size", "get_size", "grayscale_to_rgb", "hflip", "horizontal_flip", "normalize", "pad",
@@ -23,7 +23,7 @@ horizontal_flip, vertical_flip, to_grayscale = hflip, vflip, rgb_to_grayscale
 
 def pad(inpt, padding, fill=None, padding_mode="constant"):
     """The image with borders, filled with 0 where `fill` is None."""
-    return pad_v1(inpt, padding, 0 if fill is None else fill, padding_mode)
+    return v1.pad(inpt, padding, 0 if fill is None else fill, padding_mode)
 
 
 def get_size(inpt):
