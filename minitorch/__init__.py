@@ -103,6 +103,7 @@ late.places.update(
     on_two_devices="minitorch.explain.failures:on_two_devices",
     op_namespace="minitorch.library.namespaces:namespace",
     own_attributes="minitorch.serialization.tensors:OwnAttributes",
+    older="minitorch.ops.older:answer",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
