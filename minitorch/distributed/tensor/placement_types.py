@@ -39,17 +39,6 @@ class Shard(Placement):
         return stop - start, start
 
 
-class _StridedShard(Shard):
-    """A dimension cut in another order than that of the mesh, as PyTorch's FSDP makes it on two dimensions of a mesh.
-
-    No tensor lies so here: the class is there to be asked for by `isinstance`, and cannot be made.
-    """
-
-    def __init__(self, dim, *, split_factor):
-        raise NotImplementedError("shards in another order than that of the mesh are not supported: shard another "
-                                  "dimension, or order the dimensions of the mesh")
-
-
 @dataclass(frozen=True, repr=False)
 class _StridedShard(Shard):
     """A part along dimension `dim` that is cut after all others, those of later dimensions of the mesh too: the rows of
