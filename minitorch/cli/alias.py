@@ -24,6 +24,7 @@ __all__ = ["install", "run"]
 # torch.x -> minitorch.x, with the places that differ.
 ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitorch.datasets",
              "torchvision.transforms": "minitorch.transforms",
+             "torchvision.tv_tensors": "minitorch.transforms.tv_tensors",
              "torchvision.transforms._presets": "minitorch.vision.presets",
              "torch.distributed._composable": "minitorch.distributed",
              "torch.distributed._composable.fsdp": "minitorch.distributed.fsdp",

@@ -260,8 +260,8 @@ class Tensor(Kept):
 
     @property
     def data(self):
-        """The same memory without the graph. Writes through it count as writes to this tensor."""
-        return self.detach()
+        """The same memory without the graph; a backward pass does not notice what is written through it."""
+        return late.aside(self)
 
     @data.setter
     def data(self, other):
@@ -269,7 +269,7 @@ class Tensor(Kept):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self.needs_grad and other.array.dtype.kind not in "fcV":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self.array, self.backend = other.array, other.backend
+        self.array, self.backend = late.beside(other.array), other.backend
 
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
@@ -296,7 +296,9 @@ class Tensor(Kept):
 
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
-    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction
+    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction, or a sparse array
+        if hasattr(array, "as_tensor"):
+            return array.as_tensor(backend)
         array = backend.asarray(array)
     out = new(Tensor)
     out.array, out.backend = array, backend

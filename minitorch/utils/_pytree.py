@@ -7,7 +7,7 @@ rebuilt by calling the class with one iterable, and slices, whose ends may be ar
 """
 
 import dataclasses
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

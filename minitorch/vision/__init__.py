@@ -1,7 +1,8 @@
 """Images: what programs find in torchvision.
 
 `models` (torchvision's constructors, names and state_dict keys, so that its weights load), `ops` (boxes, regions of
-interest, layers of these models), `io` (pictures in files), `utils` (grids of pictures); with `minitorch.datasets` and `minitorch.transforms`.
+interest, layers of these models), `io` (pictures in files), `utils` (grids of pictures); with
+`minitorch.datasets` and `minitorch.transforms`.
 """
 
 import importlib
@@ -17,6 +18,8 @@ __version__ = "0.28.0"                                     # the torchvision tha
 def __getattr__(name):
     if name in ("io", "models", "ops"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "tv_tensors":
+        return transforms.tv_tensors
     raise AttributeError(f"module 'minitorch.vision' has no attribute {name!r}: there are io, models, ops and utils, "
                          f"datasets and transforms")
 

@@ -10,8 +10,8 @@ class HuggingFaceStorageWriter:
     """Refused: NotImplementedError names what writes a checkpoint."""
 
     def __init__(self, *args, **kwargs):
-        raise NotImplementedError("safetensors files are not written by several ranks: use distributed.checkpoint.save, "
-                                  "or gather the state (full_tensor) and write it with save_file on one rank")
+        raise NotImplementedError("safetensors files are not written by several ranks: use distributed.checkpoint."
+                                  "save, or gather the state (full_tensor) and write it with save_file on one rank")
 
 
 class HuggingFaceStorageReader:

@@ -99,7 +99,8 @@ class BlockMask:
 
     Attributes: `mask_mod`, `seq_lengths`, `BLOCK_SIZE`, and by rows of blocks how many are kept in part
     (`kv_num_blocks`) and which (`kv_indices`, the kept first), the same of those that are kept whole
-    (`full_kv_num_blocks`, `full_kv_indices`), and all this by columns (`q_num_blocks` ...). Made by `create_block_mask`.
+    (`full_kv_num_blocks`, `full_kv_indices`), and all this by columns (`q_num_blocks` ...). Made by
+    `create_block_mask`.
     """
 
     def __init__(self, seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, q_num_blocks,

@@ -114,12 +114,20 @@ def from_file(filename, shared=None, size=0, *, dtype=None, requires_grad=False)
 
 @composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
-    if not hasattr(ext_tensor, "__dlpack__"):
+    """A tensor over the memory of any object that speaks DLPack, or over a capsule that such an object made, once.
+
+    `copy`: True always copies, False never (ValueError, or the object's own error, if it would have to).
+    """
+    if not (hasattr(ext_tensor, "__dlpack__") or host_data.is_capsule(ext_tensor)):
         raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
-                           f"not {type(ext_tensor).__name__}")
+                           f"or a capsule that nobody has taken yet, not {type(ext_tensor).__name__}")
     out = host_data.from_dlpack(ext_tensor, copy)
-    return out if device is None else out.to(device)
+    if device is None or out.device == get(device).device:
+        return out
+    if copy is False:
+        raise ValueError(f"cannot move DLPack tensor from device {out.device} to {device} without copying. Set "
+                         f"copy=None or copy=True.")
+    return out.to(device)
 
 
 # ---- filled ------------------------------------------------------------------------------------------------

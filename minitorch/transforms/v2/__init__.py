@@ -1,55 +1,156 @@
-"""``torchvision.transforms.v2``: the transforms of v1, and those that v2 adds. An image is a plain tensor."""
+"""Transforms of samples, as ``torchvision.transforms.v2``: images with their masks, boxes and points, in any nesting.
 
-from ...core.dtypes import float32
-from ...ops.creation.create import empty
-from .. import *  # noqa: F403
-from .. import __all__ as v1
-from ..transforms import _Transform
+>>> import minitorch as torch
+>>> from minitorch.transforms import tv_tensors, v2
+>>> flip = v2.RandomHorizontalFlip(p=1.0)
+>>> box = tv_tensors.BoundingBoxes([[0, 0, 2, 1]], format="XYXY", canvas_size=(4, 4))
+>>> image, target = flip(tv_tensors.Image(torch.rand(3, 4, 4)), {"boxes": box, "label": 3})
+>>> target["boxes"].tolist(), target["label"]
+([[2, 0, 4, 1]], 3)
+"""
+
+from ..autoaugment import AutoAugmentPolicy
+from ..functional.kinds import InterpolationMode
 from . import functional
+from .boxes import (
+    ClampBoundingBoxes,
+    ClampKeyPoints,
+    ConvertBoundingBoxFormat,
+    SanitizeBoundingBoxes,
+)
+from .colors import (
+    ColorJitter,
+    GaussianBlur,
+    Grayscale,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+)
+from .containers import (
+    Compose,
+    Identity,
+    Lambda,
+    RandomApply,
+    RandomChoice,
+    RandomOrder,
+)
+from .conversion import (
+    RGB,
+    ConvertImageDtype,
+    GaussianNoise,
+    LinearTransformation,
+    Normalize,
+    PILToTensor,
+    ToDtype,
+    ToImage,
+    ToPILImage,
+    ToPureTensor,
+    ToTensor,
+    UniformTemporalSubsample,
+)
+from .detection import (
+    RandomChannelPermutation,
+    RandomPhotometricDistort,
+    RandomResize,
+    RandomShortestSize,
+    RandomZoomOut,
+    ScaleJitter,
+)
+from .geometry import (
+    CenterCrop,
+    ElasticTransform,
+    FiveCrop,
+    Pad,
+    RandomAffine,
+    RandomCrop,
+    RandomErasing,
+    RandomHorizontalFlip,
+    RandomPerspective,
+    RandomResizedCrop,
+    RandomRotation,
+    RandomVerticalFlip,
+    Resize,
+    TenCrop,
+)
+from .mixing import (
+    CutMix,
+    MixUp,
+)
+from .policies import (
+    AugMix,
+    AutoAugment,
+    RandAugment,
+    TrivialAugmentWide,
+)
+from .transform import (
+    Transform,
+)
 
-__all__ = [*v1, "GaussianBlur", "Identity", "RGB", "ToDtype", "ToImage", "functional"]
-
-
-class Identity(_Transform):
-    """The image as it is."""
-
-    def forward(self, inpt):
-        return inpt
-
-
-class ToImage(_Transform):
-    """PIL images and arrays as tensors (channels, height, width), without scaling."""
-
-    def forward(self, inpt):
-        return functional.to_image(inpt)
-
-
-class ToDtype(_Transform):
-    """Images in another type; with `scale` their range is mapped to that of the type."""
-
-    def __init__(self, dtype, scale=False):
-        super().__init__()
-        self.dtype, self.scale = dtype, scale
-
-    def forward(self, inpt):
-        return functional.to_dtype(inpt, self.dtype or float32, self.scale)
-
-
-class RGB(_Transform):
-    """Three channels for images with one."""
-
-    def forward(self, inpt):
-        return functional.grayscale_to_rgb(inpt)
-
-
-class GaussianBlur(_Transform):
-    """A blur by a bell curve whose width is drawn from `sigma`, a pair; see `functional.gaussian_blur`."""
-
-    def __init__(self, kernel_size, sigma=(0.1, 2.0)):
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
-
-    def forward(self, inpt):
-        sigma = empty(1).uniform_(*self.sigma).item()
-        return functional.gaussian_blur(inpt, self.kernel_size, [sigma, sigma])
+__all__ = [
+    "AugMix",
+    "AutoAugment",
+    "AutoAugmentPolicy",
+    "CenterCrop",
+    "ClampBoundingBoxes",
+    "ClampKeyPoints",
+    "ColorJitter",
+    "Compose",
+    "ConvertBoundingBoxFormat",
+    "ConvertImageDtype",
+    "CutMix",
+    "ElasticTransform",
+    "FiveCrop",
+    "GaussianBlur",
+    "GaussianNoise",
+    "Grayscale",
+    "Identity",
+    "InterpolationMode",
+    "Lambda",
+    "LinearTransformation",
+    "MixUp",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RGB",
+    "RandAugment",
+    "RandomAdjustSharpness",
+    "RandomAffine",
+    "RandomApply",
+    "RandomAutocontrast",
+    "RandomChannelPermutation",
+    "RandomChoice",
+    "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomOrder",
+    "RandomPerspective",
+    "RandomPhotometricDistort",
+    "RandomPosterize",
+    "RandomResize",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomShortestSize",
+    "RandomSolarize",
+    "RandomVerticalFlip",
+    "RandomZoomOut",
+    "Resize",
+    "SanitizeBoundingBoxes",
+    "ScaleJitter",
+    "TenCrop",
+    "ToDtype",
+    "ToImage",
+    "ToPILImage",
+    "ToPureTensor",
+    "ToTensor",
+    "Transform",
+    "TrivialAugmentWide",
+    "UniformTemporalSubsample",
+    "functional",
+]
