@@ -74,6 +74,7 @@ class Op:
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
     - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one element will do
+    - `older`: it takes PyTorch's older signature too, with numbers among the tensors (`minitorch/ops/older.py`)
     - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
@@ -136,6 +137,7 @@ class Op:
     doc: str
 
     scalars: tuple = ()
+    older: bool = False
     promotion: str | None = None
     refuses: str = ""
     check: Callable | None = None

@@ -155,22 +155,22 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
 
 
 @composite(method=False)
-def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of zeros."""
-    return make("zeros", size, dtype, device, requires_grad, out)
+    return make("zeros", shape if size is None else (size,), dtype, device, requires_grad, out)
 
 
 @composite(method=False)
-def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of ones."""
-    return make("ones", size, dtype, device, requires_grad, out)
+    return make("ones", shape if size is None else (size,), dtype, device, requires_grad, out)
 
 
 @composite(method=False)
-def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
-    return make("empty", size, dtype, device, requires_grad, out)
+    return make("empty", shape if size is None else (size,), dtype, device, requires_grad, out)
 
 
 @composite(method=False)
@@ -361,8 +361,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 # ---- of the dtype and device of another tensor -------------------------------------------------------------
 def new_filled(name, maker):
-    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-        return maker(*size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+    def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        return maker(*shape, size=size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
                      requires_grad=requires_grad)
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"`minitorch.{name[4:]}` with the dtype and device of this tensor."
