@@ -315,15 +315,37 @@ def test_saved_value_that_was_written_to_raises_with_op_and_line():
         y.sum().backward()
 
 
-@pytest.mark.parametrize("write", [lambda x: x.data.add_(1), lambda x: x.detach().mul_(2),
-                                   lambda x: x.data[0:1].zero_(), lambda x: x.data.copy_(x.detach() * 3)],
-                         ids=["data", "detach", "view of data", "copy_"])
+@pytest.mark.parametrize("write", [lambda x: x.detach().mul_(2), lambda x: x.detach()[0:1].zero_()],
+                         ids=["detach", "view"])
 def test_writes_through_other_names_are_noticed(write):
     x = leaf(1.0, 2.0)
     y = x * x
     write(x)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("write", [lambda d: d.add_(1), lambda d: d[0:1].zero_(), lambda d: d.copy_(d * 3),
+                                   lambda d: d.view(-1)[0].fill_(7), lambda d: d.__setitem__(0, 5)],
+                         ids=["data", "view of data", "copy_", "view of a view", "item"])
+def test_writes_through_data_are_counted_apart(write):
+    """As PyTorch counts them: the graph does not notice, and anomaly mode warns."""
+    x = leaf(1.0, 2.0)
+    y, d = x * x, x.data
+    write(d)
+    assert (x._version, d._version, x.data._version) == (0, 1, 0)
+    y.sum().backward()
+    assert x.grad.tolist() == [2 * v for v in x.tolist()]   # of the new values: PyTorch's, too
+    with torch.autograd.detect_anomaly(), pytest.warns(UserWarning, match=r"through `\.data`"):
+        write(x.data)
+    with torch.no_grad():
+        x.add_(1)
+    assert (x._version, d._version) == (1, 1)
+    w = leaf(3.0, 4.0)
+    z = w * d                                              # saves `d`, whose own writes count
+    d.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
 
 
 def test_writes_that_do_not_matter_do_not_raise():
@@ -517,7 +539,7 @@ def test_function_errors():
 def test_function_notices_writes_to_what_it_saved():
     x = leaf(1.0) * 1
     y = Cube.apply(x)
-    x.data.add_(1)
+    x.detach().add_(1)
     with pytest.raises(RuntimeError, match="saved by CubeBackward"):
         y.backward()
 

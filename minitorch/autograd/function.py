@@ -21,13 +21,13 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import is_inexact, owner
+from ..core.arrays import is_inexact
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
-from ..explain.graphs import raise_freed, raise_written
+from ..explain.graphs import raise_freed
 from .grad_mode import enable_grad, no_grad
 from .typed import fitted
 
@@ -86,9 +86,7 @@ class Saved:
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
-        found = graph.versions.get(id(owner(array)))
-        if found is not None and found.time > self.time:
-            raise_written(node, array, found)
+        graph.require_unwritten(node, array, self.time)
         if self.output is None:
             return self.value
         t = wrap(array, self.backend)

@@ -231,10 +231,10 @@ class Plan:
         """Note which arrays from outside are written to, which of them share memory, and whose place was asked for."""
         program, outside = self.program, [*self.inputs, *self.captured]
         written = {v.root for i in program.instructions for v in i.writes}
-        self.written = []                                  # (number of an array from outside, how often)
+        self.written = []                                  # (number of an array from outside, how many writes count)
         for root in dict.fromkeys(v.root for v in outside if v.root in written):
             times = recorder.writes_to(owner(root.example))
-            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), max(times, 1)))
+            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), times))
         groups = {v.root for v in outside if v.root in written}
         self.sharing = Sharing([v.example for v in outside],
                                [n for n, v in enumerate(outside) if v.root in groups]) if groups else None

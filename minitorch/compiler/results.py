@@ -159,7 +159,8 @@ def link(view, root):
 
 
 def bump(writes, name):
-    """Count writes in place: (array, how many)."""
+    """Count writes in place: (array, how many); none for those through ``.data``."""
+    writes = [(a, count) for a, count in writes if count > 0]
     memories = [owner(a) for a, _ in writes]
     graph.bump_versions(memories, name, graph.calling_line())
     for memory, (_, count) in zip(memories, writes):

@@ -279,7 +279,8 @@ class Tracing(NodeHook):
         recorder = self.recorder
         traced = {id(x) for x in recorder.owners.values()}
         shared = {id(graph.versions[x]) for x in traced if x in graph.versions}
-        if any(v.time > self.time and x not in traced and id(v) not in shared for x, v in graph.versions.items()):
+        if any(v.time > self.time and x not in traced and id(v) not in shared and not isinstance(v.ref(), Traced)
+               for x, v in graph.versions.items()):        # the last: those to ``x.data`` are counted apart
             recorder.give_up("it writes to a tensor on another device, or past the trace")
         written = {v.root for i in recorder.program.instructions for v in i.writes}
         for key, memory in recorder.owners.items():        # ``x.transpose_()`` counts, but writes no element

@@ -71,7 +71,7 @@ class Tensor:
     """
 
     node = hooks = tangents = _grad = _base = _views = None
-    needs_grad = False
+    needs_grad = is_data = False                           # is_data: writes are counted apart, as those to ``x.data``
     parents = ()                                           # in the graph, a tensor is a leaf
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
 
@@ -180,7 +180,7 @@ class Tensor:
         """How often its memory was written to in place."""
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        return graph.version(self.array)
+        return graph.version(graph.counted_on(self))
 
     # -- the graph -----------------------------------------------------------------------------------------
     @property
@@ -226,9 +226,7 @@ class Tensor:
             late.check_grad(self, g)
         self._grad = g
 
-    @grad.deleter
-    def grad(self):
-        self._grad = None
+    grad = grad.deleter(lambda self: setattr(self, "_grad", None))
 
     @property
     def grad_fn(self):
@@ -252,8 +250,10 @@ class Tensor:
 
     @property
     def data(self):
-        """The same memory without the graph. Writes through it count as writes to this tensor."""
-        return self.detach()
+        """The same memory without the graph. Writes through it are counted apart: graphs do not notice them."""
+        out = wrap(self.array[...], self.backend)
+        out.is_data = True
+        return out
 
     @data.setter
     def data(self, other):
