@@ -7,8 +7,7 @@
 Inside, every recorded call notes the line that made it and whether its result is finite, and every gradient is looked
 at as it is made. The first gradient with a NaN raises, naming the op and its line, and the call before it, if any,
 whose value was the first that was not finite. Infinite values alone raise nothing: masks are made of them. The errors
-about a graph that was freed or a value that was overwritten also name the line of the forward call. Writes through
-``.data`` are warned of.
+about a graph that was freed or a value that was overwritten also name the line of the forward call.
 """
 
 import itertools
@@ -18,7 +17,6 @@ import numpy as np
 
 from ..core import graph
 from ..core.arrays import is_inexact
-from ..explain.callers import warn
 from ..explain.graphs import freed, lines
 from .hooks import NodeHook, add_node_hook, remove_node_hook
 from .recording import behind
@@ -70,15 +68,8 @@ _detector = _Detector()
 def _switch(on, check_nan):
     _state.update(on=on, check_nan=check_nan)
     remove_node_hook(_detector)
-    graph.on_data_written = _warn_of if on else None       # type: ignore[assignment]
     if on:
         add_node_hook(_detector)
-
-
-def _warn_of(writer):
-    """Warn of a write through ``.data``, which graphs do not notice."""
-    warn(f"{writer}() has written to memory through `.data`: a graph that has saved the old values does not notice, "
-         f"and its gradients may be wrong. Write to a tensor itself `with no_grad():`, and such a graph will raise")
 
 
 def _not_finite(value):

@@ -21,13 +21,13 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import is_inexact
+from ..core.arrays import counted, is_inexact
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
-from ..explain.graphs import raise_freed
+from ..explain.graphs import raise_freed, raise_written
 from .grad_mode import enable_grad, no_grad
 from .typed import fitted
 
@@ -86,7 +86,9 @@ class Saved:
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
-        graph.require_unwritten(node, array, self.time)
+        found = graph.versions.get(id(counted(array)))
+        if found is not None and found.time > self.time:
+            raise_written(node, array, found)
         if self.output is None:
             return self.value
         t = wrap(array, self.backend)

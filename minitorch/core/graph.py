@@ -5,20 +5,19 @@ constant. That is all the graph there is: tensors point to nodes, nodes to nodes
 is kept alive by a cycle.
 
 A write in place is counted on the array that owns the memory, so that a tensor, its views and its detached twins
-share one count, and a node can tell whether what it saved has changed since.
+share one count, and a node can tell whether what it saved has changed since; ``x.data`` has a count of its own.
 """
 
 import sys
 import weakref
 
 from . import registry
-from .arrays import owner
+from .arrays import counted
 from .registry import late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
 versions: dict = {}          # id of an array that owns memory -> Version, for arrays that were written to
 inference: dict = {}         # id of an array that owns memory -> weak reference, for arrays made in inference mode
-on_data_written = None       # a function of the writer that anomaly mode has called of writes to ``x.data``
 node_hooks: tuple | None = None        # the `NodeHook`s of autograd/hooks, told of all nodes; None: there are none
 
 
@@ -73,7 +72,9 @@ class Node:
         for value in self.saved:
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
-                    require_unwritten(self, x, self.time)
+                    found = versions.get(id(counted(x)))
+                    if found is not None and found.time > self.time:
+                        late.raise_written(self, x, found)
 
     # -- hooks, as on PyTorch's nodes ------------------------------------------------------------------------
     def register_hook(self, hook):
@@ -137,7 +138,12 @@ class MultiOutputNode(Node):
 
 def wrap_outputs(arrays, backend, Tensor):
     """The outputs of an op with several, as a tuple of tensors (of the arrays' own tuple type, if it has one)."""
-    made = [registry.wrap(y, backend) for y in arrays]
+    made = []
+    for y in arrays:
+        t = object.__new__(Tensor)
+        t.array = y if y.__class__ is backend.ndarray else backend.asarray(y)
+        t.backend = backend
+        made.append(t)
     return type(arrays)(*made) if hasattr(arrays, "_fields") else tuple(made)
 
 
@@ -181,24 +187,7 @@ class Version:
 
 def bump_version(tensor, writer, line=None):
     """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
-    memory, line = counted_on(tensor), line or calling_line()
-    if on_data_written is not None and memory is not owner(memory):
-        on_data_written(writer)
-    bump_versions([memory], writer, line)
-
-
-def require_unwritten(node, array, time):
-    """RuntimeError if an array that `node` has saved was written to since `time`."""
-    for memory in (array, owner(array)):
-        found = versions.get(id(memory))
-        if found is not None and found.time > time:
-            late.raise_written(node, array, found)
-
-
-def counted_on(tensor):
-    """The array with which writes to a tensor are counted: what owns the memory, or the array of ``x.data``."""
-    root = tensor if tensor._base is None else tensor._base
-    return root.array if root.is_data else owner(tensor.array)
+    bump_versions([counted(tensor.array)], writer, line or calling_line())
 
 
 def bump_versions(memories, writer, line):
@@ -216,15 +205,18 @@ def bump_versions(memories, writer, line):
         found.time, found.writer, found.line = version_counter, writer, line
 
 
-def version(memory):
-    """How often memory was written to in place, which an array owns (or that of ``x.data``)."""
-    found = versions.get(id(memory))
+def version(array):
+    """How often the memory of `array` was written to in place."""
+    found = versions.get(id(counted(array)))
     return 0 if found is None else found.count
 
 
 def calling_line():
     """File and line of the innermost call that is not in this package: who asked for the write."""
     frame = sys._getframe(2)
-    while frame is not None and (frame.f_globals.get("__name__") or "").partition(".")[0] == "minitorch":
+    while frame is not None:
+        name = frame.f_globals.get("__name__") or ""
+        if not name.startswith("minitorch.") and name != "minitorch":
+            break
         frame = frame.f_back
     return "an unknown line" if frame is None else (frame.f_code.co_filename, frame.f_lineno)

@@ -63,7 +63,14 @@ class Size(tuple):
 new_size = tuple.__new__                                   # without the checks: NumPy's shapes are good
 
 
-class Tensor:
+class Kept:
+    """Keeps the attributes of tensors, whose own ``__dict__`` shows those that users have set, as PyTorch's does."""
+
+
+kept = Kept.__dict__["__dict__"]                           # ``kept.__get__(tensor)``: all attributes
+
+
+class Tensor(Kept):
     """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
 
     ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an uninitialised one of
@@ -71,7 +78,7 @@ class Tensor:
     """
 
     node = hooks = tangents = _grad = _base = _views = None
-    needs_grad = is_data = False                           # is_data: writes are counted apart, as those to ``x.data``
+    needs_grad = False
     parents = ()                                           # in the graph, a tensor is a leaf
     __array_priority__ = 1000                              # ndarray + tensor is ours to answer
 
@@ -105,6 +112,7 @@ class Tensor:
 
     dtype = property(lambda self: dtypes.from_np(self.array.dtype), doc="The type of the elements.")
     device = property(lambda self: self.backend.device, doc="Where the memory is.")
+    __dict__ = property(lambda self: late.own_attributes(self), doc="The attributes that users have set.")
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
     nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
@@ -180,7 +188,7 @@ class Tensor:
         """How often its memory was written to in place."""
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
-        return graph.version(graph.counted_on(self))
+        return graph.version(self.array)
 
     # -- the graph -----------------------------------------------------------------------------------------
     @property
@@ -226,7 +234,9 @@ class Tensor:
             late.check_grad(self, g)
         self._grad = g
 
-    grad = grad.deleter(lambda self: setattr(self, "_grad", None))
+    @grad.deleter
+    def grad(self):
+        self._grad = None
 
     @property
     def grad_fn(self):
@@ -250,10 +260,8 @@ class Tensor:
 
     @property
     def data(self):
-        """The same memory without the graph. Writes through it are counted apart: graphs do not notice them."""
-        out = wrap(self.array[...], self.backend)
-        out.is_data = True
-        return out
+        """The same memory without the graph; a backward pass does not notice what is written through it."""
+        return late.aside(self)
 
     @data.setter
     def data(self, other):
@@ -261,7 +269,7 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self.needs_grad and other.array.dtype.kind not in "fcV":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self.array, self.backend = other.array, other.backend
+        self.array, self.backend = late.beside(other.array), other.backend
 
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
@@ -288,7 +296,9 @@ class Tensor:
 
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
-    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction
+    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction, or a sparse array
+        if hasattr(array, "as_tensor"):
+            return array.as_tensor(backend)
         array = backend.asarray(array)
     out = new(Tensor)
     out.array, out.backend = array, backend
