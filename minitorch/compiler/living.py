@@ -61,6 +61,7 @@ def unfrozen(kinds):
 
 
 def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters have none."""
+    """All living tensors of a backend that have memory; uninitialized parameters and sparse tensors have none."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            for own in [kept.__get__(x)] if own.get("backend") is backend and "array" in own]
+            and (own := kept.__get__(x)).get("backend") is backend
+            and getattr(own.get("array"), "strides", None) is not None]
