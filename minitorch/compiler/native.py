@@ -22,7 +22,7 @@ from ..backends.native.parts import shared
 from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
-from .indexed import ELEMENT, FLAT
+from .indexed import ELEMENT, FLAT, PROBABILITY
 from .items import Call, NoLowering, Product
 from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
@@ -526,7 +526,7 @@ def refs_of(item):
 
 
 def complain(memory, code):
-    """Raise the error for a wrong index that C found."""
+    """Raise the error for a wrong index, or another wrong value, that C found."""
     _, index, n = memory[:24].view(np.int64).tolist()
     dim, kind = divmod(code, 8)
     if kind == 1:
@@ -535,6 +535,8 @@ def complain(memory, code):
         raise IndexError(f"Target {index} is out of bounds: class indices go from 0 to {n - 1}")
     if kind == FLAT:
         raise IndexError(f"out of range: tried to access index {index} on a tensor of {n} elements.")
+    if kind == PROBABILITY:
+        raise RuntimeError("all elements of input should be between 0 and 1")
     raise (RuntimeError if kind == ELEMENT else IndexError)(
         f"index {index} is out of bounds for dimension {dim} with size {n}")
 

@@ -130,6 +130,15 @@ INLINE i64 wrapped(i64 i, i64 n, i64 kind, i64 *wrong) {               /* negati
   if (!good) { wrong[0] = kind; wrong[1] = i; wrong[2] = n; }
   return good ? i + (i < 0) * n : 0;
 }
+#define PROBABILITY 6
+INLINE float m_probability(float x, i64 *wrong) {
+  if (!(x >= 0 && x <= 1)) wrong[0] = PROBABILITY;
+  return x;
+}
+INLINE double d_probability(double x, i64 *wrong) {
+  if (!(x >= 0 && x <= 1)) wrong[0] = PROBABILITY;
+  return x;
+}
 INLINE i64 target(i64 i, i64 n, i64 ignored, i64 *wrong) {
   int good = i >= 0 && i < n;
   if (!good && i != ignored) { wrong[0] = 2; wrong[1] = i; wrong[2] = n; }
