@@ -1,5 +1,6 @@
 /* For generated and hand-written C: types, functions that vectorise (no calls, no branches, no errno), BLAS.
    NaN in, NaN out; infinities, signed zeros and subnormal results as IEEE has them. */
+#pragma once
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
