@@ -13,7 +13,7 @@ from minitorch.compiler import native as native_programs
 pytestmark = pytest.mark.skipif(native.reason() is not None, reason=f"{native.reason()}")
 
 
-@pytest.mark.parametrize("lead,m,n,k", [((), 16, 16, 33), ((3,), 40, 33, 24), ((2, 3), 17, 20, 5), ((2,), 15, 16, 40)])
+@pytest.mark.parametrize("lead,m,n,k", [((), 16, 16, 33), ((3,), 40, 33, 24), ((2, 3), 17, 20, 5), ((), 15, 16, 40)])
 def test_turned_right_matrices(lead, m, n, k):
     rng = np.random.default_rng(0)
     a, b, w = (rng.standard_normal(s).astype("f") for s in ((*lead, m, k), (*lead, n, k), (n, k)))
