@@ -38,8 +38,8 @@ def nodes(script, *arguments, each=({}, {}), options=()):
 
 PLACES = """
 import os
-print(*(os.environ[n] for n in ("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
-                                "GROUP_WORLD_SIZE")))
+names = "RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"
+print(" ".join(os.environ[name] for name in names) + "\\n", end="", flush=True)      # one write, which no rank divides
 """
 
 

@@ -271,7 +271,7 @@ for step in range(state["step"], 6):
         torch.save(state, path + ".new")
         os.replace(path + ".new", path)
 if rank == 0:
-    print(attempt, state["x"].tolist())
+    print(f"{attempt} {state['x'].tolist()}\\n", end="", flush=True)
 """
 
 

@@ -28,7 +28,8 @@ PROGRAMS = {
 
 
 def test_every_program_is_tried():
-    assert {path.stem for path in (ROOT / "examples").glob("*.py")} - {"article", "common"} == set(PROGRAMS)
+    others = {"article", "common", "bytepairs", "gpt2", "language", "llama"}   # no programs, or of test_language.py
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} - others == set(PROGRAMS)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

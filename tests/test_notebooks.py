@@ -148,6 +148,7 @@ def test_student(name, tmp_path, monkeypatch):
 def test_slides_show_one_figure_at_a_time():
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
+    plt.close("all")                                       # what other tests left open
     from minitorch.viz.slides import slides
     view = slides((f"step {i} <", plt.figure(figsize=(1, 1))) for i in range(3))
     page = view._repr_html_()

@@ -18,6 +18,8 @@ PACKAGE = Path(torch.__file__).parent
 
 # Files that spell names of another vocabulary, which some definitions happen to share, and why they have to.
 OTHER_WORDS = {
+    "array_api/elementwise.py": "the array API standard's functions, which a namespace has",
+    "array_api/linalg.py": "the array API standard's functions, which a namespace has",
     "backends/batched/array.py": "Python's operators and NumPy's methods, which an array class has",
     "backends/batched/functions.py": "NumPy's functions, which an array module has",
     "backends/batched/products.py": "NumPy's functions, which an array module has",

@@ -67,20 +67,20 @@ def supported(op, dtype):
     return op == "select" or functor(op, dtype) is not None
 
 
-def number(x, dtype):
+def number(value, dtype):
     """A number as CUDA C++."""
     if dtype.kind == "b":
-        return str(bool(x)).lower()
+        return str(bool(value)).lower()
     if dtype.kind in "iu":
-        return "op::lowest<long long>()" if int(x) == -1 << 63 else c.number(x, dtype)
+        return "op::lowest<long long>()" if int(value) == -1 << 63 else c.number(value, dtype)
     with np.errstate(all="ignore"):
-        x = dtype.type(x)
+        value = dtype.type(value)
     if is_half(dtype):
-        x, dtype = np.float32(x), np.dtype(np.float32)
+        value, dtype = np.float32(value), np.dtype(np.float32)
     kind = c_name(dtype)
-    if math.isnan(x):
+    if math.isnan(value):
         return f"static_cast<{kind}>(__int_as_float(0x7fffffff))"
-    return f"({'-' if x < 0 else ''}op::highest<{kind}>())" if math.isinf(x) else c.number(x, dtype)
+    return f"({'-' if value < 0 else ''}op::highest<{kind}>())" if math.isinf(value) else c.number(value, dtype)
 
 
 # ------------------------------------------------------------------ kernels in the form that suits a device

@@ -31,7 +31,7 @@ class Lookup(NamedTuple):
     numbers from 0 on, "wrapped" negative ones too. `kind` is the error, `dim` the dimension that it names.
     """
 
-    index: Value
+    index: Value  # type: ignore[assignment]              # not tuple's method
     strides: tuple
     size: int
     stride: int

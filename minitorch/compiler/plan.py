@@ -229,8 +229,8 @@ class Plan:
         written = {v.root for i in program.instructions for v in i.writes}
         self.written = []                                  # (number of an array from outside, how often)
         for root in dict.fromkeys(v.root for v in outside if v.root in written):
-            times = recorder.writes_to(owner(root.example))
-            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), max(times, 1)))
+            times = max(recorder.writes_to(owner(root.example)), recorder.noticed.get(root, True))
+            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), times))
         groups = {v.root for v in outside if v.root in written}
         self.sharing = Sharing([v.example for v in outside],
                                [n for n, v in enumerate(outside) if v.root in groups]) if groups else None

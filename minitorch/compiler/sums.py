@@ -196,9 +196,9 @@ class Sums:
         axis %= len(x.shape)
         order, name = by_memory(x.shape, self.ref(x).strides), "cum" + RUNNING[ufunc]
         if x.shape[axis] > 1 and axis != order[-1]:
-            op, kernel, nodes, to = "across", *self.rows_across(name, x, result, axis, order)
+            op, (kernel, nodes, to) = "across", self.rows_across(name, x, result, axis, order)
         else:
-            op, kernel, nodes, to = "running", *self.rows_along(name, x, axis, result)
+            op, (kernel, nodes, to) = "running", self.rows_along(name, x, axis, result)
         kernel.store(to, kernel.add(op, [kernel.cast(nodes, result.dtype)], result.dtype, level="e",
                                     value=RUNNING[ufunc]))
         return [kernel]

@@ -25,8 +25,8 @@ SAFETENSORS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float
 
 
 # ------------------------------------------------------------------ safetensors
-def safetensors(file):
-    """(name, array) for each tensor of an open file."""
+def safetensors(file, mapped=None):
+    """(name, array) for each tensor of an open file; where it is also `mapped`, an array of bytes, over that memory."""
     import json
     end = file.seek(0, 2)
     file.seek(0)
@@ -48,7 +48,9 @@ def safetensors(file):
         raise ValueError(f"its tensors have {at} bytes, but {end - 8 - length} are there")
     found = {}
     for name, (start, stop), dtype, shape in described:    # in the order of the file, to be read in one go
-        data = exactly(file, stop - start)
+        data = exactly(file, stop - start) if mapped is None else mapped[8 + length + start:8 + length + stop]
+        if data.ctypes.data % dtype.itemsize:
+            data = data.copy()                             # it lies askew in the file
         little = dtype.np if sys.byteorder == "little" or dtype.np.kind == "V" else dtype.np.newbyteorder("<")
         found[name] = numbers(data, little, shape)
     return [(name, found[name]) for name in header]

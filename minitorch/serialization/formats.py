@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.device import get
 from ..core.tensor import Tensor, wrap
-from .archive import written_whole
+from .archive import map_file, written_whole
 from .foreign import DAMAGED, npz, safetensors
 
 __all__ = ["save_file", "load_file", "save_npz", "load_npz"]
@@ -36,8 +36,11 @@ def save_file(tensors, filename, metadata=None):
         file.write(content)
 
 
-def load_file(filename, device="cpu"):
+def load_file(filename, device="cpu", *, mmap=False):
     """The dict of tensors in a ``.safetensors`` file, on `device`. Needs no package.
+
+    With `mmap` the file is mapped into memory instead of being read: loading is immediate, several processes share the
+    pages, and what has been read may be dropped again when memory is short. Writes to the tensors stay in memory.
 
     Raises:
         RuntimeError: the file is not of this format or not whole, or holds a dtype that minitorch does not have.
@@ -45,7 +48,8 @@ def load_file(filename, device="cpu"):
     backend = get(device)
     with open(filename, "rb") as file:
         try:
-            return {name: wrap(backend.from_host(array), backend) for name, array in safetensors(file)}
+            mapped = np.frombuffer(map_file(filename), np.uint8) if mmap else None
+            return {name: wrap(backend.from_host(array), backend) for name, array in safetensors(file, mapped)}
         except (ValueError, RecursionError) as error:
             why = str(error)[:300]
             raise RuntimeError(f"{os.fspath(filename)!r} is not a whole safetensors file: {why}") from error

@@ -57,7 +57,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         raise TypeError(f"{', '.join(pickle_load_args)}: options of the Unpickler are for weights_only=False")
     is_path = isinstance(f, (str, bytes, os.PathLike))
     if is_path and os.fsdecode(f).endswith(".safetensors"):
-        return load_file(f, device="cpu" if map_location is None else map_location)
+        return load_file(f, device="cpu" if map_location is None else map_location, mmap=bool(mmap))
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     for method in () if is_path else ("read", "seek", "tell"):

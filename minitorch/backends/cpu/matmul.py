@@ -6,6 +6,7 @@ All array calls go through ``F.xp``, as the compiler runs `linear` on arrays tha
 from ...ops.linalg.einsum import contract_all
 from ...ops.linalg.linear import require_matrix
 from .backend import kernel
+from .tuning import tuning
 
 
 @kernel("gemm")
@@ -37,6 +38,18 @@ def linear(F, input, weight, bias=None):
         out += bias
         return out
     return out + bias
+
+
+@kernel("weight_int8pack_mm", sample=lambda d: (
+    [d.array((2, 300)), d.integers((500, 300), -127, 127).astype("int8"), d.array((500,))], {}))
+def weight_int8pack_mm(F, input, mat2, scales):
+    """A block of rows of the weight at a time, so that they are made float within the cache."""
+    out = F.empty((len(input), len(mat2)), input.dtype)
+    rows = max((tuning.block or mat2.size) // max(mat2.shape[1], 1), 1)
+    for i in range(0, len(mat2), rows):
+        F.xp.matmul(input, mat2[i:i + rows].T.astype(input.dtype), out=out[:, i:i + rows])
+    out *= scales
+    return out
 
 
 @kernel("einsum")

@@ -7,6 +7,8 @@ from .runtime.machine import Real, Simulated, require_gpu
 
 __all__ = ["current_device", "make_cuda", "make_sim"]
 
+SIMULATED = 8
+
 
 def make_cuda(index):
     """The backend of GPU number `index`.
@@ -18,7 +20,12 @@ def make_cuda(index):
 
 
 def make_sim(index):
-    """The backend of the simulator; indices stand for several devices that do not mix, as GPUs do not."""
+    """The backend of the simulator; indices stand for several devices that do not mix, as GPUs do not.
+
+    RuntimeError for an index above 7: programs that count devices by trying them come to an end.
+    """
+    if index is not None and index >= SIMULATED:
+        raise RuntimeError(f"invalid device ordinal {index}: the simulator has {SIMULATED} devices")
     return make(device("sim", index), Simulated(index))
 
 

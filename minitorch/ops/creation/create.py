@@ -19,6 +19,7 @@ from ...host import data as host_data
 from .. import layouts
 from ..define import composite, method, op
 from ..out import resize_to, write
+from ..shapes.memory import UntypedStorage
 from ..shapes.shape import ints
 
 
@@ -74,6 +75,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = frombuffer(obj, dtype=dtype or get_default_dtype())
+    if isinstance(obj, UntypedStorage):
+        obj = obj.elements()
     out = as_tensor(obj, dtype, device)
     is_copy = not host_data.shares_memory(out, obj) and out.array.size
     if copy is False and is_copy:
@@ -99,13 +102,32 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 
 @composite(method=False)
+def from_file(filename, shared=None, size=0, *, dtype=None, requires_grad=False):
+    """A 1-D tensor of `size` elements over the bytes of a file; writes reach the file if it is `shared`.
+
+    The file is made, or made longer, if it is `shared`; else RuntimeError if it is too short.
+    """
+    dtype = dtype or get_default_dtype()
+    found = asarray(UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)).view(dtype)
+    return found.requires_grad_() if requires_grad else found
+
+
+@composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
-    if not hasattr(ext_tensor, "__dlpack__"):
+    """A tensor over the memory of any object that speaks DLPack, or over a capsule that such an object made, once.
+
+    `copy`: True always copies, False never (ValueError, or the object's own error, if it would have to).
+    """
+    if not (hasattr(ext_tensor, "__dlpack__") or host_data.is_capsule(ext_tensor)):
         raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
-                           f"not {type(ext_tensor).__name__}")
+                           f"or a capsule that nobody has taken yet, not {type(ext_tensor).__name__}")
     out = host_data.from_dlpack(ext_tensor, copy)
-    return out if device is None else out.to(device)
+    if device is None or out.device == get(device).device:
+        return out
+    if copy is False:
+        raise ValueError(f"cannot move DLPack tensor from device {out.device} to {device} without copying. Set "
+                         f"copy=None or copy=True.")
+    return out.to(device)
 
 
 # ---- filled ------------------------------------------------------------------------------------------------

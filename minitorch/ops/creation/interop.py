@@ -1,8 +1,12 @@
 """Methods that turn a tensor into Python's numbers and other libraries' arrays: ``float(x)``, ``x.numpy()``, DLPack."""
 
 from ...core.device import host
+from ...core.registry import late
 from ...core.tensor import Tensor, wrap
+from ...host import numpy_calls
 from ..define import method
+
+CPU = (1, 0)                                               # DLPack's name of the processor: (kDLCPU, 0)
 
 
 @method
@@ -77,10 +81,31 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
 
 
 @method
-def __dlpack__(self, **options):
+def __array_function__(self, function, types, args, kwargs):
+    return numpy_calls.answer(self, function, types, args, kwargs)
+
+
+@method
+def __array_namespace__(self, *, api_version=None):
+    """The array API standard's namespace, `minitorch.array_api`; `api_version`: "2025.12" or an earlier one."""
+    return late.array_namespace(self, api_version)
+
+
+@method
+def __dlpack__(self, *, stream=-1, max_version=None, dl_device=None, copy=None):
+    """A capsule over this tensor's memory, by the array API standard; on the CPU `stream` is None or -1."""
     if self.needs_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self.array.__dlpack__(**options)
+    if stream is not None and type(stream) is not int:
+        raise TypeError(f"stream must be ``int`` or ``none``, not {type(stream).__name__}")
+    if self.device.type != "cuda":
+        if stream not in (None, -1):
+            raise AssertionError(f"stream should be None on {self.device.type}, not {stream}.")
+        stream = None
+    elif dl_device is not None and tuple(dl_device) == CPU:
+        return self.cpu().__dlpack__(max_version=max_version, copy=copy)
+    options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return self.array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
 
 @method
