@@ -10,7 +10,7 @@ import weakref
 
 from ..autograd.function import Saved
 from ..core.graph import Node
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, kept
 from ..random.generator import Generator
 
 __all__ = ["living_objects", "tensors_of"]
@@ -63,4 +63,4 @@ def unfrozen(kinds):
 def tensors_of(backend, living=None):
     """All living tensors of a backend that have memory; uninitialized parameters have none."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            and x.__dict__.get("backend") is backend and "array" in x.__dict__]
+            for own in [kept.__get__(x)] if own.get("backend") is backend and "array" in own]
