@@ -31,8 +31,8 @@ from .autograd.grad_mode import (
     set_grad_enabled,
 )
 from .core.registry import FUNCTIONS, late
-from .core.storage import (channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format,
-                           strided)
+from .core.storage import (channels_last, channels_last_3d, contiguous_format, jagged, layout, memory_format,
+                           preserve_format, strided)
 from .core.tensor import Size, Tensor
 from . import ops
 from . import amp, autograd, backends, random
@@ -71,8 +71,10 @@ late.places.update(
     after_node="minitorch.autograd.hooks:after_node",
     answer_failure="minitorch.autograd.dispatch:answer_failure",
     array_namespace="minitorch.array_api:namespace",
+    aside="minitorch.autograd.aside:aside",
     backward="minitorch.autograd.api:backward",
     before_node="minitorch.autograd.hooks:before_node",
+    beside="minitorch.autograd.aside:beside",
     check_grad="minitorch.explain.graphs:check_grad",
     consistent="minitorch.ops.shapes.memory:consistent",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
@@ -100,12 +102,14 @@ late.places.update(
     of_values="minitorch.backends.batched.draws:of_values",
     on_two_devices="minitorch.explain.failures:on_two_devices",
     op_namespace="minitorch.library.namespaces:namespace",
+    own_attributes="minitorch.serialization.tensors:OwnAttributes",
     own_grad="minitorch.ops.layouts:own_grad",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
     reduce_tensor="minitorch.serialization.tensors:reduce_tensor",
     require_apart="minitorch.ops.shapes.memory:require_apart",
+    resize_as_sparse_="minitorch.sparse.pointwise:resize_as_sparse_",
     restored="minitorch.autograd.recording:restored",
     room="minitorch.backends.batched.draws:room",
     room_beside="minitorch.backends.batched.crossing:room_beside",
@@ -114,12 +118,18 @@ late.places.update(
     share_memory="minitorch.multiprocessing.sharing:share_memory",
     shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
+    sparse_embedding="minitorch.sparse.embedding:embedding",
+    sparse_mask="minitorch.sparse.convert:sparse_mask",
     summary_html="minitorch.viz.modules:summary_html",
     sync_batch_norm="minitorch.distributed.batch_norm:sync_batch_norm",
     tell_backward="minitorch.autograd.hooks:tell_backward",
     tensor_html="minitorch.printing:tensor_html",
     tensor_repr="minitorch.printing:tensor_repr",
     tied="minitorch.autograd.recording:tied",
+    to_dense="minitorch.sparse.convert:to_dense",
+    to_sparse="minitorch.sparse.convert:to_sparse",
+    to_sparse_csc="minitorch.sparse.convert:to_sparse_csc",
+    to_sparse_csr="minitorch.sparse.convert:to_sparse_csr",
     vmap="minitorch.func.vmap:vmap",
     writable="minitorch.backends.batched.draws:writable",
     write_tangents="minitorch.autograd.tangents:write_tangents",
@@ -130,11 +140,11 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
-         "mtia", "ao", "quantization", "fx", "array_api")
+         "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
-             "GradScaler": "amp", "vmap": "func",
+             "GradScaler": "amp", "PyTorchFileReader": "serialization.archive", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
                               "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled",
@@ -146,8 +156,14 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
              "get_device_module": "accelerator",
              **dict.fromkeys(("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"),
                              "autograd.anomaly"),
-             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction"), "jit"),
+             **dict.fromkeys(("Future", "fork", "wait", "ScriptModule", "CompilationUnit", "ScriptFunction",
+                              "TensorType"), "jit"),
              **dict.fromkeys(("DisableTorchFunction", "DisableTorchFunctionSubclass"), "_C"),
+             **dict.fromkeys(("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
+                             "sparse_csr_tensor"), "sparse.creation"),
+             **dict.fromkeys(("sparse_coo", "sparse_csc", "sparse_csr"), "sparse.layouts"),
+             **dict.fromkeys(("dsmm", "hsmm", "hspmm", "saddmm", "smm", "spmm", "sspaddmm"), "sparse.products"),
+             "resize_as_sparse_": "sparse.pointwise",
              **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
                               "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
 
@@ -155,6 +171,8 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+    elif name.startswith("_foreach_"):
+        found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
     elif name in PARTS or name in _PRIVATE:
         found = importlib.import_module(f"minitorch.{name}")
     else:

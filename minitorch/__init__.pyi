@@ -31,6 +31,7 @@ from .jit import Future as Future
 from .random.generator import Generator as Generator
 from .amp import GradScaler as GradScaler
 from .core.errors import OutOfMemoryError as OutOfMemoryError
+from .serialization.archive import PyTorchFileReader as PyTorchFileReader
 from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
 from .core.tensor import Size as Size
@@ -38,6 +39,7 @@ from .sym import SymBool as SymBool
 from .sym import SymFloat as SymFloat
 from .sym import SymInt as SymInt
 from .core.tensor import Tensor as Tensor
+from .jit import TensorType as TensorType
 from .ops.shapes.memory import TypedStorage as TypedStorage
 from .ops.shapes.memory import UntypedStorage as UntypedStorage
 from . import __config__ as __config__
@@ -46,6 +48,7 @@ from . import accelerator as accelerator
 from . import amp as amp
 from . import ao as ao
 from .settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from . import array_api as array_api
 from .amp.autocast_mode import autocast as autocast
 from . import autograd as autograd
 from . import backends as backends
@@ -71,6 +74,7 @@ from .core.device import device as device
 from . import distributed as distributed
 from . import distributions as distributions
 from .core.dtypes import double as double
+from .sparse.products import dsmm as dsmm
 from .core.dtypes import dtype as dtype
 from .autograd.grad_mode import enable_grad as enable_grad
 from .compiler.export import export_c as export_c
@@ -80,6 +84,11 @@ from .core.dtypes import float as float
 from .core.dtypes import float16 as float16
 from .core.dtypes import float32 as float32
 from .core.dtypes import float64 as float64
+from .core.dtypes import float8_e4m3fn as float8_e4m3fn
+from .core.dtypes import float8_e4m3fnuz as float8_e4m3fnuz
+from .core.dtypes import float8_e5m2 as float8_e5m2
+from .core.dtypes import float8_e5m2fnuz as float8_e5m2fnuz
+from .core.dtypes import float8_e8m0fnu as float8_e8m0fnu
 from .jit import fork as fork
 from . import formula as formula
 from . import func as func
@@ -97,6 +106,8 @@ from .settings import get_float32_matmul_precision as get_float32_matmul_precisi
 from .settings import get_num_interop_threads as get_num_interop_threads
 from .settings import get_num_threads as get_num_threads
 from .core.dtypes import half as half
+from .sparse.products import hsmm as hsmm
+from .sparse.products import hspmm as hspmm
 from . import hub as hub
 from .host.type_info import iinfo as iinfo
 from .autograd.grad_mode import inference_mode as inference_mode
@@ -115,17 +126,20 @@ from .settings import is_deterministic_algorithms_warn_only_enabled as is_determ
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .settings import is_warn_always_enabled as is_warn_always_enabled
+from .core.storage import jagged as jagged
 from . import jit as jit
 from .core.storage import layout as layout
 from . import library as library
 from . import linalg as linalg
 from .serialization import load as load
 from .core.dtypes import long as long
+from . import masked as masked
 from . import memory as memory
 from .core.storage import memory_format as memory_format
 from . import mps as mps
 from . import mtia as mtia
 from . import multiprocessing as multiprocessing
+from . import nested as nested
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from . import onnx as onnx
@@ -138,7 +152,9 @@ from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 from . import quantization as quantization
 from . import random as random
+from .sparse.pointwise import resize_as_sparse_ as resize_as_sparse_
 from .host.type_info import result_type as result_type
+from .sparse.products import saddmm as saddmm
 from .serialization import save as save
 from . import serialization as serialization
 from .autograd.anomaly import set_anomaly_enabled as set_anomaly_enabled
@@ -161,7 +177,18 @@ from .settings import set_warn_always as set_warn_always
 from . import settings as settings
 from .core.dtypes import short as short
 from . import signal as signal
+from .sparse.products import smm as smm
+from . import sparse as sparse
+from .sparse.creation import sparse_compressed_tensor as sparse_compressed_tensor
+from .sparse.layouts import sparse_coo as sparse_coo
+from .sparse.creation import sparse_coo_tensor as sparse_coo_tensor
+from .sparse.layouts import sparse_csc as sparse_csc
+from .sparse.creation import sparse_csc_tensor as sparse_csc_tensor
+from .sparse.layouts import sparse_csr as sparse_csr
+from .sparse.creation import sparse_csr_tensor as sparse_csr_tensor
 from . import special as special
+from .sparse.products import spmm as spmm
+from .sparse.products import sspaddmm as sspaddmm
 from . import storage as storage
 from .core.storage import strided as strided
 from .sym import sym_float as sym_float
@@ -264,8 +291,16 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: writes to one are seen in the other."""
 def frombuffer(buffer: Any, *, dtype: _dtype | builtins.type[Any], count: _Int = -1, offset: _Int = 0, requires_grad: _bool = False) -> Tensor:
     """A 1-D tensor over the memory of a Python buffer (bytes, bytearray, array.array ...), without copying."""
+def from_file(filename: Any, shared: Any = None, size: _Int | Sequence[_Int] = 0, *, dtype: _dtype | builtins.type[Any] | None = None, requires_grad: _bool = False) -> Tensor:
+    """A 1-D tensor of `size` elements over the bytes of a file; writes reach the file if it is `shared`.
+
+    The file is made, or made longer, if it is `shared`; else RuntimeError if it is too short.
+    """
 def from_dlpack(ext_tensor: Any, *, device: _device | _str | _Int | None = None, copy: _bool | None = None) -> Tensor:
-    """A tensor over the memory of any object that speaks DLPack; `copy` True makes memory of its own."""
+    """A tensor over the memory of any object that speaks DLPack, or over a capsule that such an object made, once.
+
+    `copy`: True always copies, False never (ValueError, or the object's own error, if it would have to).
+    """
 def zeros(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of zeros."""
 def ones(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
@@ -1278,6 +1313,21 @@ def pca_lowrank(A: Tensor, q: _Number | Tensor | None = None, center: Any = True
 
     The columns of V are the directions, ``S**2 / (m - 1)`` the variances along them; `center` subtracts the means of
     the columns first. ValueError for a `q` outside 0 ... min(m, n) or a negative `niter`.
+    """
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Any) -> Tensor:
+    """The product with a weight of 8 bits, ``input @ (mat2 * scales[:, None]).T``: (m, k), (n, k), (n,) -> (m, n).
+
+    `mat2` is int8 and has no gradient. `input` and `scales` are floats of one dtype, that of the result. On the CPU the
+    weight is made float a block at a time; with native kernels (`minitorch.backends.native.enable`) it is read as it
+    is, for up to 16 rows of `input`.
+
+    Raises:
+        RuntimeError: shapes or dtypes are others.
+
+    >>> import minitorch as torch
+    >>> weight, scales = torch.tensor([[100, -50]], dtype=torch.int8), torch.tensor([0.01])
+    >>> torch._weight_int8pack_mm(torch.tensor([[1.0, 2.0]]), weight, scales)
+    tensor([[0.]])
     """
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _Int | Sequence[_Int] = 1, padding: _Int | Sequence[_Int] | _str = 0, dilation: _Int | Sequence[_Int] = 1, groups: _Int = 1) -> Tensor:
     """Convolution: each output is the sum of a window of `input` times `weight`, plus `bias`.

@@ -19,7 +19,7 @@ import numpy as np
 
 from .core.arrays import owner
 from .core.graph import Node
-from .core.tensor import Tensor
+from .core.tensor import Tensor, kept
 from .explain.graphs import lines
 from .nn.parameter import is_lazy
 
@@ -268,7 +268,7 @@ def attribute_of(holder, value):
             return f".{name}"
     if isinstance(holder, type((lambda: holder).__closure__[0])):
         return ""                                          # a cell of a closure
-    own = getattr(holder, "__dict__", None)
+    own = kept.__get__(holder) if isinstance(holder, Tensor) else getattr(holder, "__dict__", None)
     for name, x in (own.items() if isinstance(own, dict) else ()):
         if x is value:
             return f".{name}"

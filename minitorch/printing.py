@@ -284,13 +284,14 @@ def _row(items: list[str], cut: bool, indent: int, width: int, options: PrintOpt
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _close(text: str, suffixes: Sequence[str], indent: int, options: PrintOptions) -> str:
-    """Append `suffixes` and the closing parenthesis; a suffix that would pass the line width starts a new line."""
+def _close(text: str, suffixes: Sequence[str], indent: int, options: PrintOptions, new_line: bool = False) -> str:
+    """Append `suffixes` and the closing parenthesis; a suffix that would pass the line width starts a new line, and so
+    does the first if `new_line`."""
     column = len(text) - text.rfind("\n") + 1  # PyTorch's count, a little beyond the true column
     for suffix in suffixes:
-        if column + len(suffix) + 2 > options.linewidth:
+        if new_line or column + len(suffix) + 2 > options.linewidth:
             text += ",\n" + " " * indent + suffix
-            column = indent + len(suffix)
+            column, new_line = indent + len(suffix), False
         else:
             text += ", " + suffix
             column += len(suffix) + 2

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-collect_ignore = ["data"]                                  # programs with mistakes, for type checkers
+collect_ignore = ["data", "libraries"]                     # programs with mistakes, for type checkers; on torch
 if importlib.util.find_spec("torch") is None:
     collect_ignore.append("parity/ranks.py")               # a program for PyTorch, no test
 

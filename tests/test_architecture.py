@@ -34,7 +34,7 @@ ARROWS = {
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
     "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
-    "transforms": "core host ops nn",                      # nn: a transform can be a module
+    "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
     "utils": "core explain ops amp autograd backends random settings cuda vision",   # loaders pin memory and start
                                                            # workers; TensorBoard's grids of pictures
@@ -60,6 +60,8 @@ ARROWS = {
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",
     "array_api": "minitorch",                              # the standard's names, by public functions
+    "nested": "core autograd host pytree sym utils",       # batches of tensors that differ in size
+    "masked": "core autograd explain host pytree",         # tensors some of whose elements do not count
     "vision": "core datasets hub nn ops transforms utils",
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",

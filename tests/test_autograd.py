@@ -315,15 +315,29 @@ def test_saved_value_that_was_written_to_raises_with_op_and_line():
         y.sum().backward()
 
 
-@pytest.mark.parametrize("write", [lambda x: x.data.add_(1), lambda x: x.detach().mul_(2),
-                                   lambda x: x.data[0:1].zero_(), lambda x: x.data.copy_(x.detach() * 3)],
-                         ids=["data", "detach", "view of data", "copy_"])
+@pytest.mark.parametrize("write", [lambda x: x.detach().mul_(2), lambda x: x.detach()[0:1].zero_(),
+                                   lambda x: x.detach().copy_(x.detach() * 3)], ids=["mul_", "view", "copy_"])
 def test_writes_through_other_names_are_noticed(write):
     x = leaf(1.0, 2.0)
     y = x * x
     write(x)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("write", [lambda x: x.data.add_(1), lambda x: x.data[0:1].zero_(),
+                                   lambda x: x.data.copy_(x.detach() * 3)], ids=["add_", "view", "copy_"])
+def test_writes_through_data_are_noticed_in_anomaly_mode(write):
+    x = leaf(1.0, 2.0)
+    y = x * x
+    write(x)
+    y.sum().backward()                                     # with the new values, as PyTorch
+    assert x.grad.tolist() == (2 * x).tolist() and x._version == 0
+    with torch.autograd.detect_anomaly():
+        y = x * x
+        write(x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
 
 
 def test_writes_that_do_not_matter_do_not_raise():
@@ -517,7 +531,7 @@ def test_function_errors():
 def test_function_notices_writes_to_what_it_saved():
     x = leaf(1.0) * 1
     y = Cube.apply(x)
-    x.data.add_(1)
+    x.detach().add_(1)
     with pytest.raises(RuntimeError, match="saved by CubeBackward"):
         y.backward()
 

@@ -1,11 +1,14 @@
 """``compile(f)`` without a backend: NumPy at first, C once a program has run often and gains by it."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import minitorch as torch
 import minitorch.nn.functional as F
 from minitorch.backends import native
+from minitorch.backends.native import eager
 from minitorch.compiler import choice, plan
 
 needs_compiler = pytest.mark.skipif(native.reason() is not None, reason=f"{native.reason()}")
@@ -90,3 +93,56 @@ def test_a_failure_leaves_the_program_that_runs(monkeypatch, error):
     f = torch.compile(lambda x: x * 2 + 1)
     assert [y.tolist() for y in calls(f, torch.ones(2))] == [[3.0, 3.0]] * 8
     assert type(error).__name__ in f.notes[-1] and f.c_source == ""
+
+
+@needs_compiler
+def test_images_and_sequences_are_traced_again_with_native_kernels(monkeypatch):
+    monkeypatch.setattr(eager.limits, "least", 1)
+    found = {}
+    for backend in ("numpy", "auto", "c"):
+        torch.manual_seed(0)
+        images = torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1), torch.nn.BatchNorm2d(4),
+                                     torch.nn.MaxPool2d(2))
+        rnn = torch.nn.LSTM(8, 5)
+        optimizer = torch.optim.SGD([*images.parameters(), *rnn.parameters()], 0.1)
+        x = torch.randn(3, 2, 4, 4)
+
+        def step(x, images=images, rnn=rnn, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = (rnn(images(x).reshape(2, 3, 8))[0] ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+        f = torch.compile(step, backend=backend)
+        found[backend] = [y.item() for y in calls(f, x, n=12)]
+        if backend == "auto":
+            assert f.c_source
+            assert all(f"F.{op}: its kernel is in C" in str(f.notes) for op in ("max_pool", "full_rnn_layer"))
+            assert [len(p) for p in f.plans.values()] == [2]           # with gradients and without; the old one is gone
+    np.testing.assert_allclose(found["auto"], found["numpy"], 1e-5)
+    np.testing.assert_allclose(found["auto"], found["c"], 1e-5)
+
+
+@needs_compiler
+def test_a_program_that_cannot_be_traced_again_stays(monkeypatch):
+    monkeypatch.setattr(eager.limits, "least", 1)
+    seen = itertools.count()                               # which no guard looks into
+
+    def forward(x):
+        y = F.max_pool2d(x, 2)
+        return y * 2 if next(seen) < 1 else y * (1 + float(y.sum() * 0 + 1))
+    f = torch.compile(forward)
+    x = torch.randn(2, 3, 4, 4)
+    wanted = (F.max_pool2d(x, 2) * 2).tolist()
+    assert all(y.tolist() == wanted for y in calls(f, x))
+    assert next(seen) == 2 and "stays NumPy's" in f.notes[-1]
+    again = torch.compile(lambda x: F.max_pool2d(x, 2).exp())
+    old = [again(x.requires_grad_()) for _ in range(3)]                # backward passes of the old program, of the new
+    new = [again(x) for _ in range(4)]
+    assert again.c_source
+    for y in (*old, *new):
+        x.grad = None
+        y.sum().backward()
+        found, x.grad = x.grad.numpy(), None
+        F.max_pool2d(x, 2).exp().sum().backward()
+        np.testing.assert_allclose(found, x.grad.numpy(), 1e-6)

@@ -19,6 +19,7 @@ from minitorch.backends.cpu.convolution import (
     level,
     methods,
     rows,
+    side_by_side,
     winograd,
 )
 from minitorch.backends.cpu.convolution.methods import METHODS, Problem, choose
@@ -68,7 +69,7 @@ def draw_case(d, method):
         kernel, stride, dilation, channels, groups = [3, 3], [1, 1], [1, 1], channels // groups, 1
     if method == "fft":
         stride = [1] * n
-    if method == "pixels":
+    if method in ("pixels", "images"):
         channels, groups = channels // groups, 1
     size = [max(reach(k, e) - 2 * p, 1) + d.int(0, 6) for k, e, p in zip(kernel, dilation, padding)]
     x = d.array((d.int(1, 5), channels, *size))
@@ -84,7 +85,7 @@ def test_each_method_is_the_definition_and_its_gradients_are_transposes(method, 
     x, w, geometry = draw_case(Draw(rng), method)
     wanted = naive(x, w, geometry)
     with pytest.MonkeyPatch.context() as patch, convolution_method(method):
-        for module in (im2col, depthwise, rows, fft, winograd) if block else ():
+        for module in (im2col, depthwise, rows, fft, side_by_side, winograd) if block else ():
             patch.setattr(module, "BLOCK", block // 32 if module is winograd else block)
         if method == "rows" and x.ndim > 3 and geometry.dilation[0] > 1 < w.shape[2]:
             assert choose(problem("forward", x, w, geometry)) != method        # it declines
@@ -152,6 +153,7 @@ CHOICES = [
     ("rows", (32, 16, 32, 32), (16, 16, 3, 3), 1, 1, 1),
     ("channels", (32, 64, 32, 32), (64, 64, 1, 1), 0, 1, 1),
     ("pixels", (32, 32, 16, 16), (64, 32, 3, 3), 1, 1, 2),
+    ("images", (8, 512, 2, 2), (512, 512, 3, 3), 1, 1, 1),
     ("fft", (8, 16, 64, 64), (16, 16, 31, 31), 15, 1, 1),
     ("depthwise", (4, 64, 14, 14), (64, 1, 3, 3), 1, 64, 2),
 ]

@@ -80,6 +80,44 @@ def test_redistribution(case):
         np.testing.assert_array_equal(grad, weights.numpy())
 
 
+@pytest.mark.parametrize("way", ["graph", "leaf", "array"])
+def test_gradients_that_lie_differently_are_added_up(way):
+    """Terms of one gradient: a part, a sum over ranks, a whole; the array that has been added to stays the same."""
+    x0 = torch.arange(15.0).reshape(3, 5)
+    terms = [lambda x: (x * x).sum(), lambda x: (x.sum(0) * x.sum(1).sum()).sum(), lambda x: x.sum()]
+
+    def total(x):
+        y = x * 1 if way == "graph" else x
+        if way != "leaf":
+            return sum([f(y) for f in terms]).backward()
+        for f in terms:
+            f(x).backward()
+    plain = x0.clone().requires_grad_()
+    total(plain)
+
+    def program(rank):
+        mesh = init_device_mesh("cpu", (2,))
+        if way == "array":
+            for a in (R(), S(0), S(1), P()):
+                for b in (R(), S(0), S(1), P()):
+                    x, y = [distribute_tensor(x0, mesh, [R()]) if p == P() else distribute_tensor(x0, mesh, [p])
+                            for p in (a, b)]
+                    x, y = [DTensor.from_local(t.to_local(), mesh, [p]) if p == P() else t for t, p in ((x, a), (y, b))]
+                    before = x.array
+                    before += y.array
+                    assert x.placements == (a,)
+                    np.testing.assert_array_equal(numbers(x.full_tensor()), numbers(x0) * sum(
+                        [2 if p == P() else 1 for p in (a, b)]))
+        found = []
+        for place in (R(), S(0), S(1)):
+            x = distribute_tensor(x0, mesh, [place]).requires_grad_()
+            total(x)
+            found.append(numbers(x.grad.full_tensor()))
+        return found
+    for found in run(program, 2):
+        close(found, [numbers(plain.grad)] * 3)
+
+
 def test_reductions_of_partial_tensors():
     def program(rank):
         mesh = init_device_mesh("cpu", (3,))

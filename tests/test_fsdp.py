@@ -356,8 +356,8 @@ def test_refusals():
             copy.deepcopy(model)
         with pytest.raises(ValueError, match="containers"):
             fully_shard(nn.ModuleList([nn.Linear(2, 2)]))
-        with pytest.raises(ValueError, match="1D DeviceMesh"):
-            fully_shard(nn.Linear(2, 2), mesh=init_device_mesh("cpu", (1, 2)))
+        with pytest.raises(ValueError, match="1D or 2D DeviceMesh"):
+            fully_shard(nn.Linear(2, 2), mesh=init_device_mesh("cpu", (1, 1, 2)))
         with pytest.raises(NotImplementedError, match="uneven sharding on dim 1"):
             fully_shard(nn.Linear(3, 2), shard_placement_fn=lambda p: Shard(1) if p.dim() > 1 else None)
         scalar = nn.Module()

@@ -370,8 +370,9 @@ def test_D_15_the_mean_squared_error_is_a_mean():
 # ---- the lecture's traps -----------------------------------------------------------------------------------
 def test_2_3_writes_through_data_are_noticed():
     w = leaf([1.0, 2.0])
-    y = w * w
-    w.data -= 0.1
+    with torch.autograd.detect_anomaly():                  # elsewhere `data` sneaks past, as in PyTorch
+        y = w * w
+        w.data -= 0.1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
 

@@ -11,6 +11,8 @@ import minitorch
 from minitorch import nn, vision
 from minitorch import transforms as T
 from minitorch.transforms import functional as F
+from minitorch.transforms.functional.sizes import _weights as weights_of
+from minitorch.transforms.functional.windows import _border_indices as border_indices
 
 Image = pytest.importorskip("PIL.Image", reason="the tests compare with Pillow")
 
@@ -64,7 +66,7 @@ def test_padding_is_numpys(array, mode, padding):
 
 @given(st.integers(0, 6), st.integers(0, 6), st.sampled_from(["edge", "symmetric", "reflect"]), st.integers(7, 9))
 def test_border_indices_are_numpys(before, after, mode, n):
-    assert (F._border_indices(n, before, after, mode) == np.pad(np.arange(n), (before, after), mode=mode)).all()
+    assert (border_indices(n, before, after, mode) == np.pad(np.arange(n), (before, after), mode=mode)).all()
 
 
 def test_padding_errors():
@@ -113,9 +115,9 @@ def test_resize_lets_gradients_through():
 
 @given(st.integers(1, 30), st.integers(1, 30), st.sampled_from(["bilinear", "bicubic"]), st.booleans())
 def test_resizing_weights_sum_to_one(n, m, mode, antialias):
-    weights = F._weights(n, m, mode, antialias)
+    weights = weights_of(n, m, mode, antialias)
     assert weights.shape == (m, n) and np.allclose(weights.sum(1), 1)
-    assert np.allclose(F._weights(n, n, mode, antialias), np.eye(n))
+    assert np.allclose(weights_of(n, n, mode, antialias), np.eye(n))
 
 
 # To and from tensors

@@ -14,6 +14,7 @@ __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", 
            "_disabled_torch_function_impl", "default_generator", "device", "dtype", "layout", "memory_format"]
 
 _TensorBase = TensorBase
+_TensorMeta = type(TensorBase)
 
 
 def _is_torch_function_enabled():

@@ -3,6 +3,7 @@
 `config` keeps what is set on it and changes nothing.
 """
 
+import sys
 from types import SimpleNamespace
 
 from ..compiler import (
@@ -30,6 +31,7 @@ config = SimpleNamespace(cache_size_limit=8, recompile_limit=8, accumulated_cach
                          inline_inbuilt_nn_modules=True)
 
 
+eval_frame = sys.modules[__name__]                         # a file of PyTorch's, which has `OptimizedModule`
 disallow_in_graph = forbid_in_graph = disable
 
 
@@ -38,7 +40,7 @@ def graph_break(msg=""):
     disable(lambda: None, reason=msg or None)()
 
 
-def mark_dynamic(t, index, **kwargs):
+def mark_dynamic(t, index=None, **kwargs):
     """Nothing: a function is compiled once for each shape."""
 
 

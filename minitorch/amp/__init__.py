@@ -3,7 +3,7 @@
 import inspect
 import math
 
-from ..core.arrays import owner
+from ..core.arrays import counted
 from ..core.graph import bump_version, bump_versions, calling_line
 from ..core.tensor import Tensor
 from ..utils._pytree import tree_map
@@ -130,7 +130,7 @@ def unscale(grads, factor):
     backend = grads[0].backend if grads else None
     found = backend.scale_all([g.array for g in grads], factor, check=True) if grads else False
     if found is not False:
-        bump_versions([owner(g.array) for g in grads], "GradScaler.unscale_", calling_line())
+        bump_versions([counted(g.array) for g in grads], "GradScaler.unscale_", calling_line())
         return bool(found)
     overflow = False
     for grad in grads:

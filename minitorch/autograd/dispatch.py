@@ -18,8 +18,8 @@ from ..ops import operators
 from ..ops.guarded import is_pending, with_free_variables
 from . import api
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "dispatch",
-           "disabled_torch_function", "is_overloaded", "overloaded", "state"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "activate", "asked", "dispatch",
+           "disabled_torch_function", "is_overloaded", "layouts", "overloaded", "state"]
 
 
 class State(threading.local):
@@ -71,6 +71,15 @@ class DisableTorchFunction(_Off):
     name = "everything"
 
 
+def asked(function, *args):
+    """``function(*args)``, a function of the user's, with overrides on, which a backward pass has switched off."""
+    before, state.everything = state.everything, True
+    try:
+        return function(*args)
+    finally:
+        state.everything = before
+
+
 # ------------------------------------------------------------------ who wants to answer
 def is_overloaded(cls):
     """Whether a class answers calls itself."""
@@ -113,17 +122,35 @@ def would_ask(tensors):
 
 def dispatch(func, inner, args, kwargs):
     """Let modes and classes answer the call ``func(*args, **kwargs)``; if there are none, ``inner`` does."""
-    if not state.everything:
-        return inner(*args, **kwargs)
-    found = overloaded((*args, *kwargs.values())) if state.subclasses else []
-    if not found and not state.modes:
-        return inner(*args, **kwargs)
+    found = overloaded((*args, *kwargs.values())) if state.subclasses and state.everything else []
+    if not state.everything or not found and not state.modes:
+        return by_layout(func, inner, args, kwargs) if layouts else inner(*args, **kwargs)
     result = ask(func, found, args, kwargs)
     if result is NotImplemented:
         if getattr(inner, "returns_not_implemented", False):
             return result
         raise TypeError(nobody_answered(func, found))
     return result
+
+
+layouts: list = []         # classes of tensors that are no arrays of all elements, such as `sparse.SparseTensor`
+
+
+def by_layout(func, inner, args, kwargs):
+    """The call as the class of an argument in another layout answers it, below all overrides; else ``inner``'s."""
+    for arg in (*args, *kwargs.values()):
+        for x in arg if arg.__class__ in (list, tuple) else (arg,):
+            if x.__class__ in layouts:
+                return x.answer(func, inner, args, kwargs)
+    return inner(*args, **kwargs)
+
+
+def enter_layout(cls):
+    """Have the class `cls` asked about all calls on its tensors, whatever modes and blocks say of overrides."""
+    activate()
+    layouts.append(cls)
+    FIXED.discard(cls)
+    PLAIN.discard(cls)
 
 
 def ask(func, found, args, kwargs):

@@ -21,7 +21,7 @@
 import functools
 
 from ..core import graph
-from ..core.arrays import is_inexact, owner
+from ..core.arrays import counted, is_inexact
 from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.graph import MultiOutputNode, OutputNode
 from ..core.inplace import adopt, check_is_no_leaf
@@ -86,7 +86,7 @@ class Saved:
 
     def unpack(self, node):
         array = self.value if self.output is not None else self.value.array
-        found = graph.versions.get(id(owner(array)))
+        found = graph.versions.get(id(counted(array)))
         if found is not None and found.time > self.time:
             raise_written(node, array, found)
         if self.output is None:

@@ -82,7 +82,9 @@ def init_subclass(cls, **options):
     dispatch.activate()
     asks = getattr(cls.__torch_function__, "__func__", None) is not torch_function
     for name, found in list(vars(Tensor).items()):
-        if isinstance(found, property) and (asks or name in COMPUTED) and inherited(cls, name) is found:
+        if name == "__dict__" or not isinstance(found, property):
+            continue
+        if (asks or name in COMPUTED) and inherited(cls, name) is found:
             setattr(cls, name, dispatch.dispatching(found))
 
 

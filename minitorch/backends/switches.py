@@ -5,6 +5,7 @@ modules, so that programs can say ``import torch.backends.cudnn as cudnn``.
 """
 
 import sys
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -27,6 +28,18 @@ class Switches(ModuleType):
     def version(self):
         """None: the library is not used."""
         return None
+
+    @contextmanager
+    def flags(self, **settings):
+        """A context in which these settings are set, as ``flags(enabled=False)``: they change nothing here either."""
+        before = {name: self.__dict__[name] for name in settings if name in self.__dict__}
+        self.__dict__.update(settings)
+        try:
+            yield
+        finally:
+            for name in settings:
+                del self.__dict__[name]
+            self.__dict__.update(before)
 
     def __repr__(self):
         return f"<switches of {self.library}, which is not used>"

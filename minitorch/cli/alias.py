@@ -24,8 +24,14 @@ __all__ = ["install", "run"]
 # torch.x -> minitorch.x, with the places that differ.
 ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitorch.datasets",
              "torchvision.transforms": "minitorch.transforms",
+             "torchvision.tv_tensors": "minitorch.transforms.tv_tensors",
              "torchvision.transforms._presets": "minitorch.vision.presets",
-             "torchvision.utils": "minitorch.vision.utils",
+             "torch.distributed._composable": "minitorch.distributed",
+             "torch.distributed._composable.fsdp": "minitorch.distributed.fsdp",
+             "torch.distributed._tensor": "minitorch.distributed.tensor",
+             "torch._dynamo.eval_frame": "minitorch._dynamo", "torch._higher_order_ops": "minitorch.func",
+             "torch._higher_order_ops.associative_scan": "minitorch.func.scans",
+             "torchvision.utils": "minitorch.vision.utils", "torch.utils.flop_counter": "minitorch.nn.flops",
              "torchvision.ops.stochastic_depth": "minitorch.vision.ops.drop_layers",
              "torchvision.ops.focal_loss": "minitorch.vision.ops.losses"}
 # Files of PyTorch whose contents lie in another file here: package -> file here -> files there.
@@ -60,7 +66,7 @@ def twin(name):
     head, _, rest = name.partition(".")
     if rest.startswith(("datasets.", "transforms.")) and head == "torchvision":
         return "minitorch." + rest
-    if rest.partition(".")[0] in ("models", "ops") and head == "torchvision":
+    if rest.partition(".")[0] in ("io", "models", "ops") and head == "torchvision":
         return "minitorch.vision." + rest
     return ("minitorch." + rest if rest else "minitorch") if head == "torch" else None
 
@@ -88,7 +94,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if real is None:
             if name.partition(".")[0] == "torchvision":
                 raise ModuleNotFoundError(f"{name} has no counterpart in minitorch: there are torchvision.datasets, "
-                                          f".models, .ops, .transforms and .utils", name=name)
+                                          f".io, .models, .ops, .transforms and .utils", name=name)
             return None
         if importlib.util.find_spec(real) is None:
             raise ModuleNotFoundError(f"minitorch has no module {real!r}, which stands for {name!r}: see "

@@ -13,12 +13,15 @@ import math
 import numpy as np
 
 from ..backends.native.parts import count_parts
-from .loops import REDUCTIONS, Kernel
+from ..core.arrays import is_half
+from .loops import AT, REDUCTIONS, Kernel
 
 __all__ = ["TYPES", "SCALAR", "function", "supported"]
 
 TYPES = {"float32": "float", "float64": "double", "int64": "i64", "int32": "int32_t", "int16": "int16_t",
-         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t", "bfloat16": "uint16_t"}    # in memory
+         "int8": "int8_t", "uint8": "uint8_t", "bool": "uint8_t", "bfloat16": "uint16_t",
+         "float16": "uint16_t"}                            # in memory
+HALVES = {"bfloat16": "m", "float16": "h"}                 # how their functions begin
 PART = 4096                # columns whose sum is kept in the elements' own type
 COLLECT = ("sum", "rowsum", "max", "min", "prod")           # effects that gather up values in an array of their own
 MOST_SCRATCH = 1 << 22     # bytes of the sums of all parts: with more a kernel is not cut into parts
@@ -75,8 +78,8 @@ SCALAR: dict = {
 
 
 def kind_of(dtype):
-    """The letter of SCALAR for a dtype; "" if there is none. bfloat16 is float32 wherever it is not in memory."""
-    if dtype.name == "bfloat16":
+    """The letter of SCALAR for a dtype; "" if there is none. 16-bit floats are float32 where they are not in memory."""
+    if is_half(dtype):
         return "f"
     return {"f": {4: "f", 8: "d"}.get(dtype.itemsize, ""), "i": "i", "u": "i" if dtype.itemsize == 1 else "",
             "b": "b"}.get(dtype.kind, "") if dtype.isnative else ""
@@ -93,7 +96,7 @@ def number(value, dtype):
         return f"{int(value)}" + ("LL" if abs(int(value)) >= 1 << 31 else "") if int(value) != -1 << 63 else "INT64_MIN"
     with np.errstate(all="ignore"):
         x = dtype.type(value)
-    if dtype.name == "bfloat16":
+    if is_half(dtype):
         x, dtype = np.float32(x), np.dtype(np.float32)
     if math.isnan(x):
         return "NAN"
@@ -152,7 +155,9 @@ class Printer:
         if self.cut == "j" and (len(self.dims) > 2 or not wide or any(n.op in (*REDUCTIONS, "running")
                                                                        for n in self.k.nodes)):
             return 1
-        if any(e.kind == "scatter" for e in self.k.effects):
+        if any(e.kind in AT for e in self.k.effects):
+            return 1
+        if len(self.dims) == 2 and any(n.op == "across" for n in self.k.nodes):
             return 1
         for e in self.k.effects:                           # each part has sums of its own
             if e.kind in COLLECT and 8 * parts * math.prod(
@@ -183,7 +188,7 @@ class Printer:
         for e in self.k.effects:
             values = [x for x in (e.x, e.row) if x is not None]
             stage = max(self.stage.get(x, 0) for x in values)
-            wide = e.x.level == "e" or e.kind == "scatter" or (e.ref.strides[-1] != 0 and self.dims[-1] > 1)
+            wide = e.x.level == "e" or e.kind in AT or (e.ref.strides[-1] != 0 and self.dims[-1] > 1)
             wide = wide or (e.kind == "sum" and self.dims[-1] > 1)
             self.effects.append((e, wide, stage))
         self.passes = 1 + max([s for _, wide, s in self.effects if wide]
@@ -195,8 +200,9 @@ class Printer:
                        and e.x.op not in ("load", "column")}
         self.uses = {}                                     # the last pass that needs a value of elements
         for e, wide, stage in self.effects:
-            if wide and e.x.level == "e":
-                self.uses[e.x] = max(stage, self.uses.get(e.x, 0))
+            for x in (e.x, e.row):
+                if wide and x is not None and x.level == "e":
+                    self.uses[x] = max(stage, self.uses.get(x, 0))
         for n in reversed(self.k.nodes):
             at = self.stage[n] - 1 if n.op in REDUCTIONS else self.uses.get(n)
             for a in n.args if at is not None else ():
@@ -212,7 +218,7 @@ class Printer:
     def read_again(self):
         """The values that a later pass looks up, and not just something that is made of them and looked up itself."""
         found, seen = set(), set()
-        todo = [(e.x, at) for e, wide, at in self.effects if wide]
+        todo = [(x, at) for e, wide, at in self.effects if wide for x in (e.x, e.row) if x is not None]
         todo += [(a, self.stage[n] - 1) for n in self.k.nodes if n.op in REDUCTIONS for a in n.args]
         while todo:
             n, at = todo.pop()
@@ -233,53 +239,72 @@ class Printer:
             return 1
         if n.op in ("load", "gather"):
             return 99 if self.overwritten.get(n.ref.root, at) < at else 1
-        if n.op in ("column", "index"):
+        if n.op == "column":
             return 0
-        if n.op == "running":
+        if n.op in ("running", "across"):
             return 99
         return self.own_cost(n) + sum(self.cost(a, at) for a in dict.fromkeys(n.args))
 
     def own_cost(self, n):
-        return 1 if n.op == "cast" else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
+        return 1 if n.op in ("cast", "index") else SCALAR[n.op][kind_of(n.args[-1].dtype)][1]
 
     # -- expressions ---------------------------------------------------------------------------------------
-    def cell(self, ref):
-        parts = [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
+    def cell(self, ref, further=None):
+        """The elements of memory, or those that lie as much `further` on as a value says."""
+        parts = [] if further is None else [self.spell(further)]
+        parts += [v if s == 1 else f"{v} * {s}" for v, s in zip(self.loops, ref.strides) if s]
         return f"{self.names[self.place(ref)]}[{' + '.join(parts) or '0'}]"
 
-    def read(self, ref):
+    def read(self, ref, further=None):
         """The elements of memory as a value."""
-        how = {"bool": "{} != 0", "bfloat16": "m_widen({})"}
-        return how.get(ref.dtype.name, "{}").format(self.cell(ref))
+        cell = self.cell(ref, further)
+        return self.widened(cell, ref.dtype) if is_half(ref.dtype) else f"{cell} != 0" if ref.dtype == bool else cell
 
-    def put(self, ref, x):
+    def put(self, ref, x, further=None):
         """The statement that stores a value."""
-        return f"{self.cell(ref)} = {f'm_narrow({x})' if ref.dtype.name == 'bfloat16' else x};"
+        return f"{self.cell(ref, further)} = {self.narrowed(x, ref.dtype) if is_half(ref.dtype) else x};"
 
     def spell(self, n):
-        return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
+        return self.number(n.value, n.dtype) if n.op == "const" else self.ident[n]
 
     def expression(self, n):
         if n.op == "load":
             return self.read(n.ref)
+        if n.op == "gather":
+            return self.read(n.ref, n.args[0])
         if n.op == "column":
-            return "(int32_t)j"
+            return self.converted("j", n)
+        x = [self.spell(a) for a in n.args]
+        if n.op == "cast" and is_half(n.dtype):
+            return self.widened(self.narrowed(x[0], n.dtype), n.dtype)
+        if n.op == "cast":
+            return f"({x[0]} != 0)" if n.dtype == bool else self.converted(x[0], n)
+        return self.scalar(n, x)
+
+    # -- C's words, for which CUDA has others ----------------------------------------------------------------
+    number = staticmethod(number)
+
+    def widened(self, x, dtype):
+        """A 16-bit float of memory as a float."""
+        return f"{HALVES[dtype.name]}_widen({x})"
+
+    def narrowed(self, x, dtype):
+        return f"{HALVES[dtype.name]}_narrow({x})"
+
+    def converted(self, x, n):
+        """A value in the type of a node."""
+        return f"({self.ctype(n)})({x})"
+
+    def ctype(self, n):
+        return "int" if n.dtype == bool else "float" if is_half(n.dtype) else TYPES[n.dtype.name]
+
+    def scalar(self, n, x):
+        """A scalar function, or what only C has."""
         if n.op == "coefficient":
             return f"({TYPES[n.dtype.name]})H[{n.value}]"
         if n.op == "index":
-            return f"{n.value[0]}({', '.join([self.cell(n.ref), *map(str, n.value[1:])])}, wrong)"
-        if n.op == "gather":
-            text = f"{self.names[self.place(n.ref)]}[{self.spell(n.args[0])} * {n.value} + j * {n.ref.strides[-1]}]"
-            return f"m_widen({text})" if n.dtype.name == "bfloat16" else text
-        if n.op == "cast":
-            x = self.spell(n.args[0])
-            if n.dtype.name == "bfloat16":
-                return f"m_widen(m_narrow({x}))"
-            return f"({x} != 0)" if n.dtype == bool else f"({self.ctype(n)})({x})"
-        return SCALAR[n.op][kind_of(n.args[-1].dtype)][0].format(*map(self.spell, n.args))
-
-    def ctype(self, n):
-        return {"bool": "int", "bfloat16": "float"}.get(n.dtype.name) or TYPES[n.dtype.name]
+            return f"{n.value[0]}({', '.join([*x, *map(str, n.value[1:])])}, wrong)"
+        return SCALAR[n.op][kind_of(n.args[-1].dtype)][0].format(*x)
 
     # -- statements ----------------------------------------------------------------------------------------
     def done(self):
@@ -289,7 +314,7 @@ class Printer:
         for e, *_ in self.effects:
             if e.kind in COLLECT and not any(e.ref.strides):
                 totals[e] = f"total{len(totals)}"
-        self.totals = totals
+        self.totals, self.across = totals, []
         kept = [e for e, _, _ in self.effects if e.kind in COLLECT and e not in totals]
         self.sums = {e: f"sums{k}" for k, e in enumerate(kept)}
         for at in range(self.passes):
@@ -307,12 +332,11 @@ class Printer:
                 lines.append(self.room(self.total_type(e), self.sums[e], size, 8))
                 lines.append(f"  memset({self.sums[e]}, 0, {size * 8});" if e.kind in ("sum", "rowsum") else
                              f"  for (i64 j = 0; j < {size}; j++) {self.sums[e]}[j] = {self.first(e)};")
-            elif e.kind == "scatter":
-                lines.append(f"  memset({self.names[self.place(e.ref)]}, 0, {e.ref.root.nbytes});")
         for n, name in self.carried.items():
             if name:
                 kind = "uint8_t" if n.dtype == bool else self.ctype(n)
                 lines.append(self.room(kind, name, self.dims[-1], max(4, n.dtype.itemsize)))
+        lines += [self.room(kind, name, self.dims[-1], 8) for kind, name in self.across]
         for d in range(len(self.dims) - 1):
             first, last = self.ends(f"i{d}", self.dims[d])
             lines.append("  " * (d + 1) + f"for (i64 i{d} = {first}; i{d} < {last}; i{d}++) {{")
@@ -436,7 +460,7 @@ class Printer:
         long = columns > PART and (any(n.op == "sum" and n.dtype.char in "fd" for n in wanted) or any(
             e.kind == "sum" and self.by_row(e) for e in effects))
         self.local, self.inner, self.at, clauses, before, after = {}, [], at, [], [], []
-        self.partial, self.finished, self.row_sums, self.started = {}, {}, [], []
+        self.partial, self.finished, self.row_sums, self.started, self.ordered = {}, {}, [], [], False
         for n in wanted:
             clauses.append(self.begin(n, long, body, before, after, indent))
         for n in wanted:
@@ -453,8 +477,8 @@ class Printer:
                     self.inner.append(f"{nan} |= {x} != {x};")
                     clauses.append(f"reduction(|:{nan})")
                     self.finished[n] = f"{nan} ? NAN : {s}"
-        for x in [*[e.x for e in effects], *carry]:        # all is read before anything is overwritten
-            self.need(x)
+        for x in [*[x for e in effects for x in (e.x, e.row) if x is not None], *carry]:
+            self.need(x)                                   # all is read before anything is overwritten
         for e in effects:
             self.wide_effect(e, long, body, before, after, clauses, indent)
         for n in carry:
@@ -502,9 +526,12 @@ class Printer:
         x = self.need(e.x)
         if e.kind == "store":
             self.inner.append(self.put(e.ref, x))
-        elif e.kind == "scatter":
-            width = e.ref.root.shape[-1]
-            self.inner.append(f"{self.names[self.place(e.ref)]}[{self.spell(e.row)} * {width} + j] += {x};")
+        elif e.kind in AT:
+            cell = self.cell(e.ref, e.row)
+            if e.kind != "put":
+                x = SCALAR[e.kind][kind_of(e.ref.dtype)][0].format(cell, x)
+            self.inner.append(self.put(e.ref, x, e.row))
+            self.ordered = self.ordered or e.row.level == "e" or not e.ref.strides[-1]     # one element twice
         elif not self.by_row(e):
             self.inner.append(self.collected(e, self.sum_cell(e), x))
         else:
@@ -530,7 +557,7 @@ class Printer:
         else:
             for a in n.args:
                 self.need(a)
-            text = self.run(n) if n.op == "running" else self.expression(n)
+            text = self.run(n) if n.op in ("running", "across") else self.expression(n)
         self.local[n] = self.ident[n] = self.fresh()
         self.inner.append(f"const {self.ctype(n)} {self.ident[n]} = {text};")
         return self.ident[n]
@@ -540,21 +567,28 @@ class Printer:
         return f"{self.carried[n]}[j]"
 
     def run(self, n):
-        """The sum of a row up to this column, its product or extreme; sums and products in double, exact as NumPy's."""
-        name = self.fresh("run")
-        kind = "f" if n.dtype.kind == "f" else "i"         # bfloat16 is float32 within a kernel
+        """The sum of a row up to this column, its product or extreme, or that of a column up to this row; sums and
+        products in double, exact as NumPy's."""
+        name = before = self.fresh("run")
+        kind = "f" if n.dtype.kind in "fV" else "i"
         extreme = n.value in ("max", "min")
         wide = self.ctype(n) if extreme else {"f": "double", "i": "i64"}[kind]
-        self.started.append(f"{wide} {name} = {neutral(n.value, n.dtype) if extreme else int(n.value == 'prod')};")
-        x = self.spell(n.args[0])
-        if extreme:
-            how = SCALAR["maximum" if n.value == "max" else "minimum"][kind_of(n.dtype)][0].format(name, x)
+        start, x = neutral(n.value, n.dtype) if extreme else int(n.value == "prod"), self.spell(n.args[0])
+        if n.op == "running":
+            self.started.append(f"{wide} {name} = {start};")
         else:
-            how = f"{name} {'+*'[n.value == 'prod']} {x}"
+            self.across.append((wide, name))
+            name += "[j]"
+            before = f"({self.loops[-2]} ? {name} : {start})"
+        if extreme:
+            how = SCALAR["maximum" if n.value == "max" else "minimum"][kind_of(n.dtype)][0].format(before, x)
+        else:
+            how = f"{before} {'+*'[n.value == 'prod']} {x}"
         return f"({self.ctype(n)})({name} = {how})"
 
     def loop(self, body, indent, columns, long, clauses, before, after):
-        pragma = "" if self.started else ("#pragma omp simd " + " ".join(clauses)).rstrip()    # running sums: in order
+        in_order = self.started or self.ordered
+        pragma = "" if in_order else ("#pragma omp simd " + " ".join(clauses)).rstrip()
         first, last = self.ends("j", columns)
         pragmas = [pragma] if pragma else []
         if columns == 1:

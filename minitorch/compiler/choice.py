@@ -2,15 +2,18 @@
 
 A program is NumPy's at first. Building C takes 0.1 to 3 s, which a program that runs a few times never earns back, and
 one that has run `RUNS` times probably does: training loops run thousands of times. It is then lowered, and is C from
-there on if it gains by that: if a loop does the work of two or more array calls, each a pass over memory,
-or if an optimiser's step is one. Counting runs instead of seconds keeps a training run repeatable: results of C differ
-in the last bits, and do so from the same run on.
+there on if it gains by that: if a loop does the work of two or more array calls, each a pass over memory, or if an
+optimiser's step is one. A program of ops that have a native kernel (convolution, pooling, recurrent layers) is traced
+again first: those kernels keep other values for the backward pass than NumPy's. Counting runs instead of seconds keeps
+a training run repeatable: results of C differ in the last bits, and do so from the same run on.
 """
 
-from ..backends.native.toolchain import Unavailable
+from ..backends.native import called
+from ..backends.native.toolchain import Unavailable, reason
 from .loops import Kernel
+from .lower import is_called
 
-__all__ = ["Waiting", "gains"]
+__all__ = ["Waiting", "become_c", "gains"]
 
 RUNS = 20
 MOVES = ("load", "const", "cast")
@@ -23,6 +26,28 @@ def gains(made):
     return bool(made.stepping) or any(sum(n.op not in MOVES for n in k.nodes) > 1 for k in kernels)
 
 
+def has_native_kernels(plan):
+    """Whether a plan's programs call ops that have a native kernel for their arguments."""
+    called()                                               # which enters the kernels
+    return any(i.name.startswith("F.") and is_called(i)
+               for _, _, program, *_ in plan.parts for i in program.instructions)
+
+
+def become_c(plan, notes, wanted=lambda made: True, asked=False):
+    """Make a plan's programs C, if one of them is `wanted`; `notes` are told what came of it.
+
+    Where nobody has `asked` for C, a failure of any kind is a note, too: what runs goes on.
+    """
+    try:
+        notes += plan.make_native(wanted)
+    except Unavailable as why:
+        notes.append(f"NumPy, not C: {why}")
+    except Exception as why:
+        if asked:
+            raise
+        notes.append(f"NumPy, not C, which failed with {type(why).__name__}: {why}")
+
+
 class Waiting:
     """The function of a plan's program until it has run `RUNS` times; `notes` are told what came of it."""
 
@@ -32,12 +57,11 @@ class Waiting:
     def __call__(self, *arrays):
         self.left -= 1
         if self.left == 0:
-            self.plan.function = self.function
-            try:
-                self.notes += self.plan.make_native(gains)
-            except Unavailable as why:
-                self.notes.append(f"NumPy, not C: {why}")
-            except Exception as why:                       # nobody has asked for C: what has run so far runs on
-                self.notes.append(f"NumPy, not C, which failed with {type(why).__name__}: {why}")
-            return self.plan.function(*arrays)
+            plan = self.plan
+            plan.function = self.function
+            if reason() is None and has_native_kernels(plan):
+                plan.outdated, plan.circumstances = True, None       # a call looks for its plan, and traces again
+            else:
+                become_c(plan, self.notes, gains)
+            return plan.function(*arrays)
         return self.function(*arrays)

@@ -10,7 +10,7 @@ from ..autograd import dispatch, saved
 from ..core import layers
 from ..core.grad_mode import grad_mode, open_levels
 from . import trace
-from .choice import Waiting
+from .choice import Waiting, become_c
 from .graphed import Graph, why_not
 from .guards import circumstances, signature, watched_modules
 from .plan import Plan
@@ -71,6 +71,8 @@ class Compiled:
             if plan.__class__ is not Plan:                 # known to need Python
                 return self.function(*args, **kwargs)
             if plan.fits(tensors):
+                if plan.outdated:
+                    return self.trace(args, kwargs, tensors, others, plans, plan)
                 self._last = plan
                 if not kwargs and len(tensors) == len(args):
                     self.quick = plan.noted(args, key[1])
@@ -93,23 +95,31 @@ class Compiled:
         """A run of the program as one call, with the layers that are on the backends around it."""
         return layers.around(f"compiled {getattr(self, '__name__', 'function')}", plan.run, plan.base)
 
-    def trace(self, args, kwargs, tensors, others, plans):
-        """Run eagerly once, and keep the program."""
+    def trace(self, args, kwargs, tensors, others, plans, old=None):
+        """Run eagerly once, and keep the program; with native kernels if it is to take the place of an `old` one."""
         modules = watched_modules(self.function) if self.modules is None else self.modules
+        if old is not None:
+            old.outdated = False                           # it stays if anything goes wrong here
+        in_c = self.backend == "c" or old is not None
         plan, result = Plan.trace(self.function, args, kwargs, tensors, self.names, modules,
-                                  Surroundings(self.function, others), self.backend == "c",
+                                  Surroundings(self.function, others), in_c,
                                   sum(map(len, self.plans.values())) >= HANDFUL)
+        name = getattr(self.function, "__name__", "function")
         if plan.reason is None:
-            plans.append(plan)
+            if in_c and plan.base.xp is np:
+                become_c(plan, plan.program.notes, asked=self.backend == "c")
+            plans[:] = [*[p for p in plans if p is not old], plan]
             self._last = plan
             self.notes += plan.program.notes
             if self.graphs:
                 self.make_graph(plan)
-            if self.backend not in ("c", "numpy") and plan.base.xp is np:
+            if not in_c and self.backend != "numpy" and plan.base.xp is np:
                 plan.function = Waiting(plan, self.notes)
+        elif old is not None:
+            self.notes.append(f"{name} stays NumPy's: {plan.reason}")
         else:
             plans.append(others)                           # kept, so that their ids stay their own
-            note = f"{getattr(self.function, '__name__', 'function')} runs eagerly: {plan.reason}"
+            note = f"{name} runs eagerly: {plan.reason}"
             self.notes.append(note)
             if self.fullgraph:
                 raise RuntimeError(note)

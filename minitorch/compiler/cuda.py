@@ -23,6 +23,7 @@ from ..backends.cuda.runtime.compile import with_includes
 from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
+from ..core.arrays import is_half
 from . import c
 from .loops import REDUCTIONS, SPECIAL, Effect, level_of
 
@@ -52,9 +53,9 @@ FUNCTORS_OF = {"min": """struct Least {        // of which NaN, if there is one,
 
 def functor(op, dtype):
     """The functor of a scalar function for operands of a dtype; None if it has none."""
-    kind = "f" if dtype.name == "bfloat16" else dtype.kind
+    kind = "f" if is_half(dtype) else dtype.kind
     if op.startswith("op::"):
-        return op[4:] if kind == "f" else None             # bfloat16's is that of floats
+        return op[4:] if kind == "f" else None             # that of 16-bit floats too
     name, kinds, _ = FUNCTORS.get(SAME_AS.get(op, op), (None, "", 0))
     if kind == "b" and op == "invert":
         return "logical_not"
@@ -66,20 +67,20 @@ def supported(op, dtype):
     return op == "select" or functor(op, dtype) is not None
 
 
-def number(x, dtype):
+def number(value, dtype):
     """A number as CUDA C++."""
     if dtype.kind == "b":
-        return str(bool(x)).lower()
+        return str(bool(value)).lower()
     if dtype.kind in "iu":
-        return "op::lowest<long long>()" if int(x) == -1 << 63 else c.number(x, dtype)
+        return "op::lowest<long long>()" if int(value) == -1 << 63 else c.number(value, dtype)
     with np.errstate(all="ignore"):
-        x = dtype.type(x)
-    if dtype.name == "bfloat16":
-        x, dtype = np.float32(x), np.dtype(np.float32)
+        value = dtype.type(value)
+    if is_half(dtype):
+        value, dtype = np.float32(value), np.dtype(np.float32)
     kind = c_name(dtype)
-    if math.isnan(x):
+    if math.isnan(value):
         return f"static_cast<{kind}>(__int_as_float(0x7fffffff))"
-    return f"({'-' if x < 0 else ''}op::highest<{kind}>())" if math.isinf(x) else c.number(x, dtype)
+    return f"({'-' if value < 0 else ''}op::highest<{kind}>())" if math.isinf(value) else c.number(value, dtype)
 
 
 # ------------------------------------------------------------------ kernels in the form that suits a device
@@ -196,13 +197,16 @@ class Printer(c.Printer):
         return e.ref.strides[-1] == 0 or self.columns == 1
 
     def ctype(self, n):
-        return "float" if n.dtype.name == "bfloat16" else c_name(n.dtype)
+        return "float" if is_half(n.dtype) else c_name(n.dtype)
 
-    def read(self, ref):
-        return f"widen({self.cell(ref)})" if ref.dtype.name == "bfloat16" else self.cell(ref)
+    def widened(self, x, dtype):
+        return f"widen({x})"
 
-    def put(self, ref, x):
-        return f"{self.cell(ref)} = {f'narrow<{c_name(ref.dtype)}>({x})' if ref.dtype.name == 'bfloat16' else x};"
+    def narrowed(self, x, dtype):
+        return f"narrow<{c_name(dtype)}>({x})"
+
+    def converted(self, x, n):
+        return f"static_cast<{self.ctype(n)}>({x})"
 
     def first(self, e):
         return COMBINED[e.kind][2].format("", "", self.total_type(e))
@@ -210,19 +214,9 @@ class Printer(c.Printer):
     def collected(self, e, cell, x):
         return f"{cell} = {COMBINED[e.kind][1].format(cell, x, self.total_type(e))};"
 
-    def spell(self, n):
-        return number(n.value, n.dtype) if n.op == "const" else self.ident[n]
+    number = staticmethod(number)
 
-    def expression(self, n):
-        if n.op == "load":
-            return self.read(n.ref)
-        if n.op == "column":
-            return f"static_cast<{self.ctype(n)}>(j)"
-        x = [self.spell(a) for a in n.args]
-        if n.op == "cast" and n.dtype.name == "bfloat16":
-            return f"widen(narrow<{c_name(n.dtype)}>({x[0]}))"
-        if n.op == "cast":
-            return f"{x[0]} != 0" if n.dtype == bool else f"static_cast<{self.ctype(n)}>({x[0]})"
+    def scalar(self, n, x):
         if n.op == "select":
             return f"{x[0]} ? {x[1]} : {x[2]}"
         a, kind = n.args[0].dtype, self.ctype(n.args[0])
@@ -402,8 +396,8 @@ class Printer(c.Printer):
                     rest //= size
                     place.append(f"cell / {rest} % {size} * {s}")
             found = f"static_cast<{c_name(e.ref.dtype)}>(sum)"
-            if e.ref.dtype.name == "bfloat16":
-                found = f"narrow<{c_name(e.ref.dtype)}>(static_cast<float>(sum))"
+            if is_half(e.ref.dtype):
+                found = self.narrowed("static_cast<float>(sum)", e.ref.dtype)
             lines += [f"    {self.names[self.place(e.ref)]}[{' + '.join(place) or '0'}] = {found};", "  }"]
         return [*lines, "}"]
 
@@ -448,7 +442,7 @@ class Printer(c.Printer):
         self.local, self.inner, self.at, after, reduced = {}, [], at, [], []
         for n in wanted:
             x, kind, name = self.need(n.args[0]), self.ctype(n), self.fresh("s" if n.op == "sum" else "m")
-            floats = n.dtype.kind == "f"                   # bfloat16 is float32 within a kernel
+            floats = n.dtype.kind == "f"
             long = n.op in ("sum", "prod") and floats and self.items > LONG
             part = "double" if long else kind
             _, how, first = COMBINED[n.op]
@@ -501,8 +495,8 @@ class Fused:
         name = launches[0][0]
         text = with_includes(name + ".cu", source)
         self.machine, self.scratch = F.machine, (F.empty((partials,), np.dtype(np.float64)),) if partials else ()
-        only_rounded = "bfloat16" in source and "bf16" not in signature        # whose header no parameter asks for
-        self.constants = {"NEEDS_BF16": 1} if only_rounded else {}
+        self.constants = {f"NEEDS_{word.upper()}": 1 for word, (name, _) in WORDS.items() if word in ("f16", "bf16")
+                          and name in source and word not in signature}      # only rounded: no parameter asks for it
         self.launches = [(Launcher(text, entry, signature), grid, block) for entry, grid, block in launches]
 
     def __call__(self, *arrays):

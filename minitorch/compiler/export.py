@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..backends.native.library import HEADERS
+from ..core.arrays import is_half
 from ..core.grad_mode import recording
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
@@ -255,7 +256,7 @@ class File:
 
     def header(self):
         guard, declaration = f"{self.name.upper()}_H", self.signature().replace("i64", "int64_t") + ";"
-        return "\n".join([f"/* {self.head()}. Returns 0, 1 for a wrong index, 2 for a wrong class. */",
+        return "\n".join([f"/* {self.head()}. Returns 0, 2 for a wrong class, another number for a wrong index. */",
                           f"#ifndef {guard}", f"#define {guard}", "#include <stdint.h>", "", "#ifdef __cplusplus",
                           'extern "C" {', "#endif", declaration, "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
@@ -323,7 +324,8 @@ def helpers(text):
 
 def numbers(flat):
     """Numbers as the lines of an initialiser."""
-    plain = flat.dtype.kind == "f"                         # bfloat16's are written as integers, as they lie in memory
+    flat = flat.view(np.uint16) if is_half(flat.dtype) else flat       # as they lie in memory
+    plain = flat.dtype.kind == "f"
     texts = [short(x) if plain else c.number(x, flat.dtype) for x in flat]
     lines, line = [], ""
     for text in texts or ["0"]:

@@ -22,7 +22,7 @@ from .program import Value
 __all__ = ["Launched", "OnDevice"]
 
 EFFECTS = ("store", *COLLECT)
-REFUSED = ("index", "gather", "coefficient", "running")
+REFUSED = ("index", "gather", "coefficient", "running", "across")
 
 
 class OnDevice(Lowering):

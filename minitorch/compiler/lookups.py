@@ -4,128 +4,184 @@ from __future__ import annotations
 
 import numpy as np
 
+from .indexed import Indexed, Lookup
 from .items import NoLowering, is_number
 from .loops import Effect, Kernel, Ref
 from .program import Value
 
 __all__ = ["Lookups"]
 
+BOOL, I32 = np.dtype(bool), np.dtype(np.int32)
 
-class Lookups:
+
+class Lookups(Indexed):
     """A part of `Lowering`."""
 
-    # -- classes and tables: row numbers, whose references decide by values -----------------------------------
-    def op_cross_entropy(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
-        kernel, x, at, row = self.by_class(x, target, weight, ignore_index)
-        f32, results = np.dtype(np.float32), list(i.results)
-        value = kernel.load(x)
-        shifted = kernel.add("subtract", [value, kernel.reduce("max", value)], f32)
-        powers = kernel.add("exp", [shifted], f32)
-        total = kernel.reduce("sum", powers)
-        picked = kernel.reduce("sum", kernel.add("select", [at, shifted, kernel.const(0, f32)], f32))
-        loss = kernel.add("subtract", [kernel.add("log", [total], f32), picked], f32)
-        loss = kernel.add("select", [self.counts(kernel, row), loss, kernel.const(0, f32)], f32)
-        if len(results) == 3:
-            kernel.store(self.ref(results[1], kernel.dims), powers)
-            kernel.store(self.ref(results[2], kernel.dims), total)
-        kernel.names = ["cross_entropy"]
-        return [kernel, *self.class_reduction(kernel, loss, row, results[0], reduction)]
-
-    def by_class(self, x, target, weight, ignore_index):
-        """A kernel for (N, C) classes; the ref of `x`; whether a column is the target; the target, -1 if ignored."""
-        if weight is not None or len(x.shape) != 2 or target.dtype != np.int64 or x.dtype != np.float32:
-            raise NoLowering("weights, or classes in other shapes")
-        if 0 in x.shape or x.shape[1] == 1:
+    # -- classes: numbers of columns -----------------------------------------------------------------------------
+    def class_axis(self, x, target):
+        """The dimension of the classes of (N, C, *) or (C,), and all dimensions with it at the end."""
+        if x.dtype.char not in "fd" or target.dtype.kind != "i" or target.dtype.itemsize < 4:
+            raise NoLowering("classes of another kind")
+        axis = 1 if len(x.shape) > 1 else 0
+        if 0 in x.shape or x.shape[axis] == 1:
             raise NoLowering("no class, or one")
-        kernel, i32 = Kernel(x.shape, "cross_entropy"), np.dtype(np.int32)
-        where = self.ref(target)
-        where = where.moved((*where.strides, 0))
-        row = kernel.add("index", (), i32, level="r", ref=where, value=("target", x.shape[1], ignore_index))
-        at = kernel.add("equal", [kernel.add("column", (), i32, level="e"), row], np.dtype(bool))
-        return kernel, self.ref(x), at, row
+        return axis, [*[d for d in range(len(x.shape)) if d != axis], axis]
+
+    def by_class(self, name, x, target, ignore_index):
+        """A kernel whose columns are classes; how refs of `x` are turned; the target, -1 if ignored; whether a column
+        is it."""
+        axis, order = self.class_axis(x, target)
+        kernel = Kernel(tuple(x.shape[d] for d in order), name)
+        row = self.target(kernel, target, (*self.ref(target).strides, 0), x.shape[axis], ignore_index)
+        at = kernel.add("equal", [kernel.add("column", (), I32, level="e"), row], BOOL)
+        return kernel, lambda v: self.turned(v, x.shape, order), row, at
+
+    def turned(self, v, shape, order):
+        r = self.ref(v, shape)
+        return r.moved([r.strides[d] for d in order])
+
+    def target(self, kernel, target, strides, classes, ignore_index):
+        number = kernel.load(self.ref(target).moved(strides))
+        return kernel.add("index", [number], I32, value=("target", classes, ignore_index))
 
     def counts(self, kernel, row):
-        return kernel.add("greater_equal", [row, kernel.const(0, row.dtype)], np.dtype(bool))
+        return kernel.add("greater_equal", [row, kernel.const(0, I32)], BOOL)
 
-    def temporary(self):
-        return Value("made", np.empty((), np.float32))
+    def share(self, kernel, row, weight, dtype):
+        """The weight of each target, 0 of those that are ignored."""
+        one = kernel.const(1, dtype)
+        if weight is not None:
+            if weight.dtype != dtype or len(weight.shape) != 1:
+                raise NoLowering("weights of another kind")
+            r = self.ref(weight)
+            safe = kernel.cast(kernel.add("maximum", [row, kernel.const(0, I32)], I32), np.dtype(np.int64))
+            safe = kernel.add("multiply", [safe, kernel.const(r.strides[0], safe.dtype)], safe.dtype)
+            one = kernel.add("gather", [safe], dtype, level=row.level, ref=r.moved([0] * len(kernel.dims)))
+        return kernel.add("select", [self.counts(kernel, row), one, kernel.const(0, dtype)], dtype)
 
-    def class_reduction(self, kernel, loss, row, out, reduction):
-        """The effects of a loss for each row; what is left to do after them."""
+    def temporary(self, dtype):
+        return Value("made", np.empty((), dtype))
+
+    def class_reduction(self, kernel, how, loss, share, out, place, reduction):
+        """The effects of the loss of each target; what is left to do after them. `how`: "sum" or "rowsum"."""
+        nowhere = (0,) * len(kernel.dims)
         if reduction == "none":
-            r = self.ref(out)
-            kernel.store(r.moved((*r.strides, 0)), loss)
+            kernel.store(place, loss)
             return []
         if reduction == "sum":
-            kernel.effects.append(Effect("rowsum", Ref(out, out, 0, (0, 0), out.dtype), loss))
+            kernel.effects.append(Effect(how, Ref(out, out, 0, nowhere, out.dtype), loss))
             return []
-        total, number = self.temporary(), self.temporary()
-        for v, x in ((total, loss), (number, kernel.cast(self.counts(kernel, row), np.dtype(np.float32)))):
-            kernel.effects.append(Effect("rowsum", Ref(v, v, 0, (0, 0), v.dtype), x))
+        total, number = self.temporary(out.dtype), self.temporary(out.dtype)
+        for v, x in ((total, loss), (number, share)):
+            kernel.effects.append(Effect(how, Ref(v, v, 0, nowhere, v.dtype), x))
         return self.map("mean", out, [total, number], lambda k, a, b: k.add("divide", [a, b], out.dtype))
+
+    def weighed(self, kernel, row, share, loss, weight):
+        """A loss times its weight; 0, whatever it is, where the target is ignored."""
+        loss = loss if weight is None else kernel.add("multiply", [loss, share], loss.dtype)
+        return kernel.add("select", [self.counts(kernel, row), loss, kernel.const(0, loss.dtype)], loss.dtype)
+
+    def op_nll_loss(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
+        axis, order = self.class_axis(x, target)
+        kernel, r, out = Kernel(target.shape or (1,), "nll_loss"), self.ref(x), i.results[0]
+        row = self.target(kernel, target, self.ref(target).strides or (0,), x.shape[axis], ignore_index)
+        share, i64 = self.share(kernel, row, weight, x.dtype), np.dtype(np.int64)
+        safe = kernel.cast(kernel.add("maximum", [row, kernel.const(0, I32)], I32), i64)
+        ref = r.moved([r.strides[d] for d in order[:-1]] or (0,))
+        value = kernel.add("gather", [kernel.add("multiply", [safe, kernel.const(r.strides[axis], i64)], i64)], x.dtype,
+                           level="e" if "e" in (row.level, kernel.level(ref)) else "r", ref=ref)
+        loss = self.weighed(kernel, row, share, kernel.add("negative", [value], x.dtype), weight)
+        place = self.ref(out, kernel.dims) if reduction == "none" else None
+        return [kernel, *self.class_reduction(kernel, "sum", loss, share, out, place, reduction)]
+
+    def op_cross_entropy(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
+        kernel, turned, row, at = self.by_class("cross_entropy", x, target, ignore_index)
+        real, results = x.dtype, list(i.results)
+        value = kernel.load(turned(x))
+        shifted = kernel.add("subtract", [value, kernel.reduce("max", value)], real)
+        powers = kernel.add("exp", [shifted], real)
+        total = kernel.reduce("sum", powers)
+        picked = kernel.reduce("sum", kernel.add("select", [at, shifted, kernel.const(0, real)], real))
+        loss = kernel.add("subtract", [kernel.add("log", [total], real), picked], real)
+        share = self.share(kernel, row, weight, real)
+        loss = self.weighed(kernel, row, share, loss, weight)
+        if len(results) == 3:
+            kernel.store(turned(results[1]), powers)
+            kernel.store(turned(results[2]), total)
+        out = results[0]
+        place = self.ref(out).moved((*self.ref(out).strides, 0)) if reduction == "none" else None
+        return [kernel, *self.class_reduction(kernel, "rowsum", loss, share, out, place, reduction)]
+
+    def target_scale(self, kernel, row, grad, target, weight, out, ignore_index, reduction):
+        """The gradient of each target's loss; the items before the kernel: of a mean the sum of the weights."""
+        real, classes, items = out.dtype, kernel.dims[-1], []
+        if is_number(grad):
+            g = self.operand(kernel, grad, real)
+        elif not grad.shape:
+            g = kernel.load(self.ref(grad, kernel.dims))
+        else:
+            g = kernel.load(self.ref(grad).moved((*self.ref(grad).strides, 0)))
+        share = self.share(kernel, row, weight, real)
+        if reduction == "mean":
+            count = self.temporary(real)
+            counting = Kernel(target.shape or (1,), "count")
+            label = self.target(counting, target, self.ref(target).strides or (0,), classes, ignore_index)
+            counting.effects.append(Effect("sum", Ref(count, count, 0, (0,) * len(counting.dims), real),
+                                           self.share(counting, label, weight, real)))
+            items.append(counting)
+            n = kernel.load(self.ref(count, kernel.dims))
+            none = kernel.add("equal", [n, kernel.const(0, real)], BOOL)
+            g = kernel.add("select", [none, kernel.add("multiply", [g, kernel.const(0, real)], real),
+                                      kernel.add("divide", [g, n], real)], real)
+        return self.weighed(kernel, row, share, g, weight), items
+
+    def op_nll_loss_backward(self, i, grad, target, weight=None, *, ignore_index=-100, reduction="mean", shape=()):
+        out = i.results[0]
+        kernel, turned, row, at = self.by_class("nll_loss_backward", out, target, ignore_index)
+        g, items = self.target_scale(kernel, row, grad, target, weight, out, ignore_index, reduction)
+        zero = kernel.const(0, out.dtype)
+        kernel.store(turned(out), kernel.add("select", [at, kernel.add("negative", [g], out.dtype), zero], out.dtype))
+        return [*items, kernel]
 
     def op_cross_entropy_backward(self, i, grad, x, target, weight=None, powers=None, totals=None, *,
                                   ignore_index=-100, reduction="mean"):
-        out, f32, items = i.results[0], np.dtype(np.float32), []
-        kernel, _, at, row = self.by_class(out, target, weight, ignore_index)
+        out, real = i.results[0], i.results[0].dtype
+        kernel, turned, row, at = self.by_class("cross_entropy", out, target, ignore_index)
         if x is not None:
-            value = kernel.load(self.ref(x))
-            powers = kernel.add("exp", [kernel.add("subtract", [value, kernel.reduce("max", value)], f32)], f32)
+            value = kernel.load(turned(x))
+            powers = kernel.add("exp", [kernel.add("subtract", [value, kernel.reduce("max", value)], real)], real)
             total = kernel.reduce("sum", powers)
         else:
-            powers, total = (kernel.load(self.ref(v, out.shape)) for v in (powers, totals))
-        number = is_number(grad)
-        if number or not grad.shape:
-            g = self.operand(kernel, grad, f32) if number else kernel.load(self.ref(grad, out.shape))
-        else:
-            r = self.ref(grad)
-            g = kernel.load(r.moved((*r.strides, 0)))
-        if reduction == "mean":
-            count = self.temporary()
-            counting = Kernel((target.shape[0],), "count")
-            label = counting.add("index", (), row.dtype, level="e", ref=self.ref(target), value=row.value)
-            x = counting.cast(self.counts(counting, label), f32)
-            counting.effects.append(Effect("sum", Ref(count, count, 0, (0,), f32), x))
-            items.append(counting)
-            n = kernel.load(self.ref(count, out.shape))
-            none = kernel.add("equal", [n, kernel.const(0, f32)], np.dtype(bool))
-            g = kernel.add("select", [none, kernel.add("multiply", [g, kernel.const(0, f32)], f32),
-                                      kernel.add("divide", [g, n], f32)], f32)
-        g = kernel.add("select", [self.counts(kernel, row), g, kernel.const(0, f32)], f32)
-        share = kernel.add("multiply", [powers, kernel.add("divide", [g, total], f32)], f32)
-        chosen = kernel.add("select", [at, g, kernel.const(0, f32)], f32)
-        kernel.store(self.ref(out), kernel.add("subtract", [share, chosen], f32))
+            powers, total = kernel.load(turned(powers)), kernel.load(turned(totals))
+        g, items = self.target_scale(kernel, row, grad, target, weight, out, ignore_index, reduction)
+        share = kernel.add("multiply", [powers, kernel.add("divide", [g, total], real)], real)
+        chosen = kernel.add("select", [at, g, kernel.const(0, real)], real)
+        kernel.store(turned(out), kernel.add("subtract", [share, chosen], real))
         return [*items, kernel]
 
-    def rows_of(self, index, rows, width, out_shape):
-        """A kernel over looked-up rows of a table, and the number of each."""
-        if index.dtype != np.int64 or not index.example.flags.c_contiguous or 0 in out_shape or not rows:
-            raise NoLowering("indices of another kind")
-        kernel = Kernel((index.example.size, width), "embedding")
-        r = self.ref(index)
-        return kernel, kernel.add("index", (), index.dtype, level="r", value=("checked", rows),
-                                  ref=Ref(r.root, r.anchor, r.offset, (1, 0), r.dtype))
+    # -- tables: numbers of rows -----------------------------------------------------------------------------------
+    def rows_of(self, index, table):
+        """Of a table's rows that an index names: the dimensions in a kernel, their ref, their lookup."""
+        r, lead = self.ref(table), len(index.shape)
+        return (*index.shape, table.shape[1]), r.moved([0] * lead + [r.strides[1]]), [
+            Lookup(index, (*self.ref(index).strides, 0), table.shape[0], r.strides[0], kind=1)]
 
     def op_embedding(self, i, index, table, *, padding_idx, scale_grad_by_freq):
-        self.kind(table)
-        out, (rows, width) = i.results[0], table.shape
-        if not out.example.flags.c_contiguous:
-            raise NoLowering("layout")
-        kernel, row = self.rows_of(index, rows, width, out.shape)
-        r = self.ref(table)
-        x = kernel.add("gather", [row], table.dtype, level="e", ref=r.moved((0, r.strides[1])), value=r.strides[0])
-        kernel.store(self.ref(out, kernel.dims, (width, 1)), x)
-        return [kernel]
+        dims, ref, lookups = self.rows_of(index, table)
+        return self.picked("embedding", dims, self.ref(i.results[0], dims), ref, lookups)
 
     def op_embedding_backward(self, i, grad, index, *, rows, padding_idx, scale_grad_by_freq):
-        out, width = i.results[0], grad.shape[-1]
-        if scale_grad_by_freq or grad.dtype != np.float32 or not grad.example.flags.c_contiguous:
+        if scale_grad_by_freq or grad.shape[:-1] != index.shape:
             raise NoLowering("options")
-        kernel, row = self.rows_of(index, rows, width, grad.shape)
-        kernel.names = ["embedding_backward"]
-        x = kernel.load(self.ref(grad, kernel.dims, (width, 1)))
-        if padding_idx >= 0:
-            padded = kernel.add("equal", [row, kernel.const(padding_idx, row.dtype)], np.dtype(bool))
-            x = kernel.add("select", [padded, kernel.const(0, x.dtype), x], x.dtype)
-        kernel.effects.append(Effect("scatter", Ref(out, out, 0, (0, 1), out.dtype), x, row))
-        return [kernel]
+
+        def add(out):
+            dims, ref, lookups = self.rows_of(index, out)
+            kernel = Kernel(dims, "embedding_backward")
+            ref, row = self.looked_up(kernel, ref, lookups)
+            x = kernel.cast(kernel.load(self.ref(grad)), out.dtype)
+            if padding_idx >= 0:
+                padded = kernel.add("equal", [row, kernel.const(padding_idx * lookups[0].stride, row.dtype)], BOOL)
+                x = kernel.add("select", [padded, kernel.const(0, x.dtype), x], x.dtype)
+            kernel.effects.append(Effect("add", ref, x, row))
+            return [kernel]
+        return self.changed(None, i.results[0], "add", add)

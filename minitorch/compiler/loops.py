@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-__all__ = ["Effect", "Kernel", "Node", "Ref", "restride"]
+__all__ = ["AT", "Effect", "Kernel", "Node", "Ref", "restride"]
 
 MOST = 160                 # statements of a kernel: beyond, registers are short
 
@@ -88,8 +88,9 @@ class Node:
     """A value of a kernel: `op`, arguments, dtype, level ("k", "r", "e"); of a load its `ref`, of a number its `value`.
 
     Ops besides scalar functions: const, load, cast, column (its number), sum, max, min, prod (of a row), running (sum
-    or another of these, up to each column), index (a checked row number, of a table with `value` rows), gather (from
-    row `args[0]` of a table with `value` columns).
+    or another of these, up to each column), across (up to each row of the last dimension of rows), index (a number that
+    looks something up, checked by the function of C that `value` names, with its arguments), gather (the element of
+    `ref` that lies `args[0]` further on).
     """
 
     __slots__ = ("op", "args", "dtype", "level", "ref", "value")
@@ -99,14 +100,16 @@ class Node:
 
 
 REDUCTIONS = ("sum", "max", "min", "prod")
-SPECIAL = (*REDUCTIONS, "running", "column", "index", "gather")    # which know rows from columns
+SPECIAL = (*REDUCTIONS, "running", "across", "column", "gather")   # which know rows from columns
+AT = ("put", "add", "multiply", "maximum", "minimum")      # effects on the elements that are looked up
 
 
 class Effect:
     """A change that a kernel makes to memory: `kind`, place and value.
 
     Kinds are store; sum, max, min and prod, over the dimensions in which the ref has stride 0; rowsum, which takes one
-    value from each row; scatter, which adds to row `row` of a table.
+    value from each row; put, add and others of `AT`, which change the element that lies `row` further on, one after
+    the other.
     """
 
     __slots__ = ("kind", "ref", "x", "row")
@@ -184,7 +187,7 @@ class Kernel:
 
     def in_order(self):
         """Whether columns have to follow each other, so that its loops do not vectorise."""
-        return any(n.op == "running" for n in self.nodes)
+        return any(n.op in ("running", "across") for n in self.nodes)
 
     # -- fusion --------------------------------------------------------------------------------------------
     def expressed(self, dims):
@@ -287,10 +290,11 @@ class Kernel:
         refs = [*{id(r): r for r in (*self.reads(), *self.writes())}.values()]
         special = not self.plain() or any(n.level == "r" and any(n.ref.strides) for n in self.nodes if n.op == "load")
         special = special or any(e.ref.strides[-1] == 0 for e in self.effects if self.dims[-1] > 1)
+        across = any(n.op == "across" for n in self.nodes)
         dims, strides = list(self.dims), [[s * (n > 1) for n, s in zip(self.dims, r.strides)] for r in refs]
         keep = [d for d in range(len(dims)) if dims[d] != 1 or d == len(dims) - 1]
         dims, strides = [dims[d] for d in keep], [[s[d] for d in keep] for s in strides]
-        d = len(dims) - 2 - special
+        d = len(dims) - 2 - special - across
         while d >= 0:
             if all(s[d] == s[d + 1] * dims[d + 1] for s in strides):
                 for s in strides:

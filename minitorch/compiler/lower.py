@@ -14,11 +14,12 @@ import numpy as np
 
 from ..backends.native.eager import kernel
 from ..core import graph
-from ..core.arrays import is_inexact, owner
+from ..core.arrays import is_half, is_inexact, owner
 from ..core.backend import Backend, Float32Compute
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
 from . import c
+from .indexed import Indexed
 from .items import Call, NoLowering, Product, into, is_basic, is_number, values_of, weak
 from .lookups import Lookups
 from .loops import Kernel, Ref
@@ -52,8 +53,9 @@ class ReferenceTracer(Tracer):
 
     def __getattr__(self, name):
         if name.removeprefix("full_") in OPS:
-            scalar = name in c.SCALAR and not hasattr(np, name)        # one function in C, many calls of NumPy
-            found = self.opaque(name, getattr(self.base, name)) if scalar else self.find(name, {})
+            # one function in C, many calls of NumPy; or one that would check its indices here
+            whole = name in c.SCALAR and not hasattr(np, name) or hasattr(Indexed, "op_" + name)
+            found = self.opaque(name, getattr(self.base, name)) if whole else self.find(name, {})
             setattr(self, name, found)
             return found
         return Backend.__getattr__(self, name)
@@ -117,6 +119,10 @@ class Lowering(Sums, Lookups):
         name = i.name.removeprefix("np.")
         if i.kind == "write":
             return self.assign(*i.args)
+        if i.kind == "index":
+            return self.read_at(i, *i.args)
+        if i.kind == "call" and name.endswith(".at"):
+            return self.combined_at(name[:-3], *i.args)
         if i.kind == "call" and name.endswith(".reduce"):
             return self.reduction(i, UFUNCS.get(name[:-7], name[:-7]), *i.args, **i.kwargs)
         if i.kind == "call" and name.endswith(".accumulate"):
@@ -253,9 +259,9 @@ class Lowering(Sums, Lookups):
             x = self.base.to_host(x.example).reshape(())[()]
         if hasattr(x, "level"):
             return kernel.cast(x, dtype)
-        if getattr(getattr(x, "dtype", None), "name", "") == "bfloat16":
+        if isinstance(x, np.generic) and is_half(x.dtype):
             x = float(x)
-        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):    # no bfloat16
+        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
 
@@ -285,11 +291,11 @@ class Lowering(Sums, Lookups):
         if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
         f32 = np.dtype(np.float32)
-        wide = f32 if result.name == "bfloat16" else result                        # computed so, and rounded
+        wide = f32 if is_half(result) else result          # computed so, and rounded
 
         def body(kernel, *nodes):
             nodes = [self.operand(kernel, x, t) for x, t in zip(nodes, loop)]
-            return kernel.add(op, [kernel.cast(x, f32) if x.dtype.name == "bfloat16" else x for x in nodes], wide)
+            return kernel.add(op, [kernel.cast(x, f32) if is_half(x.dtype) else x for x in nodes], wide)
         return self.map(i.name.removeprefix("np."), out, args, body)
 
     def np_where(self, i, condition, x, y):
@@ -365,8 +371,10 @@ class Lowering(Sums, Lookups):
 
     def assign(self, target, index, value):
         """``target[index] = value`` for slices and numbers."""
-        if any(isinstance(v, Value) for v in tree_leaves(index)) or not is_basic(index):
-            raise NoLowering("an index by arrays")
+        if any(isinstance(v, Value) for v in tree_leaves(index)):
+            return self.write_at(target, index, value)
+        if not is_basic(index):
+            raise NoLowering("an index by lists")
         return self.store_into(self.view(target, index), value)
 
     def store_into(self, view, value):
@@ -389,7 +397,9 @@ class Lowering(Sums, Lookups):
         return self.store_into(target, value)
 
     def filled(self, i, value):
-        out = i.results[0]
+        return self.fill(i.results[0], value)
+
+    def fill(self, out, value):
         self.kind(out)
         return self.map("fill", out, [value], lambda kernel, x: self.operand(kernel, x, out.dtype))
 
@@ -478,7 +488,7 @@ class Lowering(Sums, Lookups):
             made = Traced(v.example, recorder)
             made.value = v
             return made
-        halves = any(v.dtype.name == "bfloat16" for v in values_of((args, kwargs)))
+        halves = any(is_half(v.dtype) for v in values_of((args, kwargs)))
         function = getattr(Float32Compute(tracer) if halves else tracer, name)
         try:
             with np.errstate(all="ignore"):

@@ -22,6 +22,7 @@ from ..backends.native.parts import shared
 from ..core.tensor import wrap
 from . import c
 from .emit import Source, identifier
+from .indexed import ELEMENT, FLAT
 from .items import Call, NoLowering, Product
 from .loops import REDUCTIONS, Kernel
 from .lower import Lowering
@@ -464,8 +465,12 @@ class Native(Source):
         lines += self.statement(i)
         for v in i.results:
             self.defined.add(v)
-            if v.root is v and v in self.read_by_c and len(v.shape) > 0 and v.example.size:
-                name = self.name_of(v)
+            if v.root is not v or v not in self.read_by_c:
+                continue
+            name = self.name_of(v)
+            if not v.shape and self.on_cpu:                # may be a number, which C would take for an array
+                lines.append(f"{name} = np.asarray({name}, {self.spell(v.dtype)})")
+            elif v.shape and v.example.size:
                 how = f"{v.example.strides!r}, {self.spell(v.dtype)}"
                 lines.append(f"if ({name}.strides, {name}.dtype) != ({how}): {name} = relaid({name}, {how})")
         return lines
@@ -523,9 +528,15 @@ def refs_of(item):
 def complain(memory, code):
     """Raise the error for a wrong index that C found."""
     _, index, n = memory[:24].view(np.int64).tolist()
-    if code == 1:
+    dim, kind = divmod(code, 8)
+    if kind == 1:
         raise IndexError(f"index out of range in self: indices go from 0 to {n - 1}, got {index}")
-    raise IndexError(f"Target {index} is out of bounds: class indices go from 0 to {n - 1}")
+    if kind == 2:
+        raise IndexError(f"Target {index} is out of bounds: class indices go from 0 to {n - 1}")
+    if kind == FLAT:
+        raise IndexError(f"out of range: tried to access index {index} on a tensor of {n} elements.")
+    raise (RuntimeError if kind == ELEMENT else IndexError)(
+        f"index {index} is out of bounds for dimension {dim} with size {n}")
 
 
 def relaid(array, strides, dtype):

@@ -17,7 +17,7 @@ import numpy as np
 from ..autograd.function import FunctionNode
 from ..autograd.inference import note_inference
 from ..backends.native import called
-from ..backends.native.toolchain import Unavailable, reason
+from ..backends.native.toolchain import reason
 from ..core import engine, graph
 from ..core.arrays import owner
 from ..core.device import get
@@ -49,7 +49,7 @@ class Plan:
     backward: Any = None
     graph: Any = None                                      # a captured graph in place of the function
     freed: tuple = ()                                      # new results whose graph the function itself went through
-    native = False                                         # whether its programs are to be C
+    outdated = False                                       # whether a trace with native kernels is to take its place
     sized = False                                          # whether sizes are to be parameters of the C
     c_source = ""
     pieces: list                                           # (name, program, its `Piece`s) of what was lowered
@@ -59,10 +59,11 @@ class Plan:
     def trace(function, args, kwargs, tensors, names, modules, surroundings, native=False, sized=False):
         """Run `function` once while recording; returns the plan and the function's result.
 
+        `native`: with the native kernels that programs in C call, as a program that is to become one (`make_native`).
         If the recording had to be given up, ``plan.reason`` says why, and the result is good all the same.
         """
         plan = Plan()
-        plan.native, plan.sized, plan.pieces = native, sized, []
+        plan.sized, plan.pieces = sized, []
         base = tensors[0].backend if tensors else get()
         plan.base, plan.name, plan.surroundings = base, getattr(function, "__name__", "run").strip("<>"), surroundings
         plan.reason = reason_at_once(tensors, base, surroundings)
@@ -189,11 +190,6 @@ class Plan:
             self.parts.append((self.backward, self.name + "_backward", self.backward.program, self.backward.seeds,
                                self.backward.saved, names))
         self.source = "\n\n".join([self.build(*part) for part in self.parts])
-        if self.native and self.base.xp is np:
-            try:
-                program.notes += self.make_native()
-            except Unavailable as why:
-                program.notes.append(f"NumPy, not C: {why}")
         self.count, self.made = len(self.results.new), [v is not None for _, v in program.gradients]
         shown = self.results
         self.simple = shown.single and not (self.written or self.targets or self.freed or self.backward or shown.links
@@ -233,8 +229,8 @@ class Plan:
         written = {v.root for i in program.instructions for v in i.writes}
         self.written = []                                  # (number of an array from outside, how often)
         for root in dict.fromkeys(v.root for v in outside if v.root in written):
-            times = recorder.writes_to(owner(root.example))
-            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), max(times, 1)))
+            times = max(recorder.writes_to(owner(root.example)), recorder.noticed.get(root, True))
+            self.written.append((next(n for n, v in enumerate(outside) if v.root is root), times))
         groups = {v.root for v in outside if v.root in written}
         self.sharing = Sharing([v.example for v in outside],
                                [n for n, v in enumerate(outside) if v.root in groups]) if groups else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..autograd.inference import note_inference
 from ..core import dtypes, graph
-from ..core.arrays import owner
+from ..core.arrays import counted, owner
 from ..core.device import device
 from ..core.storage import TensorLayout
 from ..core.tensor import Size, Tensor
@@ -160,9 +160,9 @@ def link(view, root):
 
 def bump(writes, name):
     """Count writes in place: (array, how many)."""
-    memories = [owner(a) for a, _ in writes]
-    graph.bump_versions(memories, name, graph.calling_line())
-    for memory, (_, count) in zip(memories, writes):
+    writes = [(counted(a), count) for a, count in writes if count]
+    graph.bump_versions([memory for memory, _ in writes], name, graph.calling_line())
+    for memory, count in writes:
         if count > 1:
             graph.versions[id(memory)].count += count - 1
 

@@ -12,7 +12,7 @@ from operator import eq, gt, is_, lt
 
 import numpy as np
 
-from ..core.arrays import owner, pointer
+from ..core.arrays import counted, pointer
 from ..core.graph import bump_versions
 from ..optim import optimizer as optimisers
 from ..optim.flat import Elementwise
@@ -144,7 +144,7 @@ class Group:
         self.maximize = bool(group.get("maximize"))
         self.whole = members if len(members) == len(group["params"]) else None
         self.options, self.plain = list(group), None
-        self.memories = list({id(owner(a)): owner(a) for a in self.params}.values())
+        self.memories = list({id(counted(a)): counted(a) for a in self.params}.values())
         self.numbers = self.now()
         if self.numbers is None:
             raise NoLowering("its parameters have taken different numbers of steps")

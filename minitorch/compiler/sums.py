@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..core.arrays import is_half
 from . import c
 from .items import NoLowering, Product, as_blas
 from .loops import Effect, Kernel, Ref, restride
@@ -38,7 +39,7 @@ class Sums:
             if ufunc != "add" and len(i.args) > 2:
                 raise NoLowering("arguments")
         result = i.results[0] if out is None else out
-        if not all(isinstance(v, Value) for v in (x, result)) or ufunc not in REDUCE or x.dtype.name == "bfloat16":
+        if not all(isinstance(v, Value) for v in (x, result)) or ufunc not in REDUCE or is_half(x.dtype):
             raise NoLowering("arguments")
         if out is not None and out.root is x.root:
             raise NoLowering("operands overlap what is written")
@@ -128,13 +129,14 @@ class Sums:
             elif out.shape != shape:
                 strides[axis] = 0
             found.append(self.ref(out).moved([strides[d] for d in order]))
-        return kernel, kernel.load(source.moved([source.strides[d] for d in order])), *found
+        node = kernel.load(source.moved([source.strides[d] for d in order]))
+        return kernel, kernel.cast(node, np.dtype(np.float32)) if is_half(x.dtype) else node, *found
 
     def first_place(self, kernel, x, kind):
         """The extreme of each row, and the first column where it is: that of a NaN, if there is one."""
         found, i64 = kernel.reduce(kind, x), np.dtype(np.int64)
         here = kernel.add("equal", [x, found], np.dtype(bool))
-        if x.dtype.kind == "f":                            # bfloat16 is float32 within a kernel
+        if x.dtype.kind == "f":
             here = kernel.add("logical_or", [here, kernel.add("isnan", [x], np.dtype(bool))], np.dtype(bool))
         columns = kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), i64)
         columns = kernel.add("select", [here, columns, kernel.const(kernel.dims[-1], i64)], i64)
@@ -142,7 +144,7 @@ class Sums:
 
     def op_extremum(self, i, x, *, dim, keepdim, name):
         self.kind(*i.results)
-        if not x.shape or 0 in x.shape or x.shape[dim] == 1 or x.dtype.name == "bfloat16":
+        if not x.shape or 0 in x.shape or x.shape[dim] == 1:
             raise NoLowering("no dimension, or nothing in it")
         kernel, nodes, *refs = self.rows_along(name, x, dim % len(x.shape), *i.results)
         for ref, node in zip(refs, self.first_place(kernel, nodes, name[3:])):
@@ -151,9 +153,13 @@ class Sums:
 
     def np_argmax(self, i, x, axis=None, out=None, keepdims=False, name="argmax"):
         self.kind(x)
-        if axis is None and x.example.flags.c_contiguous and len(x.shape) == 1:
-            axis = 0
-        if out is not None or axis is None or 0 in x.shape or x.shape[axis] == 1 or x.dtype.name == "bfloat16":
+        if axis is None and x.example.flags.c_contiguous and x.shape and out is None and x.example.size > 1:
+            kernel = Kernel((x.example.size,), name)       # of all elements
+            nodes, to = kernel.load(self.ref(x, kernel.dims, (1,))), self.ref(i.results[0], (1,))
+            nodes = kernel.cast(nodes, np.dtype(np.float32)) if is_half(x.dtype) else nodes
+            kernel.store(to.moved((0,)), self.first_place(kernel, nodes, name[3:])[1])
+            return [kernel]
+        if out is not None or axis is None or 0 in x.shape or x.shape[axis] == 1:
             raise NoLowering("arguments")
         kernel, nodes, ref = self.rows_along(name, x, axis % len(x.shape), i.results[0])
         kernel.store(ref, self.first_place(kernel, nodes, name[3:])[1])
@@ -181,19 +187,34 @@ class Sums:
 
     # -- running sums ------------------------------------------------------------------------------------------
     def running(self, i, ufunc, x, axis=0, dtype=None, out=None):
-        """``ufunc.accumulate`` along the dimension that is innermost in memory."""
+        """``ufunc.accumulate``, along rows or from row to row."""
         result = i.results[0]
         if out is not None or ufunc not in RUNNING or not isinstance(x, Value) or 0 in x.shape or not x.shape:
             raise NoLowering("arguments")
         if result.dtype.char not in "fd" and result.dtype.kind != "i" or x.dtype.name not in c.TYPES:
             raise NoLowering("dtype")
         axis %= len(x.shape)
-        if x.shape[axis] > 1 and axis != by_memory(x.shape, self.ref(x).strides)[-1]:
-            raise NoLowering("rows that are added to each other")          # which NumPy does in one call for each
-        kernel, nodes, to = self.rows_along("cum" + RUNNING[ufunc], x, axis, result)
-        kernel.store(to, kernel.add("running", [kernel.cast(nodes, result.dtype)], result.dtype, level="e",
+        order, name = by_memory(x.shape, self.ref(x).strides), "cum" + RUNNING[ufunc]
+        if x.shape[axis] > 1 and axis != order[-1]:
+            op, (kernel, nodes, to) = "across", self.rows_across(name, x, result, axis, order)
+        else:
+            op, (kernel, nodes, to) = "running", self.rows_along(name, x, axis, result)
+        kernel.store(to, kernel.add(op, [kernel.cast(nodes, result.dtype)], result.dtype, level="e",
                                     value=RUNNING[ufunc]))
         return [kernel]
+
+    def rows_across(self, name, x, out, axis, order):
+        """A kernel whose columns are what lies behind a dimension in memory, whose last rows are this dimension."""
+        a, b = self.ref(x), self.ref(out)
+        inner = order[order.index(axis) + 1:]
+        sizes = [x.shape[d] for d in inner]
+        joined = [restride(sizes, [r.strides[d] for d in inner], (math.prod(sizes),)) for r in (a, b)]
+        lead = [d for d in order if d != axis and d not in inner]
+        if None in joined:                                 # there are gaps: the last of them alone
+            lead, joined, sizes = [*lead, *inner[:-1]], [(r.strides[inner[-1]],) for r in (a, b)], sizes[-1:]
+        kernel = Kernel((*[x.shape[d] for d in (*lead, axis)], math.prod(sizes)), name)
+        refs = [r.moved((*[r.strides[d] for d in (*lead, axis)], *last)) for r, last in zip((a, b), joined)]
+        return kernel, kernel.load(refs[0]), refs[1]
 
     # -- products ------------------------------------------------------------------------------------------
     multiplies = staticmethod(as_blas)                     # what an operand may lie like

@@ -22,7 +22,7 @@ from ..autograd.function import Saved
 from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..autograd.inference import note_inference
 from ..core import graph
-from ..core.arrays import owner
+from ..core.arrays import counted, owner
 from ..core.backend import Float32Compute
 from ..core.device import MADE, default
 from ..core.graph import Node, calling_line
@@ -59,6 +59,7 @@ class Recorder:
         self.owners = {}                                   # the same -> the Traced array that owns it
         self.addressed = set()                             # the same, where the place in memory was asked for
         self.writes = {}                                   # the same -> how often it had been written to before
+        self.noticed = {}                                  # root -> whether one is counted, not all by ``x.data``
         self.closed, self.thread, self.streams = False, threading.get_ident(), Streams(generators)
 
     def give_up(self, reason):
@@ -121,6 +122,8 @@ class Recorder:
         instruction = Instruction(kind, name, self.lift(tuple(args)), self.lift(dict(kwargs)), phase=self.phase,
                                   pure=pure, writes=[self.value_of(w) for w in writes])
         self.check(instruction)
+        for v in instruction.writes:
+            self.noticed[v.root] = self.noticed.get(v.root, False) or counted(v.example) is owner(v.example)
         same = [x for x in arrays_in((args, kwargs)) if bare(x) is result]
         if same:                                           # a write, or a call that returned what it was given
             if writes:

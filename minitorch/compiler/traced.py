@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ..autograd.aside import laid_aside
 from ..core import graph
-from ..core.arrays import owner, pointer
+from ..core.arrays import counted, owner, pointer
 from ..core.backend import Backend
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
@@ -41,6 +43,12 @@ def share_version(array, traced):
         graph.versions[id(traced)] = found
 
 
+class Behind(NamedTuple):
+    """What stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of traces."""
+
+    obj: Any
+
+
 # ------------------------------------------------------------------ arrays that write down what is done to them
 class Traced(NDArrayOperatorsMixin):
     """A real array and its place in the program. It has NumPy's methods and operators; each one is recorded."""
@@ -50,7 +58,7 @@ class Traced(NDArrayOperatorsMixin):
 
     def __init__(self, array, recorder, tensor=None):
         self.array, self.recorder, self.tensor, self.value = array, recorder, tensor, None
-        if owner(array) is array and recorder.owners.setdefault(id(array), self) is self:
+        if counted(array) is array and recorder.owners.setdefault(id(array), self) is self:
             recorder.writes[id(array)] = graph.version(array)
             share_version(array, self)
 
@@ -67,9 +75,18 @@ class Traced(NDArrayOperatorsMixin):
     @property
     def base(self):
         """None for an array that owns its memory, else the traced array that does."""
-        memory = owner(self.array)
+        memory = counted(self.array)
         found = self.recorder.owners.get(id(memory))
-        return None if found is self else Traced(memory, self.recorder) if found is None else found
+        if found is not self:
+            return Traced(memory, self.recorder) if found is None else found
+        below = owner(memory)                              # of ``x.data``: that array lies behind a memoryview
+        return None if below is memory else Behind(self.recorder.owners.get(id(below), below))
+
+    def laid_aside(self):
+        """The array of ``x.data``: a view whose writes are not counted."""
+        if self.array.__class__ is not np.ndarray:
+            return self
+        return self.recorder.call("index", "getitem", lambda array, _: laid_aside(array), (self, ...), {})
 
     @property
     def data(self):

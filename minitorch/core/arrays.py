@@ -18,12 +18,19 @@ def is_inexact(dtype):
     return dtype.kind in "fVc"
 
 
-def owner(array):
-    """The array that owns the memory: `array` itself unless it is a view."""
+def counted(array):
+    """The array whose writes are counted: the owner of the memory, but for ``x.data``."""
     base = array.base
     while base is not None and isinstance(base, (type(array), np.ndarray)):    # whose memory may be NumPy's
         array, base = base, base.base
     return array
+
+
+def owner(array):
+    """The array that owns the memory: `array` itself unless it is a view."""
+    array = counted(array)
+    below = getattr(array.base, "obj", None)               # a memoryview: see autograd/aside.py
+    return owner(below) if isinstance(below, (type(array), np.ndarray)) else array
 
 
 def pointer(array):

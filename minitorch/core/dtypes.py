@@ -28,12 +28,12 @@ class dtype:
 
     def __init__(self, name, category, itemsize, is_signed=True):
         self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, is_signed
-        self._np = None if name == "bfloat16" else np.dtype(name)
+        self._np = None if name == "bfloat16" or name[:6] == "float8" else np.dtype(name)
 
     @property
     def np(self):
         if self._np is None:
-            load_bfloat16()
+            load(self)
         return self._np
 
     is_floating_point = property(lambda self: self.category == FLOATING)
@@ -55,11 +55,10 @@ class dtype:
     def __reduce__(self):
         return self.name                                  # pickled as the module's global of that name
 
-    def __copy__(self):
+    def __copy__(self, memo=None):
         return self
 
-    def __deepcopy__(self, memo):
-        return self
+    __deepcopy__ = __copy__
 
 
 bool = dtype("bool", BOOL, 1, False)
@@ -71,6 +70,8 @@ int64 = long = dtype("int64", INTEGER, 8)
 uint16 = dtype("uint16", INTEGER, 2, False)
 uint32 = dtype("uint32", INTEGER, 4, False)
 uint64 = dtype("uint64", INTEGER, 8, False)
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8 = [  # kept, not computed with
+    dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu") for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
 float16 = half = dtype("float16", FLOATING, 2)
 bfloat16 = dtype("bfloat16", FLOATING, 2)
 float32 = float = dtype("float32", FLOATING, 4)
@@ -82,25 +83,25 @@ ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, 
        complex64, complex128)
 LIMITED = (uint16, uint32, uint64)                         # which PyTorch promotes to floating types only
 NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half bfloat16 float32 float "
-         "float64 double complex64 cfloat complex128 cdouble").split()   # what the package re-exports
+         "float64 double complex64 cfloat complex128 cdouble").split() + [d.name for d in FLOAT8]    # re-exported
 
-# One dictionary from either spelling to the NumPy dtype, one back. bfloat16 joins them when it is first used.
+# One dictionary from either spelling to the NumPy dtype, one back. Those of ml_dtypes join them when first used.
 _np_of = {key: d._np for d in ALL if d._np is not None for key in (d, d._np)}
 _dtype_of = {d._np: d for d in ALL if d._np is not None}
 _PYTHON = {builtins.bool: bool, builtins.int: int64, builtins.float: float64, complex: complex128}
 _default = float32
+EXTENDED = {d.name: d for d in (bfloat16, *FLOAT8)}        # which NumPy has from ml_dtypes
 
 
-def load_bfloat16():
-    """Register ml_dtypes' bfloat16; a clear error where the package is missing."""
+def load(d):
+    """Register ml_dtypes' type of that name; a clear error where the package is missing."""
     try:
         import ml_dtypes
     except ImportError:
-        raise RuntimeError("bfloat16 needs the package ml_dtypes, which is not installed: "
-                           "`pip install ml_dtypes`") from None
-    bfloat16._np = found = np.dtype(ml_dtypes.bfloat16)
-    _np_of[bfloat16] = _np_of[found] = found
-    _dtype_of[found] = bfloat16
+        raise RuntimeError(f"{d.name} needs the package ml_dtypes: `pip install ml_dtypes`") from None
+    d._np = found = np.dtype(getattr(ml_dtypes, d.name))
+    _np_of[d] = _np_of[found] = found
+    _dtype_of[found] = d
 
 
 def as_np(d):
@@ -109,7 +110,7 @@ def as_np(d):
         return _np_of[d]
     except (KeyError, TypeError):
         pass
-    if d is bfloat16:
+    if isinstance(d, dtype):
         return d.np
     if d in _PYTHON:
         return _np_of[_PYTHON[d]]
@@ -123,8 +124,8 @@ def from_np(d):
     except KeyError:
         pass
     d = np.dtype(d)
-    if d.name == "bfloat16":
-        load_bfloat16()
+    if d.name in EXTENDED:
+        load(EXTENDED[d.name])
     native = d.newbyteorder("=")
     if native in _dtype_of:
         return _dtype_of[native]
@@ -163,6 +164,9 @@ def promote_types(type1, type2):
     a, b = sorted((type1, type2), key=lambda d: d.category)
     if a is b:
         return b
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1.name} and "
+                           f"{type2.name}: convert one of them, as in x.float()")
     if b.category != FLOATING and (a in LIMITED or b in LIMITED):
         raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
                            f"{a.name} and {b.name}")
@@ -237,7 +241,7 @@ def fit(x, d):
 @cache
 def limits(d):
     """NumPy's description of a type, with its `min` and `max`."""
-    if d is bfloat16:
+    if d.name in EXTENDED:
         import ml_dtypes
         return ml_dtypes.finfo(d.np)
     return np.finfo(d.np) if d.category >= FLOATING else np.iinfo(d.np)

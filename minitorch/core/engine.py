@@ -75,8 +75,11 @@ def send(node, i, place, pulled, create_graph):
         held[node.op] = gp if held[node.op] is None else held[node.op] + gp
         return
     backend = node.backend
-    if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray and not create_graph:
-        gp = backend.asarray(gp)                           # a NumPy scalar, from arithmetic on 0-d arrays
+    if gp.__class__ is not backend.ndarray and gp.__class__ is not parent.backend.ndarray:
+        if hasattr(gp, "sent_to"):                         # a sparse one
+            gp = gp.sent_to(parent)
+        elif not create_graph:                             # a NumPy scalar, from arithmetic on 0-d arrays
+            gp = backend.asarray(gp)
     is_leaf = not parent.parents
     shape = parent.array.shape if is_leaf else parent.shape
     alone = references(pulled[i]) == ALONE
@@ -94,7 +97,7 @@ def send(node, i, place, pulled, create_graph):
     elif create_graph:
         place[GRADIENT] = held + gp
     elif is_owned and held.dtype == gp.dtype:
-        held += gp
+        place[GRADIENT] += gp
     else:
         total = held + gp                                  # of 0-d arrays it is a NumPy scalar
         place[GRADIENT] = total if total.__class__ in (held.__class__, gp.__class__) else parent.backend.asarray(total)
@@ -166,8 +169,8 @@ def accumulate(leaf, g, create_graph, is_owned):
         else:
             own = is_owned and g.strides == leaf.array.strides
             leaf._grad = registry.wrap(g if own else late.own_grad(g, leaf.array, is_owned), leaf.backend)
-    elif create_graph:
-        leaf._grad = leaf._grad + g
+    elif create_graph or leaf._grad.array.strides is None:             # a sparse one may become dense
+        leaf._grad = leaf._grad + (g if create_graph else registry.wrap(g, leaf.backend))
     else:
         leaf._grad.array += g
         graph.bump_version(leaf._grad, "backward()")

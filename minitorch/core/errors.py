@@ -55,6 +55,7 @@ TYPE_NAMES = {"int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
 
 def not_implemented(name, dtype):
     """NotImplementedError, in PyTorch's words, for an op that does not take a (NumPy) dtype."""
-    way = {"f": "long", "V": "long", "c": "abs"}.get(dtype.kind, "float")
-    return NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES.get(dtype.name, dtype.name)}\': convert '
+    way = {"f": "long", "V": "long", "c": "abs"}.get(dtype.kind, "float") if dtype.itemsize > 1 else "float"
+    kind = TYPE_NAMES.get(dtype.name, dtype.name.capitalize())
+    return NotImplementedError(f"\"{name}\" not implemented for '{kind}': convert "
                                f"the {dtype.name} tensor first, as in x.{way}()")

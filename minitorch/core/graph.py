@@ -5,14 +5,14 @@ constant. That is all the graph there is: tensors point to nodes, nodes to nodes
 is kept alive by a cycle.
 
 A write in place is counted on the array that owns the memory, so that a tensor, its views and its detached twins
-share one count, and a node can tell whether what it saved has changed since.
+share one count, and a node can tell whether what it saved has changed since; ``x.data`` has a count of its own.
 """
 
 import sys
 import weakref
 
 from . import registry
-from .arrays import owner
+from .arrays import counted
 from .registry import late
 
 version_counter = 0                  # the number of writes in place so far, anywhere
@@ -72,7 +72,7 @@ class Node:
         for value in self.saved:
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, self.backend.ndarray):
-                    found = versions.get(id(owner(x)))
+                    found = versions.get(id(counted(x)))
                     if found is not None and found.time > self.time:
                         late.raise_written(self, x, found)
 
@@ -187,7 +187,7 @@ class Version:
 
 def bump_version(tensor, writer, line=None):
     """Count a write in place to `tensor`: graphs that saved the old values will refuse to run."""
-    bump_versions([owner(tensor.array)], writer, line or calling_line())
+    bump_versions([counted(tensor.array)], writer, line or calling_line())
 
 
 def bump_versions(memories, writer, line):
@@ -207,7 +207,7 @@ def bump_versions(memories, writer, line):
 
 def version(array):
     """How often the memory of `array` was written to in place."""
-    found = versions.get(id(owner(array)))
+    found = versions.get(id(counted(array)))
     return 0 if found is None else found.count
 
 

@@ -37,6 +37,6 @@ class memory_format(layout):
     """An order of the dimensions in memory."""
 
 
-strided: layout = layout("strided")
+strided, jagged = layout("strided"), layout("jagged")
 contiguous_format, channels_last, channels_last_3d, preserve_format = map(
     memory_format, ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))

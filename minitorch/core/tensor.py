@@ -63,7 +63,14 @@ class Size(tuple):
 new_size = tuple.__new__                                   # without the checks: NumPy's shapes are good
 
 
-class Tensor:
+class Kept:
+    """Keeps the attributes of tensors, whose own ``__dict__`` shows those that users have set, as PyTorch's does."""
+
+
+kept = Kept.__dict__["__dict__"]                           # ``kept.__get__(tensor)``: all attributes
+
+
+class Tensor(Kept):
     """An n-dimensional array of one dtype that can be differentiated. Made by `minitorch.tensor` and the like.
 
     ``Tensor(data)`` makes one of the default dtype from a (nested) list, ``Tensor(2, 3)`` an uninitialised one of
@@ -105,6 +112,7 @@ class Tensor:
 
     dtype = property(lambda self: dtypes.from_np(self.array.dtype), doc="The type of the elements.")
     device = property(lambda self: self.backend.device, doc="Where the memory is.")
+    __dict__ = property(lambda self: late.own_attributes(self), doc="The attributes that users have set.")
     ndim = property(lambda self: self.array.ndim, doc="The number of dimensions.")
     itemsize = property(lambda self: self.array.itemsize, doc="The size of one element in bytes.")
     nbytes = property(lambda self: self.array.nbytes, doc="The size of all elements in bytes.")
@@ -252,8 +260,8 @@ class Tensor:
 
     @property
     def data(self):
-        """The same memory without the graph. Writes through it count as writes to this tensor."""
-        return self.detach()
+        """The same memory without the graph; a backward pass does not notice what is written through it."""
+        return late.aside(self)
 
     @data.setter
     def data(self, other):
@@ -261,7 +269,7 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
         if self.needs_grad and other.array.dtype.kind not in "fcV":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self.array, self.backend = other.array, other.backend
+        self.array, self.backend = late.beside(other.array), other.backend
 
     def graph(self, model=None, params=None):
         """The graph behind this tensor as a picture: see `minitorch.viz.graph`."""
@@ -288,7 +296,9 @@ class Tensor:
 
 def wrap(array, backend, new=object.__new__):
     """A leaf tensor around a raw array, without a copy."""
-    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction
+    if array.__class__ is not backend.ndarray:             # a NumPy scalar, from a reduction, or a sparse array
+        if hasattr(array, "as_tensor"):
+            return array.as_tensor(backend)
         array = backend.asarray(array)
     out = new(Tensor)
     out.array, out.backend = array, backend

@@ -161,7 +161,7 @@ class Tensor:
         """Forget the call that made this tensor; it becomes a leaf that does not require grad."""
     @property
     def data(self) -> Tensor:
-        """The same memory without the graph. Writes through it count as writes to this tensor."""
+        """The same memory without the graph; a backward pass does not notice what is written through it."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def graph(self, model: Any = None, params: Any = None) -> Any:
@@ -1367,7 +1367,9 @@ class Tensor:
         """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
     def __array__(self, dtype: Any = None, copy: Any = None) -> _np.ndarray[Any, Any]: ...
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Any: ...
-    def __dlpack__(self, **options: Any) -> Any: ...
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Tensor: ...
+    def __array_namespace__(self, *, api_version: Any = None) -> Tensor: ...
+    def __dlpack__(self, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None) -> Any: ...
     def __dlpack_device__(self) -> Any: ...
     def __contains__(self, element: Any) -> _bool: ...
     def __format__(self, spec: _str) -> _str: ...
@@ -1536,6 +1538,57 @@ class Tensor:
         """The `n`-th derivative of `digamma` at this tensor."""
     def polygamma_(self, n: _Int) -> Tensor:
         """In-place twin of `polygamma`: writes the result into this tensor and returns it."""
+    def indices(self) -> Tensor:
+        """`indices` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def _indices(self) -> Tensor:
+        """`_indices` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def _values(self) -> Tensor:
+        """`_values` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def coalesce(self) -> Tensor:
+        """`coalesce` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def is_coalesced(self) -> Tensor:
+        """`is_coalesced` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def _nnz(self) -> Tensor:
+        """`_nnz` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def values(self) -> Tensor:
+        """`values` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def crow_indices(self) -> Tensor:
+        """`crow_indices` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def col_indices(self) -> Tensor:
+        """`col_indices` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def ccol_indices(self) -> Tensor:
+        """`ccol_indices` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def row_indices(self) -> Tensor:
+        """`row_indices` of a sparse tensor, see `minitorch.sparse`; RuntimeError for a dense one."""
+    def sparse_dim(self) -> Tensor:
+        """The number of dimensions that are kept by indices: 0."""
+    def dense_dim(self) -> Tensor:
+        """The number of dimensions whose elements are all kept: all."""
+    def to_dense(self, dtype: _dtype | builtins.type[Any] | None = None, *, masked_grad: Any = None) -> Tensor:
+        """All elements of a sparse tensor; a dense one is returned as it is, or in another `dtype`.
+
+        The gradient of a sparse tensor is sparse and has its entries alone, unless `masked_grad` is False.
+        """
+    def to_sparse(self, sparse_dim: Any = None, *, layout: _layout | None = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:
+        """The elements that are not 0, as a sparse tensor of `layout` (default: `sparse_coo`); gradients flow.
+
+        `sparse_dim`: how many of the first dimensions are kept by indices, by default all. RuntimeError for more than there
+        are; NotImplementedError for `blocksize`.
+        """
+    def to_sparse_coo(self) -> Tensor:
+        """The elements that are not 0, with their indices (COO)."""
+    def to_sparse_csr(self, dense_dim: Any = None) -> Tensor:
+        """The elements of a matrix that are not 0, row by row (CSR)."""
+    def to_sparse_csc(self, dense_dim: Any = None) -> Tensor:
+        """The elements of a matrix that are not 0, column by column (CSC)."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements at the entries of the sparse tensor `mask`, in its layout; the gradient is dense, 0 elsewhere."""
+    def smm(self, mat: Tensor) -> Tensor:
+        """The product of a COO and a dense matrix, as a COO matrix; RuntimeError for a dense first one."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """``beta * self + alpha * (mat1 @ mat2)`` of COO matrices `self` and `mat1`; RuntimeError for a dense one."""
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """Give a sparse tensor the size and the sparse dimensions of another, and no entries."""
     def __add__(self, other: _Operand) -> Tensor: ...
     def __radd__(self, other: _Operand) -> Tensor: ...
     def __iadd__(self, other: _Operand) -> Tensor: ...
@@ -1596,6 +1649,7 @@ class Tensor:
     __torch_function__: Any
 
 new_size: Any
+kept: Any
 def wrap(array: Any, backend: Any, new: Any = ...) -> Tensor:
     """A leaf tensor around a raw array, without a copy."""
 def mark_view(view: Tensor, source: Tensor, ref: Any = ...) -> None:

@@ -8,10 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
+from ..explain.callers import warn
 from ..ops.creation.create import from_numpy
 from ..utils._bounds import exactly, most_of, numbers, size_of
 from .utils import check_integrity, fetch
 from .vision import VisionDataset
+
+
+def renamed(old: str, new: str) -> property:
+    """An attribute under its old name, which warns as torchvision does."""
+
+    def get(self):
+        warn(f"{old} has been renamed {new}")
+        return getattr(self, new)
+
+    return property(get, doc=f"The old name of `{new}`.")
 
 
 class MNIST(VisionDataset):
@@ -66,6 +77,14 @@ class MNIST(VisionDataset):
             raise RuntimeError(f"{self.raw_folder} holds {len(images)} {prefix} images but {len(labels)} labels")
         self.data = from_numpy(images)
         self.targets = from_numpy(labels.astype(np.int64))
+
+    train_data, test_data = renamed("train_data", "data"), renamed("test_data", "data")
+    train_labels, test_labels = renamed("train_labels", "targets"), renamed("test_labels", "targets")
+
+    @property
+    def processed_folder(self) -> str:
+        """Where old versions of torchvision kept tensors; nothing is written there."""
+        return os.path.join(self.root, type(self).__name__, "processed")
 
     @property
     def raw_folder(self) -> str:

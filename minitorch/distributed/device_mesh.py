@@ -15,6 +15,8 @@ class DeviceMesh:
     All ranks of the job make it together. ``mesh["dp"]`` is this rank's part along that dimension.
     """
 
+    _root: "DeviceMesh | None" = None                      # the mesh that it is a part of
+
     def __init__(self, device_type, mesh, *, mesh_dim_names=None, backend_override=None, _init_backend=True):
         if not is_initialized():
             init_process_group()
@@ -92,6 +94,7 @@ class DeviceMesh:
         part._ranks = np.transpose(self._ranks[tuple(index)], [kept.index(d) for d in dims])
         part.device_type, part.mesh_dim_names = self.device_type, names
         part._groups, part._coordinate = [self._groups[d] for d in dims], [self._coordinate[d] for d in dims]
+        part._root = self._root or self
         return part
 
     def __enter__(self):
@@ -119,6 +122,14 @@ class DeviceMesh:
     def __repr__(self):
         names = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
         return f"DeviceMesh('{self.device_type}', {self._ranks.tolist()}{names})"
+
+
+def joined(first, second):
+    """The mesh that has the dimensions of both, which are parts of one mesh; RuntimeError if they are not."""
+    if first._root is None or first._root is not second._root or set(first.mesh_dim_names) & set(second.mesh_dim_names):
+        raise RuntimeError(f"Cannot concatenate DeviceMeshes derived from different device meshs: {first} and {second} "
+                           f"must be parts of one mesh with named dimensions, such as mesh['dp'] and mesh['tp']")
+    return first._root[first.mesh_dim_names + second.mesh_dim_names]
 
 
 def current_mesh():

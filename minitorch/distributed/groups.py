@@ -22,6 +22,7 @@ class ProcessGroup:
         self.seq, self.places = 0, {rank: i for i, rank in enumerate(self.ranks)}
         self._rank = self.places.get(world.rank, -1)
         self.regions = 0                                   # how often `shared` was called
+        self.saver = None                                  # a group of the same ranks, for `checkpoint.async_save`
         self.lane = Lane(f"collectives {name}")
         self.lanes: dict = {}                              # of messages: a lane for each direction and peer
 

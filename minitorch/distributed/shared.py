@@ -5,8 +5,10 @@ slot, come to the barrier, read from the others'. A step uses the slots that the
 barrier for each step is enough: who writes to a slot again has passed the barrier of the step between. Longer arrays
 than a slot go in several steps, through the caches.
 
-All-reduce: with two ranks, each reduces all. With more, each owns a part of each chunk, reduces the parts of all ranks
-there, and the others copy it. It goes in the order of ranks, so that all transports give the same bits.
+All-reduce: with two ranks, each reduces all; a long array goes through both slots in `PIECES`, places of a ring, so
+that a rank may be ahead of the other by as many: they need not run at the same time. With more ranks, each owns a part
+of each chunk, reduces the parts of all ranks there, and the others copy it. It goes in the order of ranks, so that all
+transports give the same bits.
 
 At the first barrier of a call the ranks also compare a digest of it (name, dtype, shape, operation, root): a rank that
 calls something else is named at once.
@@ -22,6 +24,7 @@ from .transport import Mailbox, flat_bytes
 __all__ = ["SharedTransport"]
 
 SLOT = 1 << 21
+PIECES = 4                                                 # of a slot: each, and its sum, stay in a core's cache
 RING, PACKET = 4, 1 << 16                                  # a channel from rank to rank: packets under way, their size
 HEAD = 16                                                  # bytes of a message's head: its size and its tag
 CACHED = 1 << 16                                           # elements that stay in a core's cache
@@ -51,11 +54,13 @@ class SharedTransport(Mailbox):
         n = self.size
         counters = memory[:8 * LINE * n * (1 + n)].view(np.int64).reshape(1 + n, n, LINE)
         self.arrived, self.digests = counters[0, :, 0], counters[0, :, 1:3]
+        self.shown, self.read = counters[0, :, 3], counters[0, :, 4]             # pieces of the ring
         self.written, self.taken = counters[1:, :, 0], counters[1:, :, 1]        # of the channel [from, to]
         start = counters.nbytes
         self.slots = memory[start:start + 2 * n * slot].reshape(2, n, slot)
         self.channels = memory[start + 2 * n * slot:].reshape(n, n, RING, PACKET)
         self.steps, self.seq, self.digest, self.unchecked = 0, 0, 0, False
+        self.lent = False                                  # whether the other rank may still read pieces of the ring
         self.sending = [threading.Lock() for _ in range(n)]
         self.fence = threading.Lock()
 
@@ -85,6 +90,9 @@ class SharedTransport(Mailbox):
 
     def turn(self):
         """The slots of the next step."""
+        if self.lent:
+            me, you, self.lent = self.rank, 1 - self.rank, False
+            self.until(lambda: self.read[you] == self.shown[me], lambda: [you], self.seq)
         return self.slots[(self.steps + 1) & 1]
 
     # -- moving bytes --------------------------------------------------------------------------------------
@@ -142,14 +150,48 @@ class SharedTransport(Mailbox):
             self.in_parts(array, op, range(self.size))
 
     def of_two(self, array, op):
-        """All-reduce of two ranks: each shows all and reduces all, which takes one barrier a chunk."""
-        most = self.slot // array.itemsize
-        for begin in range(0, max(array.size, 1), most):
-            chunk = array[begin:begin + most]
-            slots = self.turn()[:, :chunk.nbytes].view(array.dtype)
-            slots[self.rank] = chunk
-            self.step()
-            reduce_arrays(op, [chunk, slots[1]] if self.rank == 0 else [slots[0], chunk], chunk)
+        """All-reduce of two ranks: each shows all and reduces all."""
+        if array.nbytes > self.slot:
+            self.by_ring(array, op)
+            return
+        slots = self.turn()[:, :array.nbytes].view(array.dtype)
+        slots[self.rank] = array
+        self.step()
+        reduce_arrays(op, [array, slots[1]] if self.rank == 0 else [slots[0], array], array)
+
+    def by_ring(self, array, op):
+        """The same for a long array: who has shown a piece takes the other's as soon as it is there."""
+        me, you, size = self.rank, 1 - self.rank, self.slot // PIECES
+        shown, read, most = self.shown, self.read, size // array.itemsize
+        rings = [[self.slots[i // PIECES, r, i % PIECES * size:][:most * array.itemsize].view(array.dtype)
+                  for i in range(2 * PIECES)] for r in range(2)]
+        chunks = [array[begin:begin + most] for begin in range(0, array.size, most)]
+        first, put, taken = int(shown[me]), 0, 0
+
+        def there():
+            return put > taken and shown[you] > first + taken
+
+        def room():
+            return put < len(chunks) and first + put - read[you] < 2 * PIECES
+        self.step()                                        # nobody reads the slots any more
+        while taken < len(chunks):
+            if there():
+                chunk = chunks[taken]
+                self.sync()
+                other = rings[you][taken % (2 * PIECES)][:chunk.size]
+                reduce_arrays(op, [chunk, other] if me == 0 else [other, chunk], chunk)
+                self.sync()
+                taken += 1
+                read[me] = first + taken
+            elif room():
+                chunk = chunks[put]
+                rings[me][put % (2 * PIECES)][:chunk.size] = chunk
+                self.sync()
+                put += 1
+                shown[me] = first + put
+            else:
+                self.until(lambda: there() or room(), lambda: [you], self.seq)
+        self.lent = True
 
     def reduce(self, array, root, op):
         self.in_parts(array, op, (root,))

@@ -5,6 +5,8 @@ tensors are in `ops/creation`.
 """
 
 import builtins
+import mmap
+import os
 
 import numpy as np
 
@@ -138,6 +140,11 @@ def is_array(x):
     return isinstance(x, np.ndarray)
 
 
+def may_overlap(a, b):
+    """Whether two arrays lie in one stretch of memory; True also for arrays of a device, which NumPy cannot ask."""
+    return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or np.may_share_memory(a, b)
+
+
 def shares_memory(tensor, data):
     """True if a tensor of the CPU and other data, a tensor or a NumPy array, have an element in common."""
     return isinstance(data, (Tensor, np.ndarray)) and np.shares_memory(tensor.array, getattr(data, "array", data))
@@ -247,10 +254,15 @@ def numbers_up_to(start, end, step, dtype):
 def spaced(start, end, steps, found):
     """`steps` numbers at equal distances, in the NumPy dtype `found`.
 
-    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric.
+    Counted from both ends, as PyTorch counts, so that both bounds are exact and the middle is symmetric. A float32 is
+    rounded once, as by a fused multiply-add.
     """
     if steps == 1:
         return np.array([start]).astype(found)
+    if found == np.float32:
+        start, end, i = np.float32(start), np.float32(end), np.arange(steps)
+        step = np.float64((end - start) / np.float32(max(steps - 1, 1)))
+        return np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i)).astype(found)
     wide = np.float64 if found.itemsize == 8 or found.kind in "iu" else np.float32 if found.kind in "fV" else found.type
     if found.kind in "iu":
         start, end = int(start), int(end)
@@ -292,3 +304,19 @@ def counts_of(repeats):
 def repeated(n, counts):
     """Each of 0, 1, ..., n - 1 as often as `counts` says, as an int64 array."""
     return np.repeat(np.arange(n), counts)
+
+
+def mapped_file(filename, shared, nbytes):
+    """The bytes of a file as an array, see `UntypedStorage.from_file`."""
+    if shared and not os.path.exists(filename):
+        open(filename, "wb").close()
+    with open(filename, "r+b" if shared else "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < nbytes and not shared:
+            raise RuntimeError(f"from_file(): {nbytes} bytes were asked for, and the file {filename} has {size}")
+        if size < nbytes:
+            file.truncate(nbytes)
+        if not (nbytes or size):
+            return np.empty(0, np.uint8)
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        return np.frombuffer(mmap.mmap(file.fileno(), nbytes or size, access=access), np.uint8)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core.dtypes import FLOATING, INTEGER, bfloat16, common_dtype, dtype, get_default_dtype
+from ..core.dtypes import EXTENDED, FLOATING, INTEGER, common_dtype, dtype, get_default_dtype
 
 __all__ = ["finfo", "iinfo", "result_type"]
 
@@ -16,7 +16,7 @@ class finfo:
             raise TypeError(f"minitorch.finfo() requires a floating point input type. Use minitorch.iinfo to handle "
                             f"'{getattr(d, 'name', d)}'")
         d = d.to_real()
-        if d is bfloat16:
+        if d.name in EXTENDED:
             import ml_dtypes
             found = ml_dtypes.finfo(d.np)
         else:
@@ -24,7 +24,7 @@ class finfo:
         self.dtype, self.bits = d.name, d.itemsize * 8
         self.resolution = float(f"1e-{found.precision}")
         for name in ("eps", "max", "min", "tiny", "smallest_normal"):
-            setattr(self, name, found.dtype.type(getattr(found, name)).item() if d is not bfloat16
+            setattr(self, name, found.dtype.type(getattr(found, name)).item() if d.name not in EXTENDED
                     else np.float64(getattr(found, name)).item())
 
     def __repr__(self):

@@ -60,6 +60,15 @@ class CompilationUnit:
             raise NotImplementedError("source of TorchScript is not compiled: write it as a Python function")
 
 
+class TensorType:
+    """The type of tensors in TorchScript, which programs name in annotations."""
+
+    @staticmethod
+    def get():
+        """The type, without a shape."""
+        return TensorType()
+
+
 # ---- what returns what it is given ---------------------------------------------------------------------------
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """`obj`, a function, class or module, as it is."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.arrays import owner, pointer
 from ..core.device import host
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, kept
 from ..serialization.tensors import Memory
 
 __all__ = ["is_shared", "share_memory"]
@@ -39,7 +39,7 @@ def share_memory(tensors):
     for key, memory in memories.items():
         moved[key][:] = located(memory, memory)
     for t in gc.get_objects():                             # views and detached twins, of which nobody has a list
-        if isinstance(t, Tensor) and id(owner(t.__dict__.get("array"))) in memories:
+        if isinstance(t, Tensor) and id(owner(kept.__get__(t).get("array"))) in memories:
             memory, array = owner(t.array), t.array
             t.array = np.ndarray(array.shape, array.dtype, moved[id(memory)], pointer(array) - pointer(memory),
                                  array.strides)

@@ -357,8 +357,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: _Int | None = None, ma
     """The rows ``weight[input]``: indices (*) into a table (V, D) give (*, D).
 
     The row `padding_idx` gets no gradient. Rows whose `norm_type` norm exceeds `max_norm` are scaled down in place
-    first. `scale_grad_by_freq` divides a row's gradient by how often it occurs in `input`. `sparse` is accepted and
-    has no effect: gradients are dense. IndexError for an index outside the table.
+    first. `scale_grad_by_freq` divides a row's gradient by how often it occurs in `input`. With `sparse` the gradient
+    of the table is a sparse COO tensor of the rows looked up. IndexError for an index outside the table.
     """
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _Number | None = None, norm_type: _Number = 2.0, scale_grad_by_freq: _bool = False, mode: _str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _Int | None = None) -> Tensor:
     """Sums, means or maxima of the rows of each bag of indices: (B, N), or (N,) with `offsets` (B,), gives (B, D).

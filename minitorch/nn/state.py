@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 
-EXTRA_STATE = "_extra_state"
+EXTRA_STATE = "_extra_state"                               # PyTorch's `_EXTRA_STATE_KEY_SUFFIX`
 
 
 class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):

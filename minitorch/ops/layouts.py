@@ -177,7 +177,9 @@ def shaped_like(flat, array):
 
 def own_grad(g, leaf, is_owned):
     """A gradient as ``leaf.grad`` keeps it: as the leaf lies if that is dense, else contiguous; a copy unless owned."""
-    order = dense_order(leaf)
+    if g.strides is None:                                  # a sparse one
+        return g.copy()
+    order = dense_order(leaf) if leaf.strides is not None else None
     return g if is_owned and lies_in(g, order) else copied(g, order)
 
 

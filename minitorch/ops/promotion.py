@@ -4,7 +4,7 @@ import functools
 import math
 
 from ..core import dtypes, errors
-from ..core.arrays import is_half
+from ..core.arrays import is_floating, is_half
 from ..core.op import recorded
 from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
@@ -156,8 +156,21 @@ def promote_any(op, inputs, kinds, attrs):
     return inputs
 
 
+def computing(promote):
+    """`promote`, but for 8-bit floats, which are kept and cast and not computed with: NotImplementedError."""
+    @functools.wraps(promote)
+    def checked(op, inputs, kinds, attrs):
+        inputs = promote(op, inputs, kinds, attrs)
+        dtype = next(x for x in inputs if isinstance(x, Tensor)).array.dtype
+        if dtype.itemsize == 1 and is_floating(dtype):
+            raise errors.not_implemented(op.name, dtype)
+        return inputs
+    return checked
+
+
 # The words of the column `promotion`; the docstrings stand in the reference pages.
 PROMOTIONS.update({
-    "common": promote_common, "compared": promote_compared, "factor": promote_factor, "quotient": promote_quotient,
-    "fitting": promote_fitting, "float": promote_float, "same": promote_same, "numbers": promote_numbers,
-    "first": promote_first, "floating": promote_floating, "norm": promote_norm, "any": promote_any})
+    "common": computing(promote_common), "compared": promote_compared, "factor": promote_factor,
+    "quotient": promote_quotient, "fitting": promote_fitting, "float": computing(promote_float), "same": promote_same,
+    "numbers": promote_numbers, "first": promote_first, "floating": computing(promote_floating), "norm": promote_norm,
+    "any": computing(promote_any)})

@@ -10,7 +10,7 @@ from operator import is_
 import numpy as np
 
 from ..backends.cpu.tuning import tuning
-from ..core.arrays import is_floating, is_half, owner, pointer
+from ..core.arrays import counted, is_floating, is_half, pointer
 
 
 def is_small(array):
@@ -46,7 +46,7 @@ class Plan:
         columns = [arrays[k * n:(k + 1) * n] for k in range(1 + len(names))]
         slots = dict(zip(names[len(counts):], columns[1 + len(counts):]))
         self.check_shapes(slots)
-        self.memories = [owner(a) for a in columns[0]]     # where the step writes
+        self.memories = [counted(a) for a in columns[0]]     # where the step writes
         self.complex = [i for i, a in enumerate(columns[0]) if a.dtype.kind == "c"]
         for column in (columns[0], *slots.values()) if self.complex else ():
             for i in self.complex:

@@ -26,7 +26,8 @@ from .optimizer import Optimizer, counter_type, loss_of, number
 __all__ = ["Elementwise", "lerp", "add_square"]
 
 
-in_parts: list = []        # a function that steps where parameters are DTensors: `distributed/tensor/stepping.py`
+in_parts: list = []        # functions that step where parameters are DTensors, `distributed/tensor/stepping.py`, or
+                           # gradients are sparse, `sparse/stepping.py`
 
 
 class Elementwise(Optimizer):
@@ -75,7 +76,7 @@ class Elementwise(Optimizer):
     # -- one group -----------------------------------------------------------------------------------------
     def _update(self, key, group, params):
         """One step for the tensors `params` of `group`, all of which have gradients."""
-        if in_parts and in_parts[0](self, key, group, params):
+        if in_parts and any(step(self, key, group, params) for step in in_parts):
             return
         slots, fresh = self.slots(group), ()
         names = (*self.counters, *slots)
@@ -194,7 +195,8 @@ class Elementwise(Optimizer):
                         self.state[p][name] = wrap(np.array(value, counter_type()), host())
             for name in self.slots(group):
                 held = [p for p in params if getattr(self.state[p].get(name), "shape", None) == p.shape
-                        and not hasattr(p.array, "value")]           # those of DTensors stay as they lie
+                        and not hasattr(p.array, "value")            # those of DTensors stay as they lie
+                        and self.state[p][name].array.strides is not None]     # and so do sparse ones
                 for p, array in side_by_side(held):
                     array[...] = self.state[p][name].array
                     self.state[p][name] = wrap(array, p.backend)

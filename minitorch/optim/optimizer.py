@@ -420,11 +420,15 @@ def loss_of(closure):
 class OneByOne(Optimizer):
     """An optimiser that updates each parameter as a whole: a subclass defines ``_update(group, p)``."""
 
+    takes_sparse = False                                   # whether gradients may be sparse tensors
+
     def step(self, closure=None):
         """Update the parameters from their gradients; with a closure, evaluate it first and return its loss."""
         loss = loss_of(closure)
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
+                    if p.grad.is_sparse and not self.takes_sparse:
+                        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
                     self._update(group, p)
         return loss

@@ -12,9 +12,16 @@ While no profile runs, nothing is checked anywhere: see `minitorch/core/layers.p
 """
 
 from .averages import EventAverage, EventList
-from .profile import ProfilerActivity, profile, record_function, supported_activities
+from .profile import (
+    ProfilerActivity,
+    _default_schedule_fn,  # noqa: F401
+    kineto_available,
+    profile,
+    record_function,
+    supported_activities,
+)
 from .recording import Event
 from .schedule import ProfilerAction, schedule, tensorboard_trace_handler
 
-__all__ = ["Event", "EventAverage", "EventList", "ProfilerAction", "ProfilerActivity", "profile", "record_function",
-           "schedule", "supported_activities", "tensorboard_trace_handler"]
+__all__ = ["Event", "EventAverage", "EventList", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile",
+           "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]

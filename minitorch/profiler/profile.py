@@ -9,11 +9,12 @@ import os
 from pathlib import Path
 
 from .. import cuda
+from ..core import layers
 from .averages import EventList
 from .recording import Recording
 from .schedule import ProfilerAction
 
-__all__ = ["ProfilerActivity", "profile", "record_function", "supported_activities"]
+__all__ = ["ProfilerActivity", "emit_nvtx", "kineto_available", "profile", "record_function", "supported_activities"]
 
 
 class ProfilerActivity(enum.Enum):
@@ -26,6 +27,16 @@ class ProfilerActivity(enum.Enum):
 def supported_activities():
     """The activities that can be profiled here."""
     return {ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda.is_available() else [])}
+
+
+def kineto_available():
+    """True: profiles have traces."""
+    return True
+
+
+def _default_schedule_fn(step):
+    """Record in every step."""
+    return ProfilerAction.RECORD
 
 
 class profile:
@@ -53,7 +64,7 @@ class profile:
         activities = set(activities) if activities else {ProfilerActivity.CPU}
         self.options = dict(shapes=record_shapes, memory=profile_memory, stacks=with_stack,
                             wait_for_device=ProfilerActivity.CUDA in activities)
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready, self.has_schedule = on_trace_ready, schedule is not None
         self.step_num, self.action = 0, ProfilerAction.NONE
         self.recording, self.step_event = None, None
@@ -187,3 +198,28 @@ class record_function(contextlib.ContextDecorator):
             with record_function(self.name, self.args):
                 return function(*args, **kwargs)
         return named
+
+
+class emit_nvtx:
+    """``with emit_nvtx():`` each op is a range that NVIDIA's profilers show; RuntimeError without a GPU, as in PyTorch.
+
+    enabled: False for a block that does nothing. record_shapes: name the shapes of the inputs, too.
+    """
+
+    def __init__(self, enabled=True, record_shapes=False):
+        self.enabled, self.record_shapes = enabled, record_shapes
+
+    def __enter__(self):
+        if self.enabled:
+            cuda.nvtx.mark("emit_nvtx")                    # raises where there is no GPU
+            self.layer = layers.observed(self.begin, lambda token, result: cuda.nvtx.range_pop())
+            self.layer.__enter__()
+        return self
+
+    def __exit__(self, *exc):
+        if self.enabled:
+            self.layer.__exit__(*exc)
+
+    def begin(self, name, arrays, attrs, backend):
+        shapes = [list(getattr(x, "shape", ())) for x in arrays] if self.record_shapes else ""
+        cuda.nvtx.range_push(f"{name}{f', sizes = {shapes}' if self.record_shapes else ''}")

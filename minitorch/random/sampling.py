@@ -244,7 +244,8 @@ def bernoulli_each(gen, array, p):
 def exponential(gen, n, dtype, lambd=1.0):
     """``-log(1 - u) / lambd``."""
     for part, words in gen.blocks(n, 2):
-        yield part, -1.0 / lambd * libm("log1p", -unit_double(words), dtype)
+        u = unit_double(words)                           # below 1: no pole
+        yield part, -1.0 / lambd * (libm("log1p", -u, dtype) if dtype == f64 else np.log1p(-u))
 
 
 @filler
@@ -378,6 +379,11 @@ def multinomial(gen, weights, n, replacement):
     if n == 1:
         return score.argmax(-1, keepdims=True)
     return np.argsort(-score, axis=-1, kind="stable")[..., :n].copy()
+
+
+def extremes(weights):
+    """The least of all weights, if it is below zero, and the largest of each row; NaN where there is one."""
+    return np.minimum.reduce(weights, None, initial=0), np.maximum.reduce(weights, -1, initial=0)
 
 
 def multinomial_with_replacement(gen, weights, n):

@@ -220,6 +220,29 @@ class Reader:
         return np.frombuffer(mapped, np.uint8, size, start)
 
 
+class PyTorchFileReader(Reader):
+    """The records of a file of PyTorch's, by name: ``PyTorchFileReader("model.pt").get_record("data.pkl")``."""
+
+    def __init__(self, file):
+        super().__init__(open(file, "rb") if isinstance(file, (str, bytes, os.PathLike)) else file)
+
+    def get_all_records(self):
+        """The names of all records."""
+        return [name.partition("/")[2] for name in self.entries]
+
+    def has_record(self, name):
+        """Whether there is a record of that name."""
+        return name in self
+
+    def get_record(self, name):
+        """The bytes of a record."""
+        return self.text(name)
+
+    def get_record_offset(self, name):
+        """Where in the file the bytes of a record begin."""
+        return self.place(name)[0]
+
+
 def fill(file, data):
     """Read as many bytes as the array `data` holds into it."""
     rest = memoryview(data)

@@ -44,7 +44,7 @@ UNTYPED = StorageType("UntypedStorage", None)
 def table():
     """Every name that a file may use, and the object it stands for."""
     from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-    found = {f"torch.{d.name}": d for d in dtypes.ALL}
+    found = {f"torch.{d.name}": d for d in (*dtypes.ALL, *dtypes.FLOAT8)}
     for kind in STORAGE_TYPES.values():
         found[f"torch.{kind.name}"] = found[f"torch.cuda.{kind.name}"] = kind
     found.update({
@@ -52,6 +52,7 @@ def table():
         "torch._utils._rebuild_tensor": tensors.rebuild_tensor,
         "torch._utils._rebuild_tensor_v2": tensors.rebuild_tensor_v2,
         "torch._utils._rebuild_tensor_v3": tensors.rebuild_tensor_v3,
+        "torch._utils._rebuild_sparse_tensor": tensors.rebuild_sparse_tensor,
         "torch._utils._rebuild_parameter": tensors.rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": tensors.rebuild_parameter_with_state,
         "torch._tensor._rebuild_from_type_v2": tensors.rebuild_from_type_v2,
@@ -105,10 +106,14 @@ def encode(text, encoding="utf-8"):
 
 
 def get_layout(name):
-    """The only layout there is here."""
-    expect(tensors.is_equal(name, "torch.strided"), "minitorch has dense tensors only: torch.strided was expected",
-           [name])
-    return strided
+    """A layout by its name."""
+    names = "strided", "sparse_coo", "sparse_csr", "sparse_csc"
+    expect(type(name) is str and name.removeprefix("torch.") in names, "a layout is torch.strided, torch.sparse_coo, "
+           "torch.sparse_csr or torch.sparse_csc", [name])
+    if name == "torch.strided":
+        return strided
+    from ..sparse.layouts import LAYOUTS
+    return LAYOUTS[name.removeprefix("torch.")]
 
 
 def make_size(sizes=()):

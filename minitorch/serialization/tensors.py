@@ -17,7 +17,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.arrays import owner, pointer
 from ..core.device import get, host
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, kept, wrap
 from ..ops.shapes.memory import TypedStorage, UntypedStorage
 
 __all__ = ["Memory", "Typed", "reduce_tensor", "deepcopy_tensor"]
@@ -137,8 +137,42 @@ def is_dense(array):
 
 def attributes(tensor):
     """Attributes that the user set on a tensor: ``weight.name = "w"``."""
-    return {key: value for key, value in tensor.__dict__.items()
+    return {key: value for key, value in kept.__get__(tensor).items()
             if key not in ("array", "backend") and not hasattr(type(tensor), key)}
+
+
+class OwnAttributes(dict):
+    """``Tensor.__dict__``: the attributes that users have set; what is written here is set on the tensor."""
+
+    def __init__(self, tensor):
+        super().__init__(attributes(tensor))
+        self.all = kept.__get__(tensor)
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        self.all[key] = value
+
+    def __delitem__(self, key):
+        super().__delitem__(key)
+        del self.all[key]
+
+    def pop(self, key, *default):
+        found = super().pop(key, *default)
+        self.all.pop(key, None)
+        return found
+
+    def setdefault(self, key, default=None):
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def update(self, *args, **kwargs):
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def clear(self):
+        for key in list(self):
+            del self[key]
 
 
 def reduce_tensor(tensor):
@@ -154,6 +188,8 @@ def reduce_tensor(tensor):
     if isinstance(tensor, parameter_class()):
         args = tensor.data, tensor.needs_grad, OrderedDict()
         return (rebuild_parameter_with_state, (*args, state)) if state else (rebuild_parameter, args)
+    if tensor.array.strides is None:                       # a sparse one
+        return rebuild_sparse_tensor, sparse_parts(tensor)
     storage, offset, stride = located(tensor)
     rebuild, dtype = rebuild_tensor_v2, tensor.dtype
     args = Typed(storage, dtype), offset, tuple(tensor.array.shape), stride, tensor.needs_grad, OrderedDict()
@@ -162,6 +198,29 @@ def reduce_tensor(tensor):
     if type(tensor) is Tensor and not state:
         return rebuild, args
     return rebuild_from_type_v2, (rebuild, type(tensor), args, state)
+
+
+def sparse_parts(tensor):
+    """The layout of a sparse tensor, and what it is made of, as PyTorch saves it."""
+    own = tensor.array.pattern
+    arrays = (own.indices,) if own.layout == "sparse_coo" else (own.compressed, own.plain)
+    parts = *[wrap(x, tensor.backend) for x in (*arrays, tensor.array.values)], tensor.shape
+    return tensor.layout, (*parts, own.coalesced) if own.layout == "sparse_coo" else parts
+
+
+def rebuild_sparse_tensor(layout, data):
+    """A sparse tensor of its indices, values and size, which are checked; of COO, whether it is coalesced."""
+    from ..sparse.creation import sparse_compressed_tensor, sparse_coo_tensor
+    n = {"sparse_coo": 2, "sparse_csr": 3, "sparse_csc": 3}.get(getattr(layout, "name", None))
+    if n is None or not isinstance(data, tuple) or len(data) not in ((3, 4) if n == 2 else (4,)):
+        raise RuntimeError(f"a sparse tensor is saved as its layout and its parts, got {shown(layout)}")
+    parts, size = data[:n], data[n]
+    if not all(type(x) is Tensor for x in parts) or not isinstance(size, (tuple, list)) or not all(
+            type(x) is int and 0 <= x < 2**63 for x in size) or math.prod(size) >= 2**63:
+        raise RuntimeError(f"a sparse tensor is made of indices, values and a size, got {shown(data)}")
+    if n == 3:
+        return sparse_compressed_tensor(*parts, size, layout=layout)
+    return sparse_coo_tensor(*parts, size, is_coalesced=bool(data[3]) if len(data) == 4 else None)
 
 
 def parameter_class():
@@ -321,7 +380,8 @@ def deepcopy_tensor(tensor, memo):
         raise RuntimeError(NOT_A_LEAF)
     if isinstance(tensor, parameter_class()):
         new = type(tensor)(tensor.detach().clone(), tensor.needs_grad)
-    elif hasattr(tensor.array, "value"):                   # of a batch or a mesh: its memory is not one tensor's
+    elif hasattr(tensor.array, "value") or tensor.array.strides is None:   # of a batch or a mesh, or sparse: not the
+        # memory of one tensor
         new = tensor.detach().clone().requires_grad_(tensor.needs_grad)
     else:
         storage, offset, stride = located(tensor)

@@ -9,6 +9,7 @@ import importlib.util
 import weakref
 
 from ..core.graph import Node
+from ..core.tensor import kept
 
 
 def __getattr__(name: str):
@@ -37,4 +38,6 @@ def swap_tensors(t1, t2):
             raise RuntimeError("Cannot swap a tensor that stands in a graph: call backward first, or compute under "
                                "no_grad")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    first, second = kept.__get__(t1), kept.__get__(t2)
+    kept.__set__(t1, second)
+    kept.__set__(t2, first)

@@ -7,7 +7,7 @@ rebuilt by calling the class with one iterable, and slices, whose ends may be ar
 """
 
 import dataclasses
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -131,6 +131,8 @@ SUBCLASS_OF_SEQUENCE = NodeDef(lambda x: (list(x), type(x)), lambda children, cl
 SUBCLASS_OF_DICT = NodeDef(lambda x: (list(x.values()), [type(x), list(x)]),
                            lambda children, context: context[0](zip(context[1], children)), by_key)
 CONSTANTS: set[type] = set()
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = SUPPORTED_NODES[dict]
+_list_flatten, _list_unflatten, _list_flatten_with_keys = SUPPORTED_NODES[list]
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
@@ -184,6 +186,11 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
     register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=keyed)
 
 
+def _register_pytree_node(cls, flatten_fn, unflatten_fn, *args, **kwargs):
+    """`register_pytree_node` by its older name; `args` are accepted."""
+    register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs)
+
+
 class ConstantNode(NamedTuple):
     """The context of a constant: the object itself."""
 
@@ -229,6 +236,11 @@ def is_namedtuple_instance(obj):
 def is_namedtuple(obj):
     """Whether an object is a named tuple or a class of some."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def _get_node_type(tree):
+    """The type under which the nodes of a container are registered: `namedtuple` for all named tuples."""
+    return namedtuple if is_namedtuple_class(type(tree)) else type(tree)
 
 
 def node_of(cls):

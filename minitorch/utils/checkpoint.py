@@ -10,20 +10,25 @@ records one node for the whole function, which runs a backward pass of its own.
 import contextlib
 import weakref
 
+from .. import cuda
 from ..amp import autocast_mode
 from ..autograd import api
+from ..autograd.dispatch import asked
 from ..autograd.function import Function, Saved
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import current_pass
 from ..autograd.hooks import NodeHook, add_node_hook, remove_node_hook
 from ..autograd.saved import PackedSaved, kept, saved_tensors_hooks
+from ..autograd.wrapping import WrappingTensor
 from ..core import device as devices
 from ..core.grad_mode import grad_mode
 from ..core.tensor import Tensor
 from ..explain.callers import warn
 from ..random.generator import default_states, restore_defaults
+from ._pytree import tree_leaves
 
-__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
+__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "get_device_states",
+           "noop_context_fn", "set_device_states",
            "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 WITHOUT_REENTRANT = ("{}: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
@@ -35,6 +40,18 @@ WITHOUT_REENTRANT = ("{}: the use_reentrant parameter should be passed explicitl
 def noop_context_fn():
     """Two contexts that do nothing: the default `context_fn`."""
     return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def get_device_states(*args):
+    """The indices of the devices that tensors in `args` (nested) lie on, and the states of their random generators."""
+    found = dict.fromkeys(x.device for x in tree_leaves(args) if isinstance(x, Tensor) and x.is_cuda)
+    return [d.index or 0 for d in found], [cuda.get_rng_state(d) for d in found]
+
+
+def set_device_states(devices, states, *, device_type=None):
+    """Set the states of the random generators of devices, as `get_device_states` gave them."""
+    for index, state in zip(devices, states):
+        cuda.set_rng_state(state, index)
 
 
 def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default",
@@ -219,7 +236,7 @@ class Frame:
 
     def __init__(self, again, args, early_stop, describe, logs):
         self.again, self.early_stop, self.describe, self.logs = again, early_stop, describe, logs
-        self.args = [kept(a) if isinstance(a, Tensor) else a for a in args]
+        self.args = [kept(a) if isinstance(a, Tensor) and not isinstance(a, WrappingTensor) else a for a in args]
         self.holders, self.descriptions, self.calls = [], [], {}
         self.is_complete = self.may_differ = False
 
@@ -261,7 +278,7 @@ class Frame:
         inputs = [a.unpack(self) if isinstance(a, (Saved, PackedSaved)) else a for a in self.args]
         try:
             with saved_tensors_hooks(lambda t: self.take(call, t), lambda t: t), enable_grad():
-                self.again(inputs)
+                asked(self.again, inputs)
         except StopRecomputation:
             pass
         call.is_done = True

@@ -3,7 +3,7 @@
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..transforms import functional as F
-from ..transforms.functional import InterpolationMode
+from ..transforms.functional.kinds import InterpolationMode
 
 __all__ = ["ImageClassification"]
 

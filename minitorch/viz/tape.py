@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core import graph as autograd_graph
-from ..core.arrays import owner
+from ..core.arrays import counted
 from ..core.graph import OutputNode
 from ..core.op import Op
 from ..core.tensor import Tensor
@@ -275,5 +275,5 @@ def compute_again(order, values):
 
 def changed(array, place):
     """Whether the memory of `array` was written to since `place` was recorded."""
-    found = autograd_graph.versions.get(id(owner(array)))
+    found = autograd_graph.versions.get(id(counted(array)))
     return found is not None and found.time > place.time

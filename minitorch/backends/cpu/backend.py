@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from ...core.arrays import owner
+from ...core.arrays import counted
 from ...core.backend import Backend
 from ...core.device import device
 from ..bounds import check_of_memory
@@ -32,12 +32,12 @@ class CPU(Backend):
         # np.lib.stride_tricks would hang a helper object into the chain of bases, and takes five times as long.
         if array.__class__ is not np.ndarray:              # a NumPy scalar
             array = np.array(array)
-        memory = owner(array)
+        memory = counted(array)
         offset = array.ctypes.data - memory.ctypes.data if array.size else 0
         return np.ndarray(shape, array.dtype, flat(memory), offset, strides)
 
     def of_memory(self, array, size, stride, offset):
-        memory, step = owner(array), array.itemsize
+        memory, step = counted(array), array.itemsize
         check_of_memory(memory.nbytes, step, size, stride, offset)
         return np.ndarray(size, array.dtype, flat(memory), offset * step, [s * step for s in stride])
 

@@ -6,8 +6,10 @@ number of ranks can load it, into tensors or DTensors, wherever these lie: each 
 of `minitorch.save`, and are read as data. The format is this library's own, not PyTorch's.
 """
 
+import copy
 import os
 import shutil
+from concurrent import futures
 
 import numpy as np
 
@@ -22,9 +24,10 @@ from ..groups import resolved
 from ..tensor.api import DTensor
 from ..tensor.placement_types import local_part
 from ..tensor.sharded import Sharded, sharded
+from ..work import Lane, Work
 from ..world import is_initialized
 
-__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "load", "save"]
+__all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "async_save", "load", "save"]
 
 INDEX = "index.pt"
 
@@ -90,13 +93,57 @@ def save(state_dict, *, checkpoint_id=None, process_group=None, storage_writer=N
     All ranks call it with the same tensors. An older checkpoint of that name stays until the new one is whole.
     """
     group = None if no_dist else group_of(process_group)
-    rank, size = place(group)
     folder = folder_of(checkpoint_id, storage_writer)
-    fresh = f"{folder}.new"
-    if rank == 0:
-        shutil.rmtree(fresh, ignore_errors=True)
-        os.makedirs(fresh)
-    together(group, "checkpoint_begin")
+    write(folder, group, staged(state_dict, group), lambda name: together(group, name))
+
+
+def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None,
+               async_checkpointer_type="thread", async_stager=None, no_dist=False, use_collectives=True):
+    """`save`, but for copying what is saved, by a thread; returns a ``concurrent.futures.Future``.
+
+    ``result()`` of that waits until the checkpoint is whole, and raises what went wrong. Training may go on meanwhile
+    and write to the tensors. All ranks call it; several calls write one after another. The ranks meet in a group of
+    their own, so that their other calls need no order; it belongs to the job: wait for the result before
+    ``destroy_process_group``. async_checkpointer_type: "thread" only. Stagers are not supported.
+    """
+    if getattr(async_checkpointer_type, "value", async_checkpointer_type) != "thread":
+        raise NotImplementedError(f"async_save: async_checkpointer_type is AsyncCheckpointerType.THREAD, got "
+                                  f"{async_checkpointer_type}: a process of its own is not supported")
+    if async_stager is not None:
+        raise NotImplementedError("async_save: an async_stager is not supported, tensors are copied on the CPU")
+    group = None if no_dist else group_of(process_group)
+    folder, found = folder_of(checkpoint_id, storage_writer), futures.Future()
+    parts, index, containers = staged(state_dict, group)
+    data = parts, copy.deepcopy(index), containers         # other values than tensors may change, too
+
+    def body(transport):
+        write(folder, group, data, lambda name: transport and transport.barrier())
+    found.set_running_or_notify_cancel()
+    saver = saver_of(group)
+    if saver is None:
+        work = alone.start(lambda: body(None), Work())
+    else:
+        work = saver.call("checkpoint_async", "", body, async_op=True)
+    work.get_future().add_done_callback(
+        lambda done: found.set_result(None) if done._error is None else found.set_exception(done._error))
+    return found
+
+
+alone = Lane("checkpoints")                                # of saves without other ranks
+
+
+def saver_of(group):
+    """The group of the same ranks that meet while a checkpoint is written."""
+    if group is None:
+        return None
+    if group.saver is None:
+        group.saver = group.world.group(group.ranks, group.timeout, group.backend, desc="checkpoints")
+    return group.saver
+
+
+def staged(state_dict, group):
+    """What is saved, as copies: this rank's parts of tensors, the index, and the kinds of containers."""
+    rank, size = place(group)
     parts, index, containers = {}, {}, {}
     for path, leaf in flattened(state_dict, containers):
         if isinstance(leaf, DTensor):
@@ -112,8 +159,18 @@ def save(state_dict, *, checkpoint_id=None, process_group=None, storage_writer=N
             index[repr(path)] = {"shape": tuple(leaf.shape), "dtype": leaf.dtype, "bounds": bounds}
         else:
             index[repr(path)] = {"value": leaf}
+    return parts, index, containers
+
+
+def write(folder, group, data, meet):
+    """Write what was staged; ``meet(name)`` returns when all ranks have come there."""
+    (rank, size), (parts, index, containers), fresh = place(group), data, f"{folder}.new"
+    if rank == 0:
+        shutil.rmtree(fresh, ignore_errors=True)
+        os.makedirs(fresh)
+    meet("checkpoint_begin")
     save_file(parts, os.path.join(fresh, f"part-{rank}.pt"))
-    together(group, "checkpoint_written")
+    meet("checkpoint_written")
     if rank == 0:
         save_file({"parts": size, "leaves": index, "containers": containers}, os.path.join(fresh, INDEX))
         old = f"{folder}.old"
@@ -122,7 +179,7 @@ def save(state_dict, *, checkpoint_id=None, process_group=None, storage_writer=N
             os.rename(folder, old)
         os.rename(fresh, folder)
         shutil.rmtree(old, ignore_errors=True)
-    together(group, "checkpoint_end")
+    meet("checkpoint_end")
 
 
 def chunks_of(tensor, group):

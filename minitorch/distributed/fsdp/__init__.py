@@ -17,8 +17,18 @@
 `group` has the parameters of one call of `fully_shard`, `module` what it makes of a module.
 """
 
+from .fully_sharded_data_parallel import (
+                                          BackwardPrefetch,
+                                          CPUOffload,
+                                          FullStateDictConfig,
+                                          FullyShardedDataParallel,
+                                          MixedPrecision,
+                                          ShardingStrategy,
+                                          StateDictType,
+)
 from .module import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
 from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
-__all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle", "fully_shard",
-           "register_fsdp_forward_method"]
+__all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullStateDictConfig",
+           "FullyShardedDataParallel", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy",
+           "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]

@@ -174,6 +174,12 @@ class FSDPModule:
         for state in self._states(recurse):
             state.group.syncs = bool(requires_gradient_sync)
 
+    def set_requires_all_reduce(self, requires_all_reduce, *, recurse=True):
+        """Whether copies (with a mesh of two dimensions) average their gradients. While they do not, each rank adds up
+        its rows of the gradients of its own copy."""
+        for state in self._states(recurse):
+            state.group.syncs_copies = bool(requires_all_reduce)
+
     def set_is_last_backward(self, is_last_backward):
         """Accepted: a backward pass waits for all of its reductions here."""
 
@@ -214,7 +220,7 @@ class FSDPModule:
             state.running = 0
             state.ran.clear()
             for p in state.group.params:
-                p.full._grad = None
+                p.full._grad = p.unsummed = None
             state.group.reshard()
         if self._fsdp.run is not None:
             self._fsdp.run.clear()
@@ -244,13 +250,18 @@ def fully_shard(module, *, mesh=None, reshard_after_forward=None, shard_placemen
 
     module: or a list of modules that are gathered together. Call it for the parts of a model first, then for the model:
         each call manages the parameters that no call before it does.
-    mesh: of one dimension; all ranks by default. Each rank keeps the rows of its own values that are its part.
+    mesh: of one dimension; all ranks by default. Each rank keeps the rows of its own values that are its part. Of two
+        named dimensions (HSDP): rows are cut along the second, and the ranks along the first have copies, whose
+        gradients are averaged.
     reshard_after_forward: let go of the full parameters after the forward pass (None: yes, but for the module that is
         called first, the root).
     shard_placement_fn: gives for a parameter the `Shard` it is cut by (None: the first dimension); along others, the
         ranks must divide it.
     mp_policy: a `MixedPrecisionPolicy`. offload_policy: where shards lie. ignored_params: a set of parameters that stay
         as they are.
+
+    Parameters that are DTensors already, as `parallelize_module` leaves them, are sharded once more: `mesh` and theirs
+    are parts of one mesh then, ``mesh["dp"]`` and ``mesh["tp"]``.
 
     Gradients are means over the ranks. ``state_dict()`` has DTensors, which `distributed.checkpoint` saves.
     """
@@ -265,9 +276,11 @@ def fully_shard(module, *, mesh=None, reshard_after_forward=None, shard_placemen
     if mesh is None:
         device = next((p.device.type for m in modules for p in m.parameters()), "cpu")
         mesh = init_device_mesh(device, (current_world().size,))
-    if not isinstance(mesh, DeviceMesh) or mesh.ndim != 1:
-        raise ValueError(f"fully_shard expects a 1D DeviceMesh but got {mesh}: sharding along one dimension with "
-                         f"copies along another is not supported")
+    if not isinstance(mesh, DeviceMesh) or mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    if mesh.ndim == 2 and mesh.mesh_dim_names is None:
+        raise AssertionError("Please init the 2D mesh for HSDP with mesh_dim_names specified: "
+                             "init_device_mesh(..., mesh_dim_names=('replicate', 'shard'))")
     if reshard_after_forward is not None and not isinstance(reshard_after_forward, bool):
         raise NotImplementedError("reshard_after_forward takes a bool: resharding to fewer ranks is not supported")
     if isinstance(offload_policy, CPUOffloadPolicy) and mesh.device_type != "cpu":
@@ -291,8 +304,9 @@ def parameters_of(modules, ignored):
         for name, p in module._parameters.items():
             if p is None or id(p) in ignored_ids:
                 continue
-            if isinstance(p, DTensor):
-                raise NotImplementedError(f"fully_shard: the parameter {name} is a DTensor already")
+            if isinstance(p, DTensor) and any([q.is_partial() for q in p.placements]):
+                raise NotImplementedError(f"fully_shard: the parameter {name} is a DTensor with the placements "
+                                          f"{p.placements}: redistribute it first, a sum cannot be sharded")
             found.setdefault(id(p), (p, []))[1].append((module, name))
         for child in module._modules.values():
             if child is not None and not isinstance(child, FSDPModule):

@@ -3,13 +3,13 @@
 from ...autograd.dispatch import disabled_torch_function
 from ...autograd.function import Function
 from ...core.dtypes import get_default_dtype
-from ...core.tensor import Size, Tensor, wrap
+from ...core.tensor import Size, Tensor, kept, wrap
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from .. import collectives as c
 from ..device_mesh import current_mesh
 from .backend import ShardedBackend, backend_of
-from .placement_types import Partial, Replicate, Shard, local_part, normalized, whole_shape
+from .placement_types import Partial, Replicate, Shard, in_order, local_part, normalized, whole_shape
 from .sharded import moved, padded, redistributed, sharded
 
 __all__ = ["DTensor", "DTensorSpec", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn",
@@ -136,7 +136,7 @@ class DTensor(Tensor, metaclass=Kind):
 def attribute(self, name):
     """The attribute of a tensor by a name that Tensor does not know: that of `DTensor`, for a DTensor."""
     found = DTensor.__dict__.get(name)
-    if found is None or name.startswith("__") or not isinstance(self.__dict__.get("backend"), ShardedBackend):
+    if found is None or name.startswith("__") or not isinstance(kept.__get__(self).get("backend"), ShardedBackend):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
     return found.__get__(self)
 
@@ -233,8 +233,8 @@ def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_ran
     placements = normalized(placements, mesh, tensor.dim())
     F = backend_of(mesh, tensor.backend)
     value, shape = tensor.array, tuple(tensor.shape)
-    for m, p in enumerate(placements):
-        value = sent(F, value, m, p, src_data_rank)
+    for m in in_order(placements):
+        value = sent(F, value, m, placements[m], src_data_rank)
     if value is tensor.array or value.base is not None:
         value = F.inner.xp.array(value, order="C")
     out = wrap(sharded(F, value, shape, placements), F).requires_grad_(tensor.needs_grad)

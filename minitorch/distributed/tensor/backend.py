@@ -84,7 +84,9 @@ class ShardedBackend(Backend):
             arrays += (None,) * (len(op.inputs) - len(arrays))
         call, rule = rules.Call(self, op, arrays, attrs), rules.of(op)
         if hasattr(rule, "compute"):
-            return rule.compute(call, full)
+            result = rule.compute(call, full)
+            if result is not NotImplemented:
+                return result
         ins, outs = self.cheapest(arrays, rule.choices(call))
         locals_, moved = self.parts(arrays, ins)
         inner = self.inner

@@ -5,6 +5,7 @@ vocabulary-parallel cross entropy); where samples are cut, nothing but the sums 
 """
 
 import math
+from dataclasses import replace
 
 from ...core.arrays import is_half
 from ...core.errors import worded
@@ -24,7 +25,7 @@ class Targets:
         target, weight, F = named["target"], named["weight"], call.F
         self.F, self.logits, self.dim = F, logits, class_dim(logits.shape)
         self.placements = tuple([Replicate() if not isinstance(p, Shard) or p.dim == self.dim else
-                                 Shard(p.dim - (p.dim > self.dim)) for p in logits.placements])
+                                 replace(p, dim=p.dim - (p.dim > self.dim)) for p in logits.placements])
         self.shape, xp = target.shape, F.inner.xp
         t = redistributed(target, self.placements).value
         valid, classes = t != call.attrs["ignore_index"], logits.shape[self.dim]

@@ -1,7 +1,7 @@
 """How a tensor lies on one dimension of a mesh: `Shard`, `Replicate`, `Partial`; and the arithmetic of shards."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
@@ -31,6 +31,26 @@ class Shard(Placement):
 
     def __str__(self):
         return f"S({self.dim})"
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size, num_chunks, rank):
+        """How many rows part `rank` of `num_chunks` has of `curr_local_size`, and where it begins."""
+        start, stop = bounds(curr_local_size, num_chunks, rank)
+        return stop - start, start
+
+
+@dataclass(frozen=True, repr=False)
+class _StridedShard(Shard):
+    """A part along dimension `dim` that is cut after all others, those of later dimensions of the mesh too: the rows of
+    a layer that is split by tensor parallelism, and then by `fully_shard`. split_factor: the number of parts before."""
+
+    split_factor: int = field(default=1, kw_only=True)
+
+    def __repr__(self):
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self):
+        return f"_S({self.dim}, {self.split_factor})"
 
 
 @dataclass(frozen=True)
@@ -86,16 +106,22 @@ def normalized(placements, mesh, ndim, default=None):
             if not 0 <= dim < ndim:
                 raise ValueError(f"Sharding dim {p.dim} greater than or equal to tensor ndim {ndim}: there is no such "
                                  f"dimension")
-            p = Shard(dim)
+            p = replace(p, dim=dim)
         found.append(p)
     return tuple(found)
+
+
+def in_order(placements):
+    """The dimensions of a mesh in the order in which they cut a tensor."""
+    return sorted(range(len(placements)), key=lambda m: isinstance(placements[m], _StridedShard))
 
 
 def local_part(shape, mesh, placements, coordinate=None):
     """The shape of the part of one rank (this one, or the one at `coordinate`), and where it begins."""
     coordinate = mesh.get_coordinate() if coordinate is None else coordinate
     shape, offsets = list(shape), [0] * len(shape)
-    for m, p in enumerate(placements):
+    for m in in_order(placements):
+        p = placements[m]
         if isinstance(p, Shard):
             start, stop = bounds(shape[p.dim], mesh.size(m), coordinate[m])
             shape[p.dim], offsets[p.dim] = stop - start, offsets[p.dim] + start

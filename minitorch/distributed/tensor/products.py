@@ -98,16 +98,6 @@ def layer_norm(call):
     return choices
 
 
-@rule("affine_norm_backward")
-def affine_norm_backward(call):
-    n, choices = len(call.shapes[0]), [call.everywhere()]
-    for d, size in normalised(call):
-        if {x % n for x in call.attrs["dims"]} == {*range(n - len(call.attrs["dims"]), n)}:      # not of batch norm
-            ins = tuple([Shard(d) if len(s) == n else R for s in call.shapes])
-            choices.append((ins, [(Shard(d), size), SUM, SUM]))
-    return choices
-
-
 @rule("standardize", "standardize_backward", "rstd")
 def standardize(call):
     return [call.everywhere(), *[((Shard(d),) * len(call.arrays), (Shard(d), size)) for d, size in normalised(call)]]

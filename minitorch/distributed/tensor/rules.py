@@ -14,7 +14,7 @@ from ...autograd.tangents import kind_of
 from ...backends.batched.classes import class_of
 from ...core.arrays import is_inexact
 from ...core.errors import checked_dim
-from .placement_types import Partial, Replicate, Shard
+from .placement_types import Partial, Replicate, Shard, _StridedShard
 from .sharded import Sharded
 
 __all__ = ["Call", "elementwise", "of", "rule"]
@@ -51,6 +51,10 @@ class Call:
     def is_smooth(self):
         return all([is_inexact(x.dtype) for x in self.arrays if x.__class__ is Sharded])
 
+    def is_smooth_in(self, *places):
+        """Whether the arrays at these places have parts that are summed."""
+        return all([self.arrays[i].__class__ is Sharded and is_inexact(self.arrays[i].dtype) for i in places])
+
 
 class Rule:
     """`choices(call)` lists the choices; ``localize(call, ins, outs)`` are the attributes for this rank's part."""
@@ -70,6 +74,21 @@ class Computed:
 
     def __init__(self, compute):
         self.compute = compute
+
+
+class ByDefinition(Rule):
+    """A rule that computes the definition on sharded arrays, op by op, where ``when(call)``; else it has choices."""
+
+    def __init__(self, choices, when):
+        super().__init__(choices)
+        self.when = when
+
+    def compute(self, call, full):
+        """All that is kept, too, with `full`."""
+        if not self.when(call):
+            return NotImplemented
+        result = call.op.forward(call.F, *call.arrays, **call.attrs)
+        return result[0] if call.op.keeps and not full else result
 
 
 found: dict = {}
@@ -161,6 +180,10 @@ def elementwise(call):
         if 0 in [s[d - n] for s in call.shapes if len(s) >= n - d]:
             size = 0
         choices.append((tuple([cut_at(s, n, d, size) for s in call.shapes]), (Shard(d), size)))
+    if len({s for s in call.shapes if s}) == 1:            # arrays of one shape, and numbers
+        for p in {p for x in call.arrays if x.__class__ is Sharded for p in x.placements}:
+            if isinstance(p, _StridedShard):
+                choices.append((tuple([p if s else R for s in call.shapes]), (p, max(call.shapes, key=len)[p.dim])))
     return choices + sums(call)
 
 

@@ -9,7 +9,7 @@ from ...core.tensor import wrap
 from ...ops import operators
 from .. import collectives as c
 from ..reducing import ReduceOp
-from .placement_types import Partial, Replicate, Shard, bounds, local_part
+from .placement_types import Partial, Replicate, Shard, bounds, in_order, local_part
 
 __all__ = ["Sharded", "redistributed", "sharded"]
 
@@ -52,16 +52,18 @@ def redistributed(x, target):
             value = moved(F, value, m, now[m], target[m], x.shape, x.shape)
     else:
         everywhere = F.everywhere
-        for m in reversed(range(len(now))):                # those cut last are joined first
+        for m in reversed(in_order(now)):                  # those cut last are joined first
             value = moved(F, value, m, now[m], everywhere[m], above(F, x.shape, now, m), None)
-        for m in range(len(now)):
+        for m in in_order(target):
             value = moved(F, value, m, everywhere[m], target[m], None, above(F, x.shape, target, m))
     return sharded(F, value if value.flags.c_contiguous else F.inner.xp.ascontiguousarray(value), x.shape, target)
 
 
 def above(F, shape, placements, m):
     """The shape of this rank's part before it is cut along dimension `m` of the mesh."""
-    return local_part(shape, F.mesh, (*placements[:m], *F.everywhere[m:]))[0]
+    order = in_order(placements)
+    before = order[:order.index(m)]
+    return local_part(shape, F.mesh, [p if k in before else Replicate() for k, p in enumerate(placements)])[0]
 
 
 def moved(F, value, m, now, target, before, after):
@@ -78,6 +80,8 @@ def moved(F, value, m, now, target, before, after):
         value, now = reduced(F, value, m, now.reduce_op), Replicate()
     elif isinstance(now, Shard):
         if isinstance(target, Shard):
+            if target.dim == now.dim:                      # alone there, one of them as `_StridedShard`
+                return value
             return exchanged(F, value, m, now.dim, target.dim, before[now.dim], after[target.dim])
         value = gathered(F, value, m, now.dim, before[now.dim])
     if isinstance(target, Shard):
@@ -174,11 +178,9 @@ def reflected(function, op):
 
 
 def in_place(function, op):
+    """The write of a result, wherever that lies, to the memory of `self`: who calls may hold on to that."""
     def method(self, other):
-        result = self.backend.elementwise(function, (self, other), op)
-        if result.placements != self.placements or result.dtype != self.dtype or result.shape != self.shape:
-            return result
-        self.value[...] = result.value
+        self.backend.xp.copyto(self, self.backend.elementwise(function, (self, other), op))
         return self
     return method
 

@@ -30,6 +30,7 @@ from ..hooks import (  # noqa: F401  (PyTorch has the registrations here)
     registered,
 )
 from ..parameter import Buffer, Parameter, parse_to, typename
+from ..state import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401
 from ..state import Stateful, _IncompatibleKeys  # noqa: F401  (PyTorch has them here)
 
 __all__ = ["Module"]

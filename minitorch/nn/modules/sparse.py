@@ -54,7 +54,8 @@ class Embedding(_Table):
 
     The row ``padding_idx`` starts at zero and gets no gradient. Rows whose norm exceeds ``max_norm`` are scaled down
     in place when they are looked up. ``scale_grad_by_freq`` divides gradients by how often a row occurs in the
-    batch. ``sparse`` is accepted; gradients here are dense.
+    batch. With ``sparse`` the gradient of the table is a sparse tensor of the rows looked up, for `optim.SparseAdam`,
+    `SGD` and `Adagrad`.
 
     >>> import minitorch
     >>> from minitorch import nn

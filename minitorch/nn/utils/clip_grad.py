@@ -7,7 +7,7 @@ and changes nothing.
 from minitorch.ops.optim import total_norm
 
 from ...autograd.grad_mode import no_grad
-from ...core.arrays import owner
+from ...core.arrays import counted
 from ...core.graph import bump_versions, calling_line
 from ...core.tensor import Tensor
 from ...explain.callers import warn
@@ -54,7 +54,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     grads = _grads(parameters)
     here = grads and scale.backend is grads[0].backend
     if here and scale.backend.scale_all([g.array for g in grads], scale.array):
-        bump_versions([owner(g.array) for g in grads], "clip_grads_with_norm_", calling_line())
+        bump_versions([counted(g.array) for g in grads], "clip_grads_with_norm_", calling_line())
         return
     for grad in grads:
         grad.mul_(scale.to(grad.device))

@@ -19,6 +19,7 @@ from ...host import data as host_data
 from .. import layouts
 from ..define import composite, method, op
 from ..out import resize_to, write
+from ..shapes.memory import UntypedStorage
 from ..shapes.shape import ints
 
 
@@ -74,6 +75,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = frombuffer(obj, dtype=dtype or get_default_dtype())
+    if isinstance(obj, UntypedStorage):
+        obj = obj.elements()
     out = as_tensor(obj, dtype, device)
     is_copy = not host_data.shares_memory(out, obj) and out.array.size
     if copy is False and is_copy:
@@ -96,6 +99,17 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-D tensor over the memory of a Python buffer (bytes, bytearray, array.array ...), without copying."""
     found = host_data.from_buffer(buffer, dtype, count, offset)
     return leaf(found.array, found.backend, requires_grad)
+
+
+@composite(method=False)
+def from_file(filename, shared=None, size=0, *, dtype=None, requires_grad=False):
+    """A 1-D tensor of `size` elements over the bytes of a file; writes reach the file if it is `shared`.
+
+    The file is made, or made longer, if it is `shared`; else RuntimeError if it is too short.
+    """
+    dtype = dtype or get_default_dtype()
+    found = asarray(UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)).view(dtype)
+    return found.requires_grad_() if requires_grad else found
 
 
 @composite(method=False)

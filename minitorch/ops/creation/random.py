@@ -318,6 +318,8 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
 
 def whole(name, **values):
     """The values as ints; TypeError for anything that is no integer."""
+    if all([x.__class__ is int and LOWEST <= x <= HIGHEST for x in values.values()]):
+        return list(values.values())
     for word, x in values.items():
         if not hasattr(x, "__index__"):
             raise TypeError(f"{name}(): argument '{word}' must be int, not {type(x).__name__}")
@@ -573,7 +575,8 @@ def check_weights(weights, n, replacement):
                            f"{weights.shape[-1]}")
     if weights.shape[-1] > 1 << 24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    if not ((weights >= 0) & (weights < math.inf)).all():
+    lowest, highest = sampling.extremes(weights)
+    if not (lowest >= 0 and (highest < math.inf).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not (weights > 0).any(-1).all():
+    if not (highest > 0).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

@@ -11,7 +11,7 @@ from ...core.graph import bump_version
 from ...core.inplace import check_is_no_leaf, overwrite
 from ...core.op import Number
 from ...core.registry import late
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, wrap
 from ...explain.failures import wrong_index
 from ...host.data import as_number
 from ...host.indices import is_array, parse
@@ -136,8 +136,10 @@ def __setitem__(self, item, value):
     if grad_mode.batches and of_one_batch(self, item) is not self:
         raise of_one_batch(self, item).backend.not_in_place()
     basic, advanced = parse(self, item)
-    piece = self if basic is None else _slice(self, basic)
     is_tensor = isinstance(value, Tensor)
+    recorded = open_levels and grad_mode.levels or (
+        grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad))
+    piece = self if basic is None else _slice(self, basic) if recorded else part(self, basic)
     if not is_tensor:
         value = as_number(value, self.dtype)
     elif advanced is not None and value.array.dtype != self.array.dtype and not is_fill(advanced, value):
@@ -150,13 +152,13 @@ def __setitem__(self, item, value):
     if is_tensor:
         if advanced is not None and value.array.ndim > 1:  # leading dimensions of size 1 have no say, as in PyTorch
             value = without_leading(value)
-        if advanced is None and is_same_memory(piece.array, value.array) and not (
-                self.needs_grad or value.needs_grad or open_levels and grad_mode.levels):
+        if advanced is None and not (self.needs_grad or value.needs_grad or recorded) and is_same_memory(
+                piece.array, value.array):
             return
         require_apart(piece.array, value)
     if advanced is None:
         require_no_overlap(piece.array)
-    if open_levels and grad_mode.levels or grad_mode.enabled and (self.needs_grad or is_tensor and value.needs_grad):
+    if recorded:
         value = value.to(self.dtype) if is_tensor else value
         if advanced is None:
             overwrite(piece, _index_put(piece, value, (Ellipsis,)), "__setitem__")
@@ -171,6 +173,14 @@ def __setitem__(self, item, value):
     except IndexError as error:
         raise wrong_index(error) from None
     bump_version(self, "__setitem__")
+
+
+def part(x, index):
+    """The elements of `x` at a basic index, to be written to: a tensor that nobody else sees, not noted as a view."""
+    try:
+        return wrap(x.backend.slice(x.array, index=index), x.backend)
+    except Exception:
+        return _slice(x, index)                            # which explains the error
 
 
 def without_leading(value):

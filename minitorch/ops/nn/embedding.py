@@ -2,6 +2,7 @@
 
 from ...core.graph import bump_version
 from ...core.op import Other
+from ...core.registry import late
 from ...core.tensor import wrap
 from ..creation.create import zeros
 from ..define import composite, op
@@ -92,8 +93,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """The rows ``weight[input]``: indices (*) into a table (V, D) give (*, D).
 
     The row `padding_idx` gets no gradient. Rows whose `norm_type` norm exceeds `max_norm` are scaled down in place
-    first. `scale_grad_by_freq` divides a row's gradient by how often it occurs in `input`. `sparse` is accepted and
-    has no effect: gradients are dense. IndexError for an index outside the table.
+    first. `scale_grad_by_freq` divides a row's gradient by how often it occurs in `input`. With `sparse` the gradient
+    of the table is a sparse COO tensor of the rows looked up. IndexError for an index outside the table.
     """
     if padding_idx is None:
         padding_idx = -1
@@ -105,7 +106,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= rows
     if max_norm is not None:
         renormalise(weight, input.array, max_norm, norm_type)
-    return _embedding(input, weight, padding_idx, scale_grad_by_freq)
+    return (late.sparse_embedding if sparse else _embedding)(input, weight, padding_idx, scale_grad_by_freq)
 
 
 # ---- bags --------------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         index, bags = index[kept], bags[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)[wrap(kept, backend)]
-    rows = _embedding(wrap(index, backend), weight, -1, scale_grad_by_freq)
+    rows = (late.sparse_embedding if sparse else _embedding)(wrap(index, backend), weight, -1, scale_grad_by_freq)
     if mode == "max":
         return max_bags(rows, bags, n)
     if per_sample_weights is not None:

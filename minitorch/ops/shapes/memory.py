@@ -8,6 +8,7 @@ from ...core.device import host
 from ...core.registry import OPS
 from ...core.storage import channels_last, channels_last_3d
 from ...core.tensor import wrap
+from ...host.data import mapped_file, may_overlap
 from ..define import method
 from ..layouts import is_channels_last
 
@@ -22,6 +23,12 @@ class UntypedStorage:
         elif isinstance(memory, (list, tuple)):
             memory = host().xp.asarray(memory, "uint8")
         self.memory = memory
+
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0):
+        """The bytes of a file, read when they are looked at. Writes reach the file if it is `shared`, and then it is
+        made, or made longer, so that it has `nbytes`; else RuntimeError if it has fewer, and 0 stands for all."""
+        return UntypedStorage(mapped_file(filename, shared, nbytes))
 
     def nbytes(self):
         """The number of bytes."""
@@ -47,7 +54,9 @@ class UntypedStorage:
         return self.elements().tolist()
 
     def __getitem__(self, index):
-        return self.elements()[index].tolist()
+        """An element; of untyped memory a slice is a storage, of the same memory."""
+        found = self.elements()[index]
+        return UntypedStorage(found) if isinstance(index, slice) and type(self) is UntypedStorage else found.tolist()
 
     def __iter__(self):
         return iter(self.tolist())
@@ -214,8 +223,13 @@ def agree(array, values):
 
 def is_same_memory(a, b):
     """Whether two arrays look at the same elements in the same order, so that copying one to the other does nothing."""
-    return a is b or (owner(a) is owner(b) and a.dtype == b.dtype and pointer(a) == pointer(b) and (
+    return a is b or (may_overlap(a, b) and owner(a) is owner(b) and a.dtype == b.dtype and is_same_start(a, b) and (
         a.shape == b.shape and a.strides == b.strides or steps(a) == steps(b)))
+
+
+def is_same_start(a, b):
+    """Whether two arrays of one dtype that may overlap begin at the same element; an address takes NumPy a while."""
+    return a.size == b.size == 1 and a.itemsize == a.dtype.alignment or pointer(a) == pointer(b)
 
 
 def steps(array):
@@ -231,7 +245,8 @@ def require_apart(target, *sources):
     """
     for x in sources:
         source = getattr(x, "array", target)
-        if source is target or (source.base is None and target.base is None) or owner(source) is not owner(target):
+        if (source is target or (source.base is None and target.base is None) or not may_overlap(source, target)
+                or owner(source) is not owner(target)):
             continue
         a, b = extent(target), extent(source)
         if a and b and a[0] < b[1] and b[0] < a[1] and (a != b or steps(source) != steps(target)):

@@ -18,6 +18,16 @@ from .worker import get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
+
+
+def __getattr__(name):
+    """The iterator over worker processes, which few programs need, imported when it is asked for."""
+    if name != "_MultiProcessingDataLoaderIter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .multiprocess import _MultiProcessingDataLoaderIter
+    return _MultiProcessingDataLoaderIter
+
+
 T_co = TypeVar("T_co", covariant=True)
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-NAMES = ("channels", "pixels", "rows", "winograd", "fft", "depthwise")
+NAMES = ("channels", "pixels", "images", "rows", "winograd", "fft", "depthwise")
 forced: ContextVar = ContextVar("forced", default=None)    # the method that `convolution_method` asks for
 
 

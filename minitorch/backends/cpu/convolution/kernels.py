@@ -1,14 +1,17 @@
 """The kernels of convolution and of its two transposes: each allocates the result, the cheapest method fills it."""
 
 from ..backend import kernel
-from . import depthwise, fft, im2col, rows, winograd
+from . import depthwise, fft, im2col, rows, side_by_side, winograd
 from .methods import Problem, choose_for, turning_pays
 
-FORWARD = {"channels": im2col.forward_by_channels, "pixels": im2col.forward_by_pixels, "rows": rows.forward,
-           "winograd": winograd.forward, "fft": fft.forward, "depthwise": depthwise.forward}
-WEIGHT = {"channels": im2col.weight_by_channels, "pixels": im2col.weight_by_pixels, "rows": rows.weight,
-          "winograd": winograd.weight, "fft": fft.weight, "depthwise": depthwise.weight}
-SCATTER = {"channels": im2col.scatter_by_channels, "pixels": im2col.scatter_by_pixels, "depthwise": depthwise.input}
+FORWARD = {"channels": im2col.forward_by_channels, "pixels": im2col.forward_by_pixels,
+           "images": side_by_side.forward, "rows": rows.forward, "winograd": winograd.forward, "fft": fft.forward,
+           "depthwise": depthwise.forward}
+WEIGHT = {"channels": im2col.weight_by_channels, "pixels": im2col.weight_by_pixels,
+          "images": side_by_side.weight, "rows": rows.weight, "winograd": winograd.weight, "fft": fft.weight,
+          "depthwise": depthwise.weight}
+SCATTER = {"channels": im2col.scatter_by_channels, "pixels": im2col.scatter_by_pixels,
+           "images": side_by_side.scatter, "depthwise": depthwise.input}
 
 
 # ---- the kernels -------------------------------------------------------------------------------------------

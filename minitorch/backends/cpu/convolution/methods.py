@@ -10,6 +10,7 @@ compare methods, or where a program knows better.
 |-----------|------------------------------------------------------------|-------------------------------------------|
 | channels  | unfolded whole, (channels, kernel) by positions            | 1x1 kernels; many channels, few positions |
 | pixels    | unfolded whole, positions by (kernel, channels)            | small images with many channels; strides  |
+| images    | unfolded whole, images side by side (`side_by_side.py`)    | few positions, large weights              |
 | rows      | unfolded in all dimensions but one (`rows.py`)             | wide images with up to 32 channels        |
 | winograd  | F(4x4, 3x3) (`winograd.py`)                                | 3x3 kernels, from 32 channels on          |
 | fft       | Fourier transforms (`fft.py`)                              | large kernels                             |
@@ -20,7 +21,7 @@ from functools import lru_cache
 from math import log2, prod
 from typing import NamedTuple
 
-from . import depthwise, fft, rows, winograd
+from . import depthwise, fft, rows, side_by_side, winograd
 from .choice import forced
 from .im2col import not_cut
 from .level import is_finite, is_level
@@ -30,18 +31,22 @@ COSTS = {
     "call": 110.0,             # a matrix product of a batch
     "pack": 0.25,              # an element that a matrix product reads, which is copied into its order
     "copy": 0.5,               # an element copied
+    "turn": 2.0,               # an element of a weight whose dimensions are put into another order
     "run": 8.0,                # a contiguous run of a copy, in addition
     "scatter": 6.5,            # an element added where it was unfolded from, by channels
     "scatter pixels": 1.0,     # the same by pixels,
     "scatter stride": 0.6,     # times the stride
+    "images": 0.5,             # an element of columns that lie far apart; gradients move it more often
     "partial": 1.5,            # an element of the gradient of the weight for one image
     "winograd": 4.0,           # an element of input or output through its transforms
-    "winograd weight": 120.0,  # an element of the weight through its transforms
+    "winograd weight": 77.0,   # an element of the weight through its transforms
     "fft": 1.5,                # an element of a transform, times log2 of its size
     "plane": 2000.0,           # a transform, of whatever size
     "frequency": 0.3,          # a complex multiplication and addition
     "band": 0.08,              # an element of a banded product
 }
+
+CACHED = 1 << 17               # elements of a weight that stay in the cache from product to product
 
 
 class Problem(NamedTuple):
@@ -79,6 +84,10 @@ class Problem(NamedTuple):
         return self.images * self.channels * prod(self.kernel) * prod(self.out)
 
     @property
+    def weights(self):
+        return self.outputs * self.channels // self.geometry.groups * prod(self.kernel)
+
+    @property
     def is_depthwise(self):
         return self.geometry.groups == self.channels > 1
 
@@ -104,6 +113,17 @@ def plain(p):
     return COSTS["multiply"] * p.products + COSTS["pack"] * p.unfolded
 
 
+def read_again(p):
+    """The weight, for each product in which it takes part: free while it stays in the cache."""
+    return COSTS["pack"] * max(0, p.weights - CACHED)
+
+
+def turned(cost, p):
+    """That of the gradient of the input as a convolution with the mirrored weight, which has to be made."""
+    found = cost(p.turned)
+    return None if found is None else found + COSTS["turn"] * p.weights
+
+
 def run_of_places(p):
     """How many positions are copied at a time; with a stride, one by one."""
     return p.out[-1] / p.geometry.stride[-1] ** 2
@@ -111,10 +131,12 @@ def run_of_places(p):
 
 def channels_cost(p):
     if p.task == "input" and turning_pays(p, "channels"):
-        return channels_cost(p.turned)
-    calls = COSTS["call"] * p.images * p.geometry.groups
+        return turned(channels_cost, p)
+    calls = p.images * (COSTS["call"] * p.geometry.groups + read_again(p))
     if p.task == "input":
         return calls + plain(p) + COSTS["scatter"] * p.unfolded
+    if p.task == "weight":
+        calls += COSTS["partial"] * p.images * p.weights
     simple = prod(p.kernel) == 1 and max(p.geometry.stride) == 1 and not any(p.geometry.padding)
     return calls + plain(p) + (0 if simple else copying(p.unfolded, run_of_places(p)))
 
@@ -123,34 +145,43 @@ def pixels_cost(p):
     if p.geometry.groups > 1:
         return None
     if p.task == "input" and turning_pays(p, "pixels"):
-        return pixels_cost(p.turned)
-    around = plain(p) + 3 * COSTS["copy"] * (p.inputs + p.results)
+        return turned(pixels_cost, p)
+    around = plain(p) + 3 * COSTS["copy"] * (p.inputs + p.results) + COSTS["turn"] * p.weights
     if p.task == "input":
         each = COSTS["scatter pixels"] + COSTS["scatter stride"] * prod(p.geometry.stride) + COSTS["run"] / p.channels
         return around + each * p.unfolded
     return around + copying(p.unfolded, p.channels * p.kernel[-1])
 
 
+def images_cost(p):
+    if not side_by_side.applies(p.geometry):
+        return None
+    around = plain(p) + 3 * COSTS["copy"] * (p.inputs + p.results) + COSTS["pack"] * p.weights
+    run = p.images * (p.out[-1] if p.geometry.stride[-1] == 1 else 1)
+    far = COSTS["images"] * {"forward": 1, "weight": 2, "input": 6}[p.task]
+    return around + copying(p.unfolded, run) * (2 if p.task == "input" else 1) + far * p.unfolded
+
+
 def rows_cost(p):
     if p.task == "input":
-        return rows_cost(p.turned) if p.can_turn else None
+        return turned(rows_cost, p) if p.can_turn else None
     if not rows.applies(p.task, p.kernel, p.geometry):
         return None
     high, down, across = (p.size[0], p.kernel[0], p.out[1:]) if len(p.out) > 1 else (1, 1, p.out)
     row = prod(across)
     unfolded = p.images * p.channels * high * prod(p.kernel) // down * row
-    cost = plain(p) + copying(unfolded, run_of_places(p))
+    cost = plain(p) + copying(unfolded, run_of_places(p)) + COSTS["turn"] * p.weights
     if p.task == "weight":
         partial = p.images * p.outputs * p.channels // p.geometry.groups * prod(p.kernel)
         return cost + COSTS["call"] * p.images * p.geometry.groups * down + COSTS["partial"] * partial
     several = max(1, rows.NARROW // row)
     calls = p.images // several * p.geometry.groups * prod(p.out) // row
-    return cost + COSTS["call"] * calls + (copying(p.results, p.out[-1]) if several > 1 else 0)
+    return cost + calls * (COSTS["call"] + read_again(p)) + (copying(p.results, p.out[-1]) if several > 1 else 0)
 
 
 def winograd_cost(p):
     if p.task == "input":
-        return winograd_cost(p.turned) if p.can_turn else None
+        return turned(winograd_cost, p) if p.can_turn else None
     if not winograd.applies(p.kernel, p.geometry, p.dtype):
         return None
     tiles = p.images * prod([-(-n // winograd.TILE) for n in p.out])
@@ -176,8 +207,8 @@ def depthwise_cost(p):
     return COSTS["band"] * p.results * prod(p.kernel[:-1]) * (depthwise.TILE + k)
 
 
-METHODS = {"channels": channels_cost, "pixels": pixels_cost, "rows": rows_cost, "winograd": winograd_cost,
-           "fft": fft_cost, "depthwise": depthwise_cost}
+METHODS = {"channels": channels_cost, "pixels": pixels_cost, "images": images_cost, "rows": rows_cost,
+           "winograd": winograd_cost, "fft": fft_cost, "depthwise": depthwise_cost}
 MIXING = {"winograd": is_level, "fft": is_level, "depthwise": is_finite}       # which numbers each may mix
 
 
@@ -209,4 +240,4 @@ def turning_pays(p, method):
     """True if a method that could scatter the gradient had better take the convolution with the mirrored weight."""
     if not p.can_turn or 2 * prod(p.size) > 3 * prod(p.out):
         return False
-    return method != "depthwise" or p.outputs == p.channels
+    return method != "images" and (method != "depthwise" or p.outputs == p.channels)

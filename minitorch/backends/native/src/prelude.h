@@ -28,6 +28,20 @@ INLINE uint16_t m_narrow(float x) {
   return (uint16_t)(x != x ? ((i >> 16) & 0x8000) | 0x7fc0 : r >> 16);
 }
 
+/* float16: 5 bits of exponent, 10 of fraction; rounded likewise. F. Giesen's, without branches */
+INLINE float h_widen(uint16_t h) {
+  float x = as_float((int32_t)(h & 0x7fff) << 13) * as_float(0x77800000);                 /* times 2^112: subnormals too */
+  int32_t i = as_int(x) | ((h & 0x7c00) == 0x7c00 ? 0x7f800000 : 0);
+  return as_float(i | (int32_t)((uint32_t)(h & 0x8000) << 16));
+}
+INLINE uint16_t h_narrow(float f) {
+  uint32_t i = (uint32_t)as_int(f), x = i & 0x7fffffff;
+  uint32_t large = x > 0x7f800000 ? 0x7e00 | ((x >> 13) & 0x1ff) : 0x7c00;                /* NaN, or infinite */
+  uint32_t small = (uint32_t)as_int(as_float((int32_t)x) + 0.5f) - 0x3f000000;            /* subnormal: added to 2^-1 */
+  uint32_t normal = (x + 0xc8000fff + ((x >> 13) & 1)) >> 13;
+  return (uint16_t)((x >= 0x47800000 ? large : x < 0x38800000 ? small : normal) | (i >> 16 & 0x8000));
+}
+
 INLINE float m_exp(float x) {               /* 0.86 ulp */
   float c = x > 89.0f ? 89.0f : x;                       /* NaN stays: comparisons with it are false */
   c = c < -105.0f ? -105.0f : c;
@@ -100,11 +114,21 @@ INLINE float m_log(float x) {               /* 0.86 ulp; N. Juffa's */
 
 #include "functions.h"
 
-/* ---- tables: row numbers are checked; a wrong one is noted (kind, number, rows), and another taken instead ---------- */
+/* ---- what is looked up: numbers are checked; a wrong one is noted (kind, number, size), and another taken instead ---- */
 INLINE i64 checked(i64 i, i64 n, i64 *wrong) {
   int good = i >= 0 && i < n;
   if (!good) { wrong[0] = 1; wrong[1] = i; wrong[2] = n; }
   return good ? i : 0;
+}
+INLINE i64 element(i64 i, i64 n, i64 kind, i64 *wrong) {
+  int good = i >= 0 && i < n;
+  if (!good) { wrong[0] = kind; wrong[1] = i; wrong[2] = n; }
+  return good ? i : 0;
+}
+INLINE i64 wrapped(i64 i, i64 n, i64 kind, i64 *wrong) {               /* negative ones count from the end */
+  int good = i >= -n && i < n;
+  if (!good) { wrong[0] = kind; wrong[1] = i; wrong[2] = n; }
+  return good ? i + (i < 0) * n : 0;
 }
 INLINE i64 target(i64 i, i64 n, i64 ignored, i64 *wrong) {
   int good = i >= 0 && i < n;

@@ -1,0 +1,49 @@
+"""``x.data``: the memory of a tensor under a count of writes of its own, as in PyTorch.
+
+Solvers and optimisers write through `.data` into values that a backward pass needs, because they know better; so such
+writes are not counted for the tensor. In anomaly mode they are, and a backward pass that needs an overwritten value
+raises. So they are on devices, and where arrays are hidden behind others, as within `vmap`.
+"""
+
+import numpy as np
+
+from ..core.arrays import counted, owner, pointer
+from .anomaly import is_anomaly_enabled
+
+__all__ = ["aside", "beside", "laid_aside"]
+
+
+def aside(tensor):
+    """``tensor.data``: see `Tensor.data`."""
+    twin = tensor.detach()
+    array = twin.array
+    if is_anomaly_enabled():
+        return twin
+    if array.__class__ is np.ndarray:
+        twin.array = laid_aside(array)
+    elif hasattr(array, "laid_aside"):                     # in a trace
+        twin.array = array.laid_aside()
+    return twin
+
+
+def laid_aside(array):
+    """The same elements of the same memory, counted apart: behind a memoryview, which `counted` does not pass."""
+    if not array.size:
+        return array
+    memory = owner(array)
+    row = memory if memory.flags.c_contiguous else memory.ravel("K")
+    root = np.frombuffer(memoryview(row.view("u2") if row.dtype.kind == "V" else row), row.dtype)    # bfloat16
+    if array is row:
+        return root.reshape(array.shape)
+    return np.ndarray(array.shape, array.dtype, root, pointer(array) - pointer(memory), array.strides)
+
+
+def beside(array):
+    """The array for a tensor that is given the values of ``x.data``: one whose writes are counted with those of x."""
+    memory = owner(array)
+    if memory is counted(array):
+        return array
+    if (memory.shape, memory.strides, memory.dtype) == (array.shape, array.strides, array.dtype):
+        return memory
+    row = memory if memory.flags.c_contiguous else memory.ravel("K")
+    return np.ndarray(array.shape, array.dtype, row, pointer(array) - pointer(memory), array.strides)

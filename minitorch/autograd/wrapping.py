@@ -1,0 +1,195 @@
+"""Tensors that stand around another tensor: nested and masked ones.
+
+A `WrappingTensor` has no array. It holds an ordinary tensor, `_inner`, and what says how that is to be read (offsets, a
+mask). All calls on it come to ``__torch_function__`` and compute with the inner tensor, so that gradients, hooks,
+forward mode, autocast and devices are those of the inner tensor: here only what belongs to a tensor itself is handed
+over. Gradients are shown as the tensors that they belong to are: `like` puts the same structure around another inner
+tensor.
+"""
+
+import copy
+import inspect
+
+from ..core.registry import FUNCTIONS
+from ..core.tensor import Tensor
+from ..utils._pytree import tree_map
+from . import api
+from .dispatch import asked, disabled_torch_function
+
+__all__ = ["NoArray", "WrappingTensor", "differentiate", "implementation_of", "inner_of", "is_elementwise",
+           "name_of", "written_by"]
+
+ELEMENTWISE = "minitorch.ops.elementwise."                 # where definitions work element by element
+HANDED_OVER = ("dtype", "device", "itemsize", "nbytes", "is_cuda", "is_cpu", "is_leaf", "grad_fn", "needs_grad", "node",
+               "backend", "requires_grad", "retains_grad", "_version", "output_nr")
+QUESTIONS = ("is_floating_point", "is_complex", "is_signed", "element_size", "get_device", "is_inference", "is_pinned",
+             "is_shared", "is_conj", "is_neg", "storage_offset", "data_ptr", "untyped_storage", "retain_grad")
+
+
+class NoArray(NotImplementedError):
+    """Something wanted the array of a tensor that has none."""
+
+
+class WrappingTensor(Tensor):
+    """A tensor around another one, `_inner`. Classes say what their calls do, and `like`."""
+
+    # Python's own protocol of Parameter: this class itself is asked about nothing; those derived from it are.
+    __torch_function__ = disabled_torch_function
+    _inner: Tensor
+    _reached: Tensor | None = None                         # which elements of a masked leaf a gradient has reached
+
+    def like(self, inner):
+        """This structure around another inner tensor of the same shape."""
+        raise NotImplementedError
+
+    def shown(self, gradient):
+        """A gradient of the inner tensor as one of this tensor."""
+        return self.like(gradient)
+
+    def array(self):
+        kind = type(self).__name__
+        raise NoArray(f"this function is not there for a {kind}, which has no array of its own: compute "
+                                  f"with the tensor that it is made of, and make a {kind} of the result")
+
+    array = property(array, doc="Refused: there is none.")  # type: ignore[assignment]
+
+    # -- the graph -----------------------------------------------------------------------------------------
+    def requires_grad_(self, requires_grad=True):
+        """Say whether gradients are wanted, as for any tensor."""
+        self._inner.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self):
+        """What backward passes have added up for this leaf, in the structure of this tensor; None before the first."""
+        found = self._inner.grad
+        return None if found is None else self.shown(found)
+
+    @grad.setter
+    def grad(self, g):
+        if g is not None and type(g) is not type(self):
+            raise TypeError(f"assigned grad expected to be a {type(self).__name__} or None but got grad of type "
+                            f"{type(g).__name__}")
+        self._inner.grad = None if g is None else g._inner
+        self._reached = None
+
+    @grad.deleter
+    def grad(self):
+        self.grad = None
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Add to the `grad` of every leaf below this tensor its part of the gradient: see `autograd.backward`."""
+        api.backward(self._inner, *tree_map(inner_of, [gradient, retain_graph, create_graph]),
+                     inputs=tree_map(inner_of, inputs))
+
+    def register_hook(self, hook):
+        """Run ``hook(gradient)`` when the gradient is known; what it returns replaces the gradient."""
+        return self._inner.register_hook(lambda g: inner_of(asked(hook, self.shown(g))))
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """Run ``hook(tensor)`` each time a backward pass has added to the `grad` of this leaf."""
+        return self._inner.register_post_accumulate_grad_hook(lambda _: asked(hook, self))
+
+    def detach(self):
+        """The same memory without the graph."""
+        return self.like(self._inner.detach())
+
+    def detach_(self):
+        """Forget the call that made this tensor."""
+        self._inner.detach_()
+        return self
+
+    @property
+    def data(self):
+        """The same memory without the graph."""
+        return self.detach()
+
+    @data.setter
+    def data(self, other):
+        if type(other) is not type(self):
+            raise TypeError(f"the data of a {type(self).__name__} has to be one too, got {type(other).__name__}")
+        self._inner.data = other._inner
+
+    # -- what it is ----------------------------------------------------------------------------------------
+    def __len__(self):
+        return self.shape[0]
+
+    def __bool__(self):
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous: use any() or all()")
+
+    def __format__(self, spec):
+        return format(repr(self), spec)
+
+    def _repr_html_(self):
+        return None
+
+    def numpy(self, *args, **kwargs):
+        """Refused: an array of NumPy's has no such structure."""
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def tolist(self):
+        """Refused, as PyTorch does."""
+        raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = self.like(copy.deepcopy(self._inner, memo))
+        return memo[id(self)]
+
+    def __dir__(self):
+        return object.__dir__(self)
+
+
+def inner_of(x):
+    """The inner tensor, where there is one."""
+    return x._inner if isinstance(x, WrappingTensor) else x
+
+
+for _name in HANDED_OVER:
+    def _get(self, name=_name):
+        return getattr(self._inner, name)
+    setattr(WrappingTensor, _name, property(_get, doc=f"`{_name}` of the inner tensor."))
+WrappingTensor.requires_grad = WrappingTensor.requires_grad.setter(WrappingTensor.requires_grad_)  # type: ignore
+for _name in QUESTIONS:
+    def _ask(self, *args, name=_name, **kwargs):
+        return getattr(self._inner, name)(*args, **kwargs)
+    setattr(WrappingTensor, _name, _ask)
+
+
+def differentiate(func, args, kwargs):
+    """`autograd.backward` and `autograd.grad` of wrapping tensors: gradients of inputs are in their structures."""
+    found = func(*tree_map(inner_of, args), **tree_map(inner_of, kwargs))
+    if func is not api.grad:
+        return found
+    inputs = api.as_tuple(args[1] if len(args) > 1 else kwargs["inputs"])
+    return tuple([x.shown(g) if isinstance(x, WrappingTensor) and g is not None else g
+                  for x, g in zip(inputs, found, strict=True)])
+
+
+# ------------------------------------------------------------------ what is called
+def name_of(func):
+    """The name under which rules are entered for a public function, a method or a property."""
+    stored = getattr(func, "__self__", None)
+    if isinstance(stored, property):
+        return next((name for name, found in vars(Tensor).items() if found is stored), "a property")
+    return func.__name__
+
+
+def implementation_of(func):
+    """The body of a function that is made of others, to be run on wrapping tensors; None for an op."""
+    found = (getattr(func, "__kwdefaults__", None) or {}).get("_inner")
+    return None if found is None or hasattr(func, "op") else found
+
+
+def is_elementwise(func):
+    """Whether a public function works element by element: it is defined among those that do."""
+    if (op := getattr(func, "op", None)) is not None:
+        return op.forward is None or op.forward.__module__.startswith(ELEMENTWISE)
+    body = inspect.unwrap(implementation_of(func) or func)
+    return getattr(body, "__globals__", {}).get("__name__", "").startswith(ELEMENTWISE)
+
+
+def written_by(name):
+    """The public function behind a method that writes in place, such as ``add_``; None if there is none."""
+    found = FUNCTIONS.get(("", name[:-1])) if name.endswith("_") and not name.endswith("__") else None
+    return None if found is None else found.call

@@ -1,0 +1,8 @@
+"""How long groups wait for other ranks, unless they are told: ``torch.distributed.constants``."""
+
+from datetime import timedelta
+
+__all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
+
+default_pg_timeout = timedelta(minutes=30)
+default_pg_nccl_timeout = timedelta(minutes=10)            # what PyTorch gives NCCL

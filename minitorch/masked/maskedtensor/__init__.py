@@ -1,0 +1,1 @@
+"""Masked tensors, where PyTorch has them."""

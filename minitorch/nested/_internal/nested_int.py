@@ -1,0 +1,77 @@
+"""``j1``: the size of a ragged dimension, in the shape of a jagged tensor."""
+
+import itertools
+
+from ...sym import SymInt
+from ...utils.weak import WeakIdKeyDictionary
+
+__all__ = ["RaggedSize", "ragged_size"]
+
+
+class RaggedSize(SymInt):
+    """The size of a ragged dimension: as many sizes as the batch has elements, which offsets say.
+
+    Two are equal if they belong to the same tensor of offsets (or of lengths). A multiple is one too, for strides.
+    """
+
+    __slots__ = ("number", "factor")
+
+    def __init__(self, number, factor=1):
+        self.number, self.factor = number, factor
+
+    def __index__(self):
+        return self                                        # `Size` asks for it; ``operator.index`` refuses it
+
+    def __int__(self):
+        raise TypeError(f"{self} is the size of a ragged dimension, which is no number: offsets() has the sizes")
+
+    def __mul__(self, n):
+        return RaggedSize(self.number, self.factor * n) if isinstance(n, int) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other):
+        return isinstance(other, RaggedSize) and (self.number, self.factor) == (other.number, other.factor)
+
+    def __hash__(self):
+        return hash((RaggedSize, self.number, self.factor))
+
+    def compared(self, other, answer):
+        """PyTorch's rule: a ragged size is 2 at least; how it compares with larger numbers is open."""
+        if isinstance(other, int) and other <= 2:
+            return answer
+        if isinstance(other, RaggedSize) and other.number == self.number:
+            return (self.factor >= other.factor) is answer
+        raise ValueError(f"how the ragged size {self} compares with {other} is indeterminate")
+
+    def __ge__(self, other):
+        return self.compared(other, True)
+
+    def __gt__(self, other):
+        if isinstance(other, int) and other < 2:
+            return True
+        return not self <= other
+
+    def __lt__(self, other):
+        return not self >= other
+
+    def __le__(self, other):
+        if self == other:
+            return True
+        if isinstance(other, int) and other < 2:
+            return False
+        raise ValueError(f"how the ragged size {self} compares with {other} is indeterminate")
+
+    def __repr__(self):
+        return f"j{self.number}" if self.factor == 1 else f"{self.factor}*j{self.number}"
+
+
+numbers = itertools.count(1)
+known: WeakIdKeyDictionary = WeakIdKeyDictionary()         # offsets or lengths: their size
+
+
+def ragged_size(source):
+    """The size that belongs to a tensor of offsets or lengths: the same for the same tensor."""
+    if source not in known:
+        known[source] = RaggedSize(next(numbers))
+    return known[source]

@@ -1,0 +1,46 @@
+"""``torch._foreach_*``: a function of each tensor of a list, which optimisers of other libraries are written in.
+
+Each is made when it is asked for, from the method of that name: ``_foreach_add_(tensors, others, alpha=2)`` is
+``x.add_(y, alpha=2)`` for each pair. An argument is a list, with one element for each tensor, or stands for all.
+"""
+
+from ..core.registry import FUNCTIONS
+from ..core.tensor import Tensor
+
+__all__ = []
+
+
+def __getattr__(name):
+    method = name.removeprefix("_foreach_")
+    public = FUNCTIONS.get(("linalg", "vector_norm") if method == "norm" else ("", method))
+    function = public.call if public else getattr(Tensor, method, None)
+    if method == name or function is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return of_lists(name, function)
+
+
+def of_lists(name, function):
+    """The function of lists that calls `function` for each element."""
+    def foreach(self, *args, **kwargs):
+        count = len(self if isinstance(self, (list, tuple)) else args[0])
+        if "_addc" in name and len(args) == 3:             # a factor, or one for each, or a tensor of these
+            *args, value = args
+            kwargs["value"] = value.tolist() if isinstance(value, Tensor) else value
+        columns = [each(value, count) for value in (self, *args)]
+        named = {key: each(value, count) for key, value in kwargs.items()}
+        found = [function(*row, **{key: value[i] for key, value in named.items()})
+                 for i, row in enumerate(zip(*columns))]
+        return None if name.endswith("_") else tuple(found)
+
+    foreach.__name__ = foreach.__qualname__ = name
+    foreach.__doc__ = f"`{name.removeprefix('_foreach_')}` of each tensor of a list: see `minitorch.optim.foreach`."
+    return foreach
+
+
+def each(value, count):
+    """An argument as a list of `count` elements; RuntimeError for a list of another length."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise RuntimeError(f"Tensor lists must have the same number of tensors, got {count} and {len(value)}")
+    return value

@@ -1,0 +1,17 @@
+"""The names of sparse layouts."""
+
+from ..core.storage import layout
+
+__all__ = ["LAYOUTS", "sparse_coo", "sparse_csc", "sparse_csr"]
+
+
+class SparseLayout(layout):
+    """A sparse layout, pickled by its name."""
+
+    def __reduce__(self):
+        from ..serialization.names import get_layout
+        return get_layout, (repr(self),)
+
+
+sparse_coo, sparse_csr, sparse_csc = map(SparseLayout, ("sparse_coo", "sparse_csr", "sparse_csc"))
+LAYOUTS = {found.name: found for found in (sparse_coo, sparse_csr, sparse_csc)}

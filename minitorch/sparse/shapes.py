@@ -1,0 +1,207 @@
+"""Sparse tensors with their dimensions in another order, parts of them, and several joined."""
+
+from ..core.errors import checked_dim
+from ..core.tensor import Tensor, wrap
+from ..ops.shapes.join import cat as of_dense
+from .functions import build, of_indices, values_of
+from .patterns import sorted_order
+from .products import spread
+from .tensor import SparseTensor, answers, refused
+
+__all__ = []
+
+
+# ---- order -------------------------------------------------------------------------------------------------
+@answers("t")
+def t(input):
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+                           f"{input.sparse_dim()} sparse and {input.dense_dim()} dense dimensions")
+    return transpose(input, 0, 1) if input.ndim == 2 else input
+
+
+@answers("transpose", "swapaxes", "swapdims")
+def transpose(input, dim0, dim1):
+    a, b = checked_dim(dim0, input.ndim), checked_dim(dim1, input.ndim)
+    order = list(range(input.ndim))
+    order[a], order[b] = order[b], order[a]
+    return permuted(input, order, "transpose")
+
+
+@answers("permute")
+def permute(input, *dims):
+    dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    order = [checked_dim(d, input.ndim) for d in dims]
+    if sorted(order) != list(range(input.ndim)):
+        raise RuntimeError(f"permute(sparse_coo): each dimension of {input.ndim} must occur once, got {list(dims)}")
+    return permuted(input, order, "permute")
+
+
+def permuted(input, order, name):
+    """The tensor with its dimensions in this order; sparse dimensions stay among themselves."""
+    n, pattern = input.sparse_dim(), input.array.pattern
+    if order == list(range(input.ndim)):
+        return input
+    if any((d < n) != (i < n) for i, d in enumerate(order)):
+        raise RuntimeError(f"{name}: sparse and dense dimensions cannot change places: got the order {order} of {n} "
+                           f"sparse and {input.dense_dim()} dense dimensions")
+    values = values_of(input)
+    if order[n:] != list(range(n, input.ndim)):
+        values = values.permute(0, *[d - n + 1 for d in order[n:]])
+    if order[:n] == list(range(n)):
+        return build(values, pattern)
+    if n == 2:
+        return build(values, pattern.transposed)
+    return of_indices(input.backend, pattern.indices[order[:n]], values, [pattern.sizes[d] for d in order[:n]])
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+@answers("select")
+def select(input, dim, index):
+    dim, n = checked_dim(dim, input.ndim), input.sparse_dim()
+    size = input.shape[dim]
+    if not -size <= index < size:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension "
+                         f"{dim}")
+    index %= size
+    values, pattern = values_of(input), input.array.pattern
+    if dim >= n:
+        return build(values.select(dim - n + 1, index), pattern)
+    which = input.backend.xp.flatnonzero(pattern.indices[dim] == index)
+    values = values[wrap(which, input.backend)]
+    if n == 1:
+        return values.sum(0)
+    rest = [d for d in range(n) if d != dim]
+    return of_indices(input.backend, pattern.indices[rest][:, which], values, [pattern.sizes[d] for d in rest],
+                      pattern.in_order)
+
+
+@answers("unbind")
+def unbind(input, dim=0):
+    return tuple([select(input, dim, i) for i in range(input.shape[checked_dim(dim, input.ndim)])])
+
+
+@answers("__getitem__")
+def getitem(input, index):
+    """Numbers, ``None`` and ``...`` with whole dimensions behind them: other indices are refused, as in PyTorch."""
+    if not isinstance(input, SparseTensor):
+        indices = index if isinstance(index, (tuple, list)) else (index,)
+        raise refused("index", next(x for x in indices if isinstance(x, SparseTensor)))
+    dim = 0
+    for i in index if isinstance(index, tuple) else (index,):
+        if i is None:
+            input, dim = unsqueeze(input, dim), dim + 1
+        elif isinstance(i, slice) and i == slice(None):
+            dim += 1
+        elif i is ... and i is (index[-1] if isinstance(index, tuple) else index):
+            break
+        elif isinstance(i, int) and not isinstance(i, bool):
+            input = select(input, dim, i) if isinstance(input, SparseTensor) else input.select(dim, i)
+        else:
+            raise refused("index" if isinstance(i, (Tensor, list)) else "as_strided", input)
+    return input
+
+
+@answers("index_select")
+def index_select(input, dim, index, *, out=None):
+    if not input.is_sparse:
+        raise refused("index_select", input)
+    if out is not None:
+        raise NotImplementedError("index_select: out= is not there for sparse tensors: write out.copy_(result)")
+    if index.ndim > 1 or index.array.dtype.kind not in "iu":
+        raise IndexError(f"index_select() argument index must be 1-D int tensor, got {index.ndim}D {index.dtype}")
+    dim, n, xp = checked_dim(dim, input.ndim), input.sparse_dim(), input.backend.xp
+    values, pattern, wanted = values_of(input), input.array.pattern, index.reshape(-1).array.astype("int64")
+    if dim >= n:
+        return build(values.index_select(dim - n + 1, index), pattern)
+    size = pattern.sizes[dim]
+    if wanted.size and not (-size <= int(wanted.min()) and int(wanted.max()) < size):
+        raise IndexError(f"index_select(): index contains {int(wanted.max())} that is out of range for tensor of size "
+                         f"{list(input.shape)} at dimension {dim}")
+    wanted = wanted % max(size, 1)
+    order = sorted_order(xp, pattern.indices[dim])
+    starts = xp.concatenate([xp.zeros(1, "int64"), xp.cumsum(xp.bincount(pattern.indices[dim], minlength=size))])
+    which, at = spread(xp, starts, wanted)
+    indices = pattern.indices[:, order[at]]
+    indices[dim] = which
+    sizes = [len(wanted) if d == dim else s for d, s in enumerate(pattern.sizes)]
+    return of_indices(input.backend, indices, values[wrap(order[at], input.backend)], sizes)
+
+
+@answers("narrow_copy")
+def narrow_copy(input, dim, start, length):
+    if not input.is_sparse:
+        raise refused("narrow_copy", input)
+    dim, n = checked_dim(dim, input.ndim), input.sparse_dim()
+    size = input.shape[dim]
+    start = start + size if start < 0 else start
+    if not (0 <= start and length >= 0 and start + length <= size):
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    values, pattern, xp = values_of(input), input.array.pattern, input.backend.xp
+    if dim >= n:
+        return build(values.narrow(dim - n + 1, start, length), pattern)
+    along = pattern.indices[dim]
+    which = xp.flatnonzero((along >= start) & (along < start + length))
+    indices = pattern.indices[:, which]
+    indices[dim] -= start
+    sizes = [length if d == dim else s for d, s in enumerate(pattern.sizes)]
+    return of_indices(input.backend, indices, values[wrap(which, input.backend)], sizes, pattern.coalesced)
+
+
+# ---- more dimensions, several tensors ----------------------------------------------------------------------
+@answers("unsqueeze")
+def unsqueeze(input, dim):
+    if not input.is_sparse:
+        raise refused("unsqueeze", input)
+    dim, n = checked_dim(dim, input.ndim + 1), input.sparse_dim()
+    values, pattern, xp = values_of(input), input.array.pattern, input.backend.xp
+    if dim > n:
+        return build(values.unsqueeze(dim - n + 1), pattern)
+    none = xp.zeros((1, pattern.nnz), "int64")
+    indices = xp.concatenate([pattern.indices[:dim], none, pattern.indices[dim:]])
+    sizes = (*pattern.sizes[:dim], 1, *pattern.sizes[dim:])
+    return of_indices(input.backend, indices, values, sizes, pattern.coalesced)
+
+
+@answers("cat", "concat", "concatenate")
+def cat(tensors, dim=0, *, out=None):
+    sparse = next(x for x in tensors if isinstance(x, SparseTensor))
+    if out is not None or not all(isinstance(x, SparseTensor) and x.is_sparse for x in tensors):
+        if all(isinstance(x, SparseTensor) for x in tensors):
+            raise refused("cat", sparse)
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found: all must be sparse COO tensors")
+    first, n = tensors[0], sparse.sparse_dim()
+    dim, xp = checked_dim(dim, first.ndim), first.backend.xp
+    for i, x in enumerate(tensors):
+        if x.ndim != first.ndim or any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != dim):
+            raise RuntimeError(f"All tensors must have the same shape: {list(first.shape)} (except in the "
+                               f"concatenating dimension), but found shape: {list(x.shape)} at position {i}")
+        if x.sparse_dim() != n:
+            raise RuntimeError(f"All tensors must have the same sparse_dim and dense_dim: {n}, {first.dense_dim()}, "
+                               f"but tensor at position {i} has {x.sparse_dim()}, {x.dense_dim()}")
+    values, patterns = [values_of(x) for x in tensors], [x.array.pattern for x in tensors]
+    if dim >= n:                                           # each has zeros where the others have values
+        before = 0
+        for k, x in enumerate(tensors):
+            shape = list(values[k].shape)
+            parts = []
+            for size in (before, None, sum(y.shape[dim] for y in tensors) - before - x.shape[dim]):
+                shape[dim - n + 1] = size or 0
+                parts.append(values[k] if size is None else wrap(xp.zeros(shape, values[k].array.dtype), x.backend))
+            before += x.shape[dim]
+            values[k] = of_dense(parts, dim - n + 1)
+        indices = xp.concatenate([p.indices for p in patterns], 1)
+        return of_indices(first.backend, indices, of_dense(values), first.shape[:n])
+    moved, start = [], 0
+    for p in patterns:
+        indices = p.indices.copy()
+        indices[dim] += start
+        start += p.sizes[dim]
+        moved.append(indices)
+    sizes = [start if d == dim else s for d, s in enumerate(first.shape[:n])]
+    return of_indices(first.backend, xp.concatenate(moved, 1), of_dense(values), sizes)
+
+
+@answers("stack")
+def stack(tensors, dim=0, *, out=None):
+    return cat([unsqueeze(x, dim) for x in tensors], dim, out=out)

@@ -1,0 +1,204 @@
+"""`SparseTensor`: a tensor whose array is a `SparseArray`, and who answers the calls on it.
+
+Calls come by `autograd.dispatch` to the table `ANSWERS`, by the name of the function or method; everything that is not
+there is refused. Other modules of this package fill the table.
+"""
+
+from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
+from ..core.registry import late
+from ..core.tensor import Tensor, wrap
+from .layouts import LAYOUTS
+
+__all__ = ["ANSWERS", "SparseTensor", "answers", "made"]
+
+ANSWERS: dict = {}         # name of a function or method -> what it does with sparse tensors
+
+# What a tensor does with its shape, its graph node and its hooks, and what it has, whatever its array is.
+AS_THEY_ARE = {"shape", "dtype", "device", "ndim", "itemsize", "is_cuda", "is_cpu", "is_leaf", "requires_grad", "grad",
+               "grad_fn", "retains_grad", "output_nr", "name", "names",
+               "size", "dim", "ndimension", "numel", "nelement", "element_size", "__len__", "requires_grad_",
+               "backward", "detach_", "register_hook", "retain_grad", "register_post_accumulate_grad_hook",
+               "is_floating_point", "is_complex", "is_signed", "is_same_size", "get_device", "is_tensor", "is_pinned",
+               "__dict__", "has_names", "is_inference", "is_nonzero", "item", "__bool__", "__deepcopy__", "is_conj",
+               "is_neg", "resolve_conj", "resolve_neg", "result_type", "_is_view"}
+FAMILY = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}
+
+
+def answers(*names):
+    """Decorator of a function that answers calls of these names, by default of its own."""
+    def enter(function):
+        ANSWERS.update(dict.fromkeys(names or (function.__name__,), function))
+        return function
+    return enter
+
+
+def refused(name, tensor):
+    """NotImplementedError in PyTorch's words, with what can be done."""
+    family = FAMILY[tensor.array.pattern.layout].replace("Csc", "Csr")
+    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{family}"
+                               f"{'CUDA' if tensor.is_cuda else 'CPU'}' backend: sparse tensors have no {name}. "
+                               "`x.to_dense()` has the same elements, `x.coalesce().values()` (of CSR `x.values()`) "
+                               "those of its entries")
+
+
+class SparseTensor(Tensor):
+    """A tensor that keeps its entries alone: indices and values. Made by `minitorch.sparse_coo_tensor` and the like."""
+
+    __torch_function__ = disabled_torch_function           # overrides stand above; `answer` is asked below them
+
+    def __new__(cls, *args, **kwargs):
+        raise TypeError("sparse tensors are made by sparse_coo_tensor, sparse_csr_tensor or x.to_sparse()")
+
+    def answer(self, func, inner, args, kwargs):
+        """The result of the call ``func(*args, **kwargs)``, in which this tensor is an argument."""
+        name = named(func)
+        if name in AS_THEY_ARE:
+            return inner(*args, **kwargs)
+        found = ANSWERS.get(name)
+        if found is None:
+            raise refused(name, self)
+        return found(*args, **kwargs)
+
+    # -- what it is ------------------------------------------------------------------------------------------
+    layout = property(lambda self: LAYOUTS[self.array.pattern.layout], doc="How the entries are kept.")
+    is_sparse = property(lambda self: self.array.pattern.layout == "sparse_coo", doc="Whether the layout is COO.")
+    is_sparse_csr = property(lambda self: self.array.pattern.layout == "sparse_csr", doc="Whether the layout is CSR.")
+    T = property(lambda self: ANSWERS["permute"](self, tuple(range(self.ndim))[::-1]), doc="All dimensions reversed.")
+    mT = property(lambda self: ANSWERS["transpose"](self, -2, -1), doc="The transposed matrix.")
+    _version = 0
+
+    @property
+    def nbytes(self):
+        """The size of the values of a compressed tensor in bytes; of a COO tensor it is not defined."""
+        if self.is_sparse:
+            raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent "
+                               "tensors, add the nbytes of the indices and values.  If you want the size of the "
+                               "equivalent dense tensor, multiply numel() by element_size()")
+        return self.numel() * self.itemsize
+
+    @property
+    def data(self):
+        """The same entries without the graph."""
+        return made(self.array, self.backend)
+
+    @data.setter
+    def data(self, other):
+        if not isinstance(other, SparseTensor):
+            raise RuntimeError("data of a sparse tensor has to be a sparse tensor")
+        self.array, self.backend = other.array, other.backend
+
+    def __repr__(self, *, tensor_contents=None):
+        return late.find("minitorch.sparse.printing:text_of")(self)
+
+    def _repr_html_(self):
+        return None
+
+    def __iter__(self):
+        return iter(ANSWERS["unbind"](self, 0))
+
+    # -- its parts -------------------------------------------------------------------------------------------
+    def sparse_dim(self):
+        """The number of dimensions that are kept by indices."""
+        return len(self.array.pattern.sizes)
+
+    def dense_dim(self):
+        """The number of dimensions of one value."""
+        return self.array.values.ndim - 1
+
+    def _nnz(self):
+        """The number of entries, those at the same place counted one by one."""
+        return self.array.pattern.nnz
+
+    def is_coalesced(self):
+        """Whether a COO tensor is known to have each place once, in order."""
+        self.need("is_coalesced", "sparse_coo")
+        return self.array.pattern.coalesced
+
+    def _indices(self):
+        """(sparse_dim, nnz): the places of the entries, as they are kept."""
+        self.need("_indices", "sparse_coo")
+        return self.part(self.array.pattern.indices)
+
+    def indices(self):
+        """(sparse_dim, nnz): the places of the entries of a coalesced tensor."""
+        self.need("indices", "sparse_coo")
+        self.need_coalesced("indices")
+        return self._indices()
+
+    def _values(self):
+        """(nnz, *dense sizes): the values as they are kept, without gradient."""
+        self.need("_values", "sparse_coo")
+        return self.part(self.array.values)
+
+    def values(self):
+        """(nnz, *dense sizes): the values, with gradient; a COO tensor must be coalesced."""
+        if self.is_sparse:
+            self.need_coalesced("values")
+        return ANSWERS["values"](self)
+
+    def crow_indices(self):
+        """Where each row of a CSR tensor begins among its entries, and the number of entries."""
+        self.need("crow_indices", "sparse_csr")
+        return self.part(self.array.pattern.compressed)
+
+    def col_indices(self):
+        """The column of each entry of a CSR tensor."""
+        self.need("col_indices", "sparse_csr")
+        return self.part(self.array.pattern.plain)
+
+    def ccol_indices(self):
+        """Where each column of a CSC tensor begins among its entries, and the number of entries."""
+        self.need("ccol_indices", "sparse_csc")
+        return self.part(self.array.pattern.compressed)
+
+    def row_indices(self):
+        """The row of each entry of a CSC tensor."""
+        self.need("row_indices", "sparse_csc")
+        return self.part(self.array.pattern.plain)
+
+    def part(self, array):
+        """One of its arrays, as a tensor."""
+        return wrap(array, self.backend)
+
+    def need(self, name, layout):
+        """RuntimeError unless the tensor has this layout."""
+        if self.array.pattern.layout == layout:
+            return
+        family = FAMILY[self.array.pattern.layout]
+        if layout == "sparse_coo":
+            wanted = "sparse coordinate tensor layout"
+        else:
+            wanted = f"sparse {'row' if layout == 'sparse_csr' else 'column'} compressed tensor layout"
+        raise RuntimeError(f"{name} expected {wanted} but got {family}")
+
+    def need_coalesced(self, name):
+        if not self.array.pattern.coalesced:
+            raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
+
+
+def named(func):
+    """The name of a function, a method or the property behind a getter."""
+    if isinstance(stored := getattr(func, "__self__", None), property):
+        return next((name for name, found in vars(Tensor).items() if found is stored), "property")
+    name = getattr(func, "__name__", None) or full_name(func)
+    return f"linalg_{name}" if getattr(func, "__module__", "") == "minitorch.linalg" else name
+
+
+def made(array, backend, new=object.__new__):
+    """A leaf around a `SparseArray`."""
+    out = new(SparseTensor)
+    out.array, out.backend = array, backend
+    return out
+
+
+def refusing(name):
+    """A property that no sparse tensor has."""
+    def get(self):
+        raise refused(name, self)
+    return property(get)
+
+
+for _name, _found in list(vars(Tensor).items()):
+    if isinstance(_found, property) and _name not in AS_THEY_ARE and _name not in vars(SparseTensor):
+        setattr(SparseTensor, _name, refusing(_name))
+enter_layout(SparseTensor)

@@ -1,0 +1,180 @@
+"""Programs of sharded tensors, written for PyTorch: `fully_shard`, tensor parallelism, both, DTensors, checkpoints.
+
+    torchrun --nproc-per-node 4 sharded_ranks.py OUT CHECKPOINT NAME...    each rank writes OUT.NAME.RANK.json
+    python sharded_ranks.py OUT CHECKPOINT plain                           the same training in one process
+
+Models begin alike on all ranks and in both libraries; each program trains on one batch, divided by ranks. What is
+written down are losses, norms and gradients of each step, and in the end parameters and states of the optimiser, whole.
+"""
+
+import json
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.nn import functional as F
+
+WIDTH, KINDS = 8, 12
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(WIDTH, 16), nn.Linear(16, WIDTH)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(x)))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.layers = nn.Embedding(KINDS, WIDTH), nn.ModuleList([Layer(), Layer()])
+        self.head = nn.Linear(WIDTH, KINDS)
+
+    def forward(self, x):
+        x = self.tokens(x).mean(1)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x)
+
+
+PLAN = {"tokens": RowwiseParallel(input_layouts=Replicate()), "layers.*.up": ColwiseParallel(),
+        "layers.*.down": RowwiseParallel(), "head": ColwiseParallel(output_layouts=Replicate())}
+
+
+def whole(x):
+    return (x.full_tensor() if isinstance(x, DTensor) else x).detach()
+
+
+def flat(tensors):
+    return [x for t in tensors for x in whole(t).double().flatten().tolist()]
+
+
+def started():
+    torch.manual_seed(3)
+    return Net()
+
+
+def trained(model, shares=1, mine=0, steps=3, start=0, optimizer=None):
+    """Train on this rank's share of each batch; returns what was seen, and the optimiser."""
+    optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-4)
+    seen = {"losses": [], "gradients": [], "norms": []}
+    for step in range(start, start + steps):
+        generator = torch.Generator().manual_seed(step)
+        x = torch.randint(0, KINDS, (8, 5), generator=generator)
+        y = torch.randint(0, KINDS, (8,), generator=generator)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x[mine::shares]), y[mine::shares])
+        loss.backward()
+        seen["losses"].append(loss.item())
+        seen["gradients"].append(flat([p.grad for p in model.parameters()]))
+        seen["norms"] += flat([nn.utils.clip_grad_norm_(model.parameters(), 0.5)])
+        optimizer.step()
+    seen["parameters"] = flat(model.parameters())
+    seen["states"] = flat(optimizer.state[p][k] for p in model.parameters() for k in ("exp_avg", "exp_avg_sq"))
+    return seen, optimizer
+
+
+def sharded(mesh, model=None):
+    model = started() if model is None else model
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
+def plain(checkpoint):
+    model = started()
+    seen, optimizer = trained(model)
+    return seen | {"later": trained(model, start=3, optimizer=optimizer)[0]}
+
+
+def fsdp(checkpoint):
+    """Each rank has a part of each parameter; the ranks of a job of 4 save what they have."""
+    n = dist.get_world_size()
+    model = sharded(init_device_mesh("cpu", (n,)))
+    seen, optimizer = trained(model, n, dist.get_rank())
+    if n == 4:
+        dcp.save({"model": model.state_dict(), "optimizer": optimizer_state(model, optimizer)},
+                 checkpoint_id=checkpoint)
+    return seen
+
+
+def optimizer_state(model, optimizer):
+    return {name: dict(optimizer.state[p]) for name, p in model.named_parameters()}
+
+
+def resumed(checkpoint):
+    """What 4 ranks have saved is loaded by any other number."""
+    n = dist.get_world_size()
+    model = sharded(init_device_mesh("cpu", (n,)))
+    _, optimizer = trained(model, n, dist.get_rank(), steps=1)         # makes states, which are replaced
+    state = {"model": model.state_dict(), "optimizer": optimizer_state(model, optimizer)}
+    dcp.load(state, checkpoint_id=checkpoint)
+    model.load_state_dict(state["model"])
+    for name, p in model.named_parameters():
+        optimizer.state[p].update(state["optimizer"][name])
+    return trained(model, n, dist.get_rank(), start=3, optimizer=optimizer)[0]
+
+
+def hybrid(checkpoint):
+    """Copies of shards."""
+    mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("replicate", "shard"))
+    return trained(sharded(mesh), dist.get_world_size(), dist.get_rank())[0]
+
+
+def split(checkpoint):
+    """Tensor parallelism: all ranks have all samples."""
+    model = started()
+    parallelize_module(model, init_device_mesh("cpu", (dist.get_world_size(),)), PLAN)
+    return trained(model)[0]
+
+
+def both(checkpoint):
+    """Layers that are split, and sharded over the ranks that have other samples."""
+    mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("dp", "tp"))
+    model = started()
+    parallelize_module(model, mesh["tp"], PLAN)
+    return trained(sharded(mesh["dp"], model), 2, mesh.get_local_rank("dp"))[0]
+
+
+def dtensors(checkpoint):
+    """Ops on DTensors, with gradients."""
+    mesh, seen = init_device_mesh("cpu", (dist.get_world_size(),)), {}
+    torch.manual_seed(1)
+    x0, w0, target = torch.randn(6, 5), torch.randn(5, 7), torch.tensor([0, 6, 3, 2, 1, 5])
+    for a, b in (0, 0), (0, 1), (1, 0), (None, 1):
+        x, w = [distribute_tensor(t, mesh, [Replicate() if d is None else Shard(d)]).requires_grad_()
+                for t, d in ((x0, a), (w0, b))]
+        y = torch.relu(x @ w)
+        z = F.layer_norm(y, (7,)).softmax(-1).transpose(0, 1)
+        total = (z * y.t()).sum() + y.mean() + (x.sum(0) * w.sum(1)).sum()
+        loss = F.cross_entropy(y, distribute_tensor(target, mesh, [Replicate()]))
+        (total + loss).backward()
+        seen[f"{a} {b}"] = flat([y, z, total, loss, x.grad, w.grad])
+    mine = DTensor.from_local(x0 * (dist.get_rank() + 1), mesh, [Partial()])
+    seen["sum"] = flat([mine, mine.redistribute(placements=[Shard(1)]), mine * 2])
+    return seen
+
+
+def main(out, checkpoint, *names):
+    if names != ("plain",):
+        dist.init_process_group("gloo")
+    for name in names:
+        seen = globals()[name](checkpoint)
+        with open(f"{out}.{name}.{os.environ.get('RANK', os.environ.get('PMI_RANK', 0))}.json", "w") as file:
+            json.dump(seen, file)
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(*sys.argv[1:])
