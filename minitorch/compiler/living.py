@@ -13,7 +13,7 @@ from ..core.graph import Node
 from ..core.tensor import Tensor
 from ..random.generator import Generator
 
-__all__ = ["living_objects", "tensors_of"]
+__all__ = ["living_objects", "tensors_of", "untraced"]
 
 
 class Mark:
@@ -64,3 +64,9 @@ def tensors_of(backend, living=None):
     """All living tensors of a backend that have memory; uninitialized parameters have none."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
             and x.__dict__.get("backend") is backend and "array" in x.__dict__]
+
+
+def untraced(living):
+    """Why nothing can be traced while these objects live; None if it can. Backends that compute past a trace say so."""
+    backends = {x.__dict__.get("backend") for x in living if isinstance(x, Tensor)}
+    return next(filter(None, [F.untraced for F in backends if hasattr(type(F), "untraced")]), None)
