@@ -106,6 +106,9 @@ def run_one(library, job, result):
         from minitorch.cli.alias import install
         install()
     import torch
+    import torch.nn  # noqa: F401  (PyTorch's import brings these; ours waits until they are asked for)
+    import torch.optim  # noqa: F401
+    import torch.utils.data  # noqa: F401
     torch.set_num_threads(1)
     sleep = time.sleep
     time.sleep = lambda seconds: sleep(min(seconds, 1e-3))     # pictures that would be looked at
@@ -160,6 +163,8 @@ def ran(library, job, paths, home, timeout, **variables):
         env = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
                    MKL_NUM_THREADS="1", MPLBACKEND="Agg", HOME=str(home), PYTHONWARNINGS="ignore", TQDM_DISABLE="1",
                    PYTHONHASHSEED="0", CUDA_VISIBLE_DEVICES="", **variables)
+        env["PYTHONPYCACHEPREFIX"] = tempfile.gettempdir() + "/pycache"
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         order = [sys.executable, __file__, "--run", library, str(Path(place) / "job.json"), str(result)]
         nothing = subprocess.DEVNULL
         done = subprocess.Popen(order, cwd=work, env=env, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE,
