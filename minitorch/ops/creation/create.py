@@ -109,8 +109,9 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 # ---- filled ------------------------------------------------------------------------------------------------
-def make(maker, size, dtype, device, requires_grad, out, fill=None):
-    """The common part of `zeros`, `ones`, `empty` and `full`."""
+def make(maker, shape, size, dtype, device, requires_grad, out, fill=None):
+    """The common part of `zeros`, `ones`, `empty` and `full`: their size as ``f(2, 3)`` or as ``f(size=(2, 3))``."""
+    size = shape if size is None else (size,)
     if not size:
         raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
                         f"number")
@@ -133,22 +134,22 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
 
 
 @composite(method=False)
-def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of zeros."""
-    return make("zeros", size, dtype, device, requires_grad, out)
+    return make("zeros", shape, size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
-def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of ones."""
-    return make("ones", size, dtype, device, requires_grad, out)
+    return make("ones", shape, size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
-def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
-    return make("empty", size, dtype, device, requires_grad, out)
+    return make("empty", shape, size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
@@ -163,7 +164,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:
         dtype = dtypes.of_scalar(fill_value)
-    return make("full", (size,), dtype, device, requires_grad, out, fill_value)
+    return make("full", (), size, dtype, device, requires_grad, out, fill_value)
 
 
 def new_like(input, maker, dtype, device, requires_grad, memory_format):
@@ -339,8 +340,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 # ---- of the dtype and device of another tensor -------------------------------------------------------------
 def new_filled(name, maker):
-    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-        return maker(*size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+    def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        return maker(*shape, size=size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
                      requires_grad=requires_grad)
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"`minitorch.{name[4:]}` with the dtype and device of this tensor."
