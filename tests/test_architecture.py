@@ -35,7 +35,7 @@ ARROWS = {
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
     "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
-    "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
+    "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
     "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and start
                                                            # workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices

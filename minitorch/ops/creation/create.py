@@ -131,8 +131,9 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 # ---- filled ------------------------------------------------------------------------------------------------
-def make(maker, size, dtype, device, requires_grad, out, fill=None):
-    """The common part of `zeros`, `ones`, `empty` and `full`."""
+def make(maker, shape, size, dtype, device, requires_grad, out, fill=None):
+    """The common part of `zeros`, `ones`, `empty` and `full`: their size as ``f(2, 3)`` or as ``f(size=(2, 3))``."""
+    size = shape if size is None else (size,)
     if not size:
         raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
                         f"number")
@@ -157,20 +158,20 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
 @composite(method=False)
 def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of zeros."""
-    return make("zeros", shape if size is None else (size,), dtype, device, requires_grad, out)
+    return make("zeros", shape, size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
 def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of ones."""
-    return make("ones", shape if size is None else (size,), dtype, device, requires_grad, out)
+    return make("ones", shape, size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
 def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
-    return make("empty", shape if size is None else (size,), dtype, device, requires_grad, out)
+    return make("empty", shape, size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
@@ -185,7 +186,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:
         dtype = dtypes.of_scalar(fill_value)
-    return make("full", (size,), dtype, device, requires_grad, out, fill_value)
+    return make("full", (), size, dtype, device, requires_grad, out, fill_value)
 
 
 def new_like(input, maker, dtype, device, requires_grad, memory_format):
