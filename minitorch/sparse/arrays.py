@@ -5,6 +5,7 @@ is added to another and to an array.
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ class SparseArray:
     """The entries of a sparse tensor: their `pattern`, and `values`, an array (entries, *dense sizes)."""
 
     base = strides = None                                  # it is nobody's view and has no strides
+    as_tensor: Any = None                                  # the leaf around it that `core.tensor.wrap` asks for
 
     def __init__(self, pattern, values):
         self.pattern, self.values = pattern, values
@@ -43,11 +45,6 @@ class SparseArray:
             raise RuntimeError("a sparse tensor can be filled with 0 only")
         self.pattern = emptied(self.pattern)
         self.values = self.values[:0].copy()
-
-    def as_tensor(self, backend):
-        """A leaf tensor around it: `core.tensor.wrap` asks."""
-        from .tensor import made
-        return made(self, backend.backend)
 
     def sent_to(self, parent):
         """This gradient as a graph node takes it: an array, for all but leaves and functions of tensors."""

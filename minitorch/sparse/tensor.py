@@ -5,9 +5,10 @@ there is refused. Other modules of this package fill the table.
 """
 
 from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
-from ..core.registry import late
 from ..core.tensor import Tensor, wrap
+from .arrays import SparseArray
 from .layouts import LAYOUTS
+from .printing import text_of
 
 __all__ = ["ANSWERS", "SparseTensor", "answers", "made"]
 
@@ -88,7 +89,7 @@ class SparseTensor(Tensor):
         self.array, self.backend = other.array, other.backend
 
     def __repr__(self, *, tensor_contents=None):
-        return late.find("minitorch.sparse.printing:text_of")(self)
+        return text_of(self)
 
     def _repr_html_(self):
         return None
@@ -189,6 +190,9 @@ def made(array, backend, new=object.__new__):
     out = new(SparseTensor)
     out.array, out.backend = array, backend
     return out
+
+
+SparseArray.as_tensor = lambda self, backend: made(self, backend.backend)
 
 
 def refusing(name):
