@@ -44,7 +44,7 @@ ARROWS = {
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
     "fx": "core autograd nn pytree serialization",         # programs as graphs
-    "sparse": "core autograd host ops optim printing",     # tensors of indices and values; steps of optimisers on them
+    "sparse": "core autograd host nn ops optim printing",  # tensors of indices and values; steps of optimisers on them
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",

@@ -61,6 +61,6 @@ def unfrozen(kinds):
 
 
 def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters have none."""
+    """All living tensors of a backend that have memory; uninitialized parameters have none, sparse tensors several."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            and x.__dict__.get("backend") is backend and "array" in x.__dict__]
+            and x.__dict__.get("backend") is backend and getattr(x.__dict__.get("array"), "strides", None) is not None]

@@ -58,7 +58,9 @@ class SparseArray:
         return other + self                                # an array, which asks `__array_ufunc__`
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        """``array + sparse`` and ``array += sparse``: an array."""
+        """``array + sparse`` and ``array += sparse``: an array; which values are finite or NaN."""
+        if ufunc in (np.isfinite, np.isnan) and not out:   # questions of anomaly mode, which hold of zeros or do not
+            return ufunc(self.values)
         dense = inputs[0] if inputs[1] is self else inputs[1]
         if ufunc is not np.add or method != "__call__" or isinstance(dense, SparseArray):
             return NotImplemented

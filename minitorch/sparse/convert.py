@@ -184,7 +184,8 @@ for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "ch
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     if layout is not None and layout == strided:
         return wrap(input.backend.xp.zeros(input.shape, (dtype or input.dtype).np), input.backend)
-    return empty_of(input.shape, layout or input.layout, dtype or input.dtype, device or input.device, requires_grad)
+    return empty_of("zeros", input.shape, layout or input.layout, dtype or input.dtype, device or input.device,
+                    requires_grad)
 
 
 @answers("ones_like")

@@ -12,11 +12,23 @@ from .arrays import SparseArray, add_into, coalesced, densified, joined, rows_of
 from .patterns import Pattern
 from .tensor import SparseTensor, made
 
-__all__ = ["ToDense", "add_dense", "add_sparse", "build", "coalesce", "dense", "multiply", "pick",
+__all__ = ["SparseFunction", "ToDense", "add_dense", "add_sparse", "build", "coalesce", "dense", "multiply", "pick",
            "picked", "products_at", "scatter", "values_of"]
 
 
-class Values(Function):
+class SparseFunction(Function):
+    """A function of sparse tensors, which a compiled function does not record: it runs eagerly then."""
+
+    @classmethod
+    def _called(cls, args):
+        for x in args:
+            recorder = getattr(x.backend, "recorder", None) if isinstance(x, Tensor) else None
+            if recorder is not None:
+                recorder.give_up("it calls functions of sparse tensors")
+        return super()._called(args)
+
+
+class Values(SparseFunction):
     """The values of a sparse tensor, in its memory. The gradient is a sparse tensor of its pattern."""
 
     @staticmethod
@@ -32,7 +44,7 @@ class Values(Function):
         return build(g[wrap(first, g.backend)], pattern)
 
 
-class Build(Function):
+class Build(SparseFunction):
     """A sparse tensor of values and a pattern, in the memory of the values."""
 
     @staticmethod
@@ -45,7 +57,7 @@ class Build(Function):
         return picked(g, ctx.pattern), None
 
 
-class Scatter(Function):
+class Scatter(SparseFunction):
     """A dense tensor with the values at their places, added up where places repeat."""
 
     @staticmethod
@@ -58,7 +70,7 @@ class Scatter(Function):
         return picked(g, ctx.pattern), None
 
 
-class Pick(Function):
+class Pick(SparseFunction):
     """The elements of a dense tensor at the places of a pattern; the gradient is sparse if `sparse`."""
 
     @staticmethod
@@ -71,7 +83,7 @@ class Pick(Function):
         return (build if ctx.sparse else scatter)(g, ctx.pattern), None, None
 
 
-class Multiply(Function):
+class Multiply(SparseFunction):
     """The product of a sparse matrix, by values and pattern, and a dense one."""
 
     @staticmethod
@@ -88,7 +100,7 @@ class Multiply(Function):
                 multiply(conjugate(values), g, ctx.pattern.transposed) if needs[1] else None, None)
 
 
-class ProductsAt(Function):
+class ProductsAt(SparseFunction):
     """The products of row i of one matrix and row j of another at the places (i, j) of a pattern."""
 
     @staticmethod
@@ -105,7 +117,7 @@ class ProductsAt(Function):
                 multiply(g, conjugate(left), ctx.pattern.transposed) if needs[1] else None, None)
 
 
-class AddSparse(Function):
+class AddSparse(SparseFunction):
     """``input + alpha * other`` of two sparse tensors of one layout. Gradients are passed on as they come."""
 
     @staticmethod
@@ -121,7 +133,7 @@ class AddSparse(Function):
         return g, g if ctx.alpha == 1 else g * ctx.alpha, None
 
 
-class AddDense(Function):
+class AddDense(SparseFunction):
     """``input + alpha * other`` of a dense and a sparse tensor, dense as both gradients are."""
 
     @staticmethod
@@ -135,7 +147,7 @@ class AddDense(Function):
         return g, g if ctx.alpha == 1 else g * ctx.alpha, None
 
 
-class ToDense(Function):
+class ToDense(SparseFunction):
     """All elements of a sparse tensor, whose gradient has all of them too, in its layout."""
 
     @staticmethod
@@ -145,15 +157,11 @@ class ToDense(Function):
 
     @staticmethod
     def backward(ctx, g):
-        own = ctx.pattern
-        everywhere = Pattern(own.F, own.sizes, indices=own.F.xp.stack(own.F.xp.unravel_index(
-            own.F.xp.arange(own.numel), own.sizes)), coalesced=True)
-        if own.layout != "sparse_coo":
-            everywhere, _ = everywhere.compressed_as(own.layout)
+        everywhere = ctx.pattern.everywhere()
         return build(picked(g, everywhere), everywhere)
 
 
-class Coalesce(Function):
+class Coalesce(SparseFunction):
     """The same tensor with each place once. The gradient is passed on."""
 
     @staticmethod

@@ -3,11 +3,11 @@
 `sparse.mm` gives a sparse factor a gradient of its own pattern, `mm`, ``@`` and the like a dense one, as in PyTorch.
 """
 
-from ..autograd.function import Function
 from ..core.tensor import Tensor, wrap
 from ..ops.nn.embedding import max_bags
 from . import kernels
 from .functions import (
+    SparseFunction,
     add_sparse,
     build,
     coalesce,
@@ -41,7 +41,7 @@ def check(name, *tensors, ndim=2):
                            f"{'x'.join(map(str, b.shape))})")
     if a.array.dtype != b.array.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
-    if a.backend is not b.backend:
+    if a.device != b.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found {a.device} and {b.device}")
 
 
@@ -63,7 +63,7 @@ def times(values, pattern, other):
     return found.reshape(*pattern.sizes[:2], other.shape[-1])
 
 
-class Mm(Function):
+class Mm(SparseFunction):
     """``input @ other``, sparse and dense; the gradient of `input` is dense. `transposed`: that of `input` is meant."""
 
     @staticmethod

@@ -6,6 +6,7 @@ there is refused. Other modules of this package fill the table.
 
 from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
 from ..core.tensor import Tensor, wrap
+from ..nn.parameter import Parameter
 from .arrays import SparseArray
 from .layouts import LAYOUTS
 from .printing import text_of
@@ -16,7 +17,7 @@ ANSWERS: dict = {}         # name of a function or method -> what it does with s
 
 # What a tensor does with its shape, its graph node and its hooks, and what it has, whatever its array is.
 AS_THEY_ARE = {"shape", "dtype", "device", "ndim", "itemsize", "is_cuda", "is_cpu", "is_leaf", "requires_grad", "grad",
-               "grad_fn", "retains_grad", "output_nr", "name", "names",
+               "grad_fn", "retains_grad", "output_nr", "name", "names", "is_meta",
                "size", "dim", "ndimension", "numel", "nelement", "element_size", "__len__", "requires_grad_",
                "backward", "detach_", "register_hook", "retain_grad", "register_post_accumulate_grad_hook",
                "is_floating_point", "is_complex", "is_signed", "is_same_size", "get_device", "is_tensor", "is_pinned",
@@ -177,6 +178,19 @@ class SparseTensor(Tensor):
             raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
 
+class SparseParameter(SparseTensor, Parameter):
+    """An `nn.Parameter` of a sparse tensor."""
+
+    def __new__(cls, data=None, requires_grad=True):
+        self = object.__new__(cls)
+        self.array, self.backend = data.array, data.backend
+        self.needs_grad = requires_grad
+        return self
+
+    def __repr__(self, *, tensor_contents=None):
+        return "Parameter containing:\n" + text_of(self)
+
+
 def named(func):
     """The name of a function, a method or the property behind a getter."""
     if isinstance(stored := getattr(func, "__self__", None), property):
@@ -206,3 +220,4 @@ for _name, _found in list(vars(Tensor).items()):
     if isinstance(_found, property) and _name not in AS_THEY_ARE and _name not in vars(SparseTensor):
         setattr(SparseTensor, _name, refusing(_name))
 enter_layout(SparseTensor)
+enter_layout(SparseParameter)

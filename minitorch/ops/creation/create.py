@@ -12,6 +12,7 @@ from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
 from ...core.registry import late
+from ...core.storage import strided
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...explain.failures import mismatch
@@ -134,13 +135,17 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
 
 @composite(method=False)
 def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """A tensor of zeros."""
+    """A tensor of zeros; of a sparse `layout`, one without entries."""
+    if layout is not None and layout != strided:
+        return late.empty_sparse("zeros", ints(size), layout, dtype, device, requires_grad)
     return make("zeros", size, dtype, device, requires_grad, out)
 
 
 @composite(method=False)
 def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of ones."""
+    if layout is not None and layout != strided:
+        return late.empty_sparse("ones", ints(size), layout, dtype, device, requires_grad)
     return make("ones", size, dtype, device, requires_grad, out)
 
 
@@ -148,6 +153,8 @@ def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False
 def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
+    if layout is not None and layout != strided:
+        return late.empty_sparse("empty", ints(size), layout, dtype, device, requires_grad)
     return make("empty", size, dtype, device, requires_grad, out)
 
 
