@@ -37,6 +37,10 @@ class Values(SparseFunction):
         return wrap(input.array.values, input.backend)
 
     @staticmethod
+    def jvp(ctx, input):
+        return values_of(input)
+
+    @staticmethod
     def backward(ctx, g):
         if ctx.pattern.once:
             return build(g, ctx.pattern)
@@ -53,6 +57,10 @@ class Build(SparseFunction):
         return made(SparseArray(pattern, values.array), values.backend)
 
     @staticmethod
+    def jvp(ctx, values, pattern):
+        return build(values, ctx.pattern)
+
+    @staticmethod
     def backward(ctx, g):
         return picked(g, ctx.pattern), None
 
@@ -64,6 +72,10 @@ class Scatter(SparseFunction):
     def forward(ctx, values, pattern):
         ctx.pattern = pattern
         return wrap(densified(SparseArray(pattern, values.array)), values.backend)
+
+    @staticmethod
+    def jvp(ctx, values, pattern):
+        return scatter(values, ctx.pattern)
 
     @staticmethod
     def backward(ctx, g):
@@ -79,6 +91,10 @@ class Pick(SparseFunction):
         return wrap(rows_of(input.array, len(pattern.sizes))[pattern.keys], input.backend)
 
     @staticmethod
+    def jvp(ctx, input, pattern, sparse):
+        return pick(input, ctx.pattern)
+
+    @staticmethod
     def backward(ctx, g):
         return (build if ctx.sparse else scatter)(g, ctx.pattern), None, None
 
@@ -90,7 +106,15 @@ class Multiply(SparseFunction):
     def forward(ctx, values, other, pattern):
         ctx.pattern = pattern
         ctx.save_for_backward(values, other)
+        ctx.save_for_forward(values, other)
         return wrap(kernels.product(pattern.F, pattern, values.array, other.array), other.backend)
+
+    @staticmethod
+    def jvp(ctx, values_tangent, other_tangent, pattern):
+        values, other = ctx.saved_tensors
+        found = [multiply(values_tangent, other, ctx.pattern)] if values_tangent is not None else []
+        found += [multiply(values, other_tangent, ctx.pattern)] if other_tangent is not None else []
+        return found[0] if len(found) == 1 else found[0] + found[1]
 
     @staticmethod
     def backward(ctx, g):
@@ -107,7 +131,15 @@ class ProductsAt(SparseFunction):
     def forward(ctx, left, right, pattern):
         ctx.pattern = pattern
         ctx.save_for_backward(left, right)
+        ctx.save_for_forward(left, right)
         return wrap(kernels.products_at(pattern.F, pattern, left.array, right.array), left.backend)
+
+    @staticmethod
+    def jvp(ctx, left_tangent, right_tangent, pattern):
+        left, right = ctx.saved_tensors
+        found = [products_at(left_tangent, right, ctx.pattern)] if left_tangent is not None else []
+        found += [products_at(left, right_tangent, ctx.pattern)] if right_tangent is not None else []
+        return found[0] if len(found) == 1 else found[0] + found[1]
 
     @staticmethod
     def backward(ctx, g):

@@ -162,6 +162,10 @@ class SparseTensor(Tensor):
         """One of its arrays, as a tensor."""
         return wrap(array, self.backend)
 
+    def sent_to(self, parent):
+        """This tensor, a gradient, as a graph node takes it: see `SparseArray.sent_to`."""
+        return self if self.array.sent_to(parent) is self.array else ANSWERS["to_dense"](self)
+
     def need(self, name, layout):
         """RuntimeError unless the tensor has this layout."""
         if self.array.pattern.layout == layout:
