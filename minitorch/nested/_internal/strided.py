@@ -7,10 +7,11 @@ work on each number: these run on the buffer.
 import math
 
 from ...autograd.wrapping import WrappingTensor, differentiate, implementation_of, is_elementwise, name_of, written_by
+from ...core.dtypes import get_default_dtype
 from ...core.storage import strided
 from ...core.tensor import Tensor
 from ...utils._pytree import tree_leaves, tree_map
-from .nested_tensor import cat
+from .nested_tensor import arange, cat
 from .rules import RULES as JAGGED
 from .rules import arguments, in_place_by_name, parameters, pointwise, spread
 
@@ -96,6 +97,8 @@ class StridedNestedTensor(WrappingTensor):
 
     def to_padded_tensor(self, padding, output_size=None):
         """A dense tensor as large as the largest element in each dimension, or as `output_size` says."""
+        if not self._sizes:
+            raise RuntimeError("at least one constituent tensor should have non-zero numel: the nested tensor is empty")
         largest = [len(self), *map(max, zip(*self._sizes, strict=True))]
         if output_size is not None and (len(output_size) != len(largest) or any(
                 a < b for a, b in zip(output_size, largest, strict=True))):
@@ -123,7 +126,8 @@ def rebuild_strided(buffer, sizes, requires_grad):
 
 def of_elements(elements):
     """A batch of these tensors."""
-    return StridedNestedTensor(cat([x.reshape(-1) for x in elements]), [tuple(x.shape) for x in elements])
+    buffer = cat([x.reshape(-1) for x in elements]) if elements else arange(0).to(get_default_dtype())
+    return StridedNestedTensor(buffer, [tuple(x.shape) for x in elements])
 
 
 # ------------------------------------------------------------------ answers
