@@ -61,7 +61,7 @@ def unfrozen(kinds):
 
 
 def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters and sparse tensors have none."""
+    """All living tensors of a backend that have memory; uninitialized parameters have none, sparse tensors several."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
             and (own := kept.__get__(x)).get("backend") is backend
             and getattr(own.get("array"), "strides", None) is not None]
