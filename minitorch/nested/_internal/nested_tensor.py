@@ -179,20 +179,9 @@ class NestedTensor(WrappingTensor):
                                f"{self._get_max_seqlen()}")
         return self.padded(padding, sizes[r])
 
-    # -- copies and files ----------------------------------------------------------------------------------
-    def __reduce_ex__(self, protocol):
-        return rebuild_nested, (dict(
-            values=self._inner.detach(), offsets=self._offsets, lengths=self._lengths, _ragged_idx=self._ragged_idx,
-            requires_grad=self.requires_grad),)
-
     def __tensor_flatten__(self):
         names = ["_inner", "_offsets", *(["_lengths"] if self._lengths is not None else [])]
         return names, dict(requires_grad=self.requires_grad, ragged_idx=self._ragged_idx)
-
-
-def rebuild_nested(parts):
-    """The NestedTensor that was pickled."""
-    return NestedTensor(**parts)
 
 
 def check(values, offsets, lengths, ragged):

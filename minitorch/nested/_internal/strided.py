@@ -6,7 +6,15 @@ work on each number: these run on the buffer.
 
 import math
 
-from ...autograd.wrapping import WrappingTensor, differentiate, implementation_of, is_elementwise, name_of, written_by
+from ...autograd.wrapping import (
+    WrappingTensor,
+    differentiate,
+    implementation_of,
+    is_elementwise,
+    is_question,
+    name_of,
+    written_by,
+)
 from ...core.dtypes import get_default_dtype
 from ...core.storage import strided
 from ...core.tensor import Tensor
@@ -115,14 +123,6 @@ class StridedNestedTensor(WrappingTensor):
         grad = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn else ", requires_grad=True" * self.requires_grad
         return f"nested_tensor([\n{elements}\n]{grad})"
 
-    def __reduce_ex__(self, protocol):
-        return rebuild_strided, (self._inner.detach(), self._sizes, self.requires_grad)
-
-
-def rebuild_strided(buffer, sizes, requires_grad):
-    """The StridedNestedTensor that was pickled."""
-    return StridedNestedTensor(buffer, sizes).requires_grad_(requires_grad)
-
 
 def of_elements(elements):
     """A batch of these tensors."""
@@ -136,6 +136,8 @@ def answer(func, args, kwargs):
     name = name_of(func)
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{name}() is not there for nested tensors with out=")
+    if is_question(name, args, kwargs):
+        return func(args[0]._inner)
     if name in RULES:
         return RULES[name](func, *args, **kwargs)
     by_number = is_elementwise(func) or JAGGED.get(name) is pointwise
