@@ -279,6 +279,10 @@ def test_training_with_checkpoints_autocast_and_compile():
     torch.testing.assert_close(compiled(nt), compiled(nt))
     with torch.autocast("cpu"):
         assert layer(nt).dtype == torch.bfloat16
+    fresh = two().requires_grad_()
+    with torch.inference_mode():
+        fresh.softmax(1)
+    fresh.softmax(1).sum().backward()                      # what was found out in inference mode is not kept
     half = nt.bfloat16() * 2
     assert half.dtype == torch.bfloat16 and half.sum(1).dtype == torch.bfloat16
 
