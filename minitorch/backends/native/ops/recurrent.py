@@ -10,7 +10,7 @@ import numpy as np
 from ....ops.nn.recurrent import GATES
 from ..eager import kernel, limits, plain, whole
 
-PANEL, DEEP = 64, 256          # as in src/tile.h; PANEL at most
+PANEL, MANY = 64, 256          # as in src, at most
 MODES = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 
 
@@ -104,8 +104,8 @@ def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
     dx = np.empty(x.shape, dtype) if needs[0] else None
     dw = np.empty(w_ih.shape, dtype) if needs[2] else None
     width = len(w_hh)
-    scratch = np.empty((n + PANEL) * width + (width + PANEL) * max(batch, DEEP) + (n + size) * width
-                       + (size + PANEL) * DEEP, dtype)
+    scratch = np.empty((n + PANEL) * width + (width + PANEL) * max(batch, MANY) + n * width
+                       + (2 * size + PANEL) * width, dtype)
     dw_hh, sums = np.empty(w_hh.shape, dtype), np.zeros((2, width))
     whole("recurrent", "backward", x, "ppp ppppp pp ppppp pp llllll", x, w_ih, w_hh, grad, gates, h, c, extra, dg, dp,
           dx, dh, dc, dw, dw_hh, scratch, sums, steps, batch, size, n, MODES[mode], reverse)

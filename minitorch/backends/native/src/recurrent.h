@@ -7,6 +7,7 @@
 #include "turn.h"
 
 #define ROWS 48                             /* of the input at a time, at least */
+#define MANY 128                            /* of the gates' gradients at a time, at most, or those of one step */
 enum { LSTM, GRU, RNN_TANH, RNN_RELU };
 
 /* ---- forward: gates in place, to which biases are added ---------------------------------------------------------- */
@@ -120,11 +121,12 @@ void backward(const T *x, const T *wi, const T *wh, const T *dy, const T *gates,
               T *dg, T *dp, T *dx, T *dh, T *dc, T *dwi, T *dwh, T *scratch, double *sums,
               i64 steps, i64 B, i64 I, i64 H, i64 mode, i64 reverse) {
   const i64 G = mode == LSTM ? 4 : mode == GRU ? 3 : 1, W = G * H, S = B * H, N = steps * B;
-  T *states = scratch, *panels = states + (H + PANEL) * W, *turned_h = panels + (W + PANEL) * (B > DEEP ? B : DEEP);
-  T *turned_i = dwi ? turned_h + H * W : 0;
+  T *states = scratch, *panels = states + (H + PANEL) * W, *turned_h = panels + (W + PANEL) * (B > MANY ? B : MANY);
+  T *of_input = turned_h + H * W, *turned_i = dwi ? of_input + (I + PANEL) * W : 0;
   const T *h0 = h + (reverse ? S : 0);
   i64 from = reverse ? 0 : N, to = from;                   /* rows whose part in the weights' gradients is to be added */
   pack(W, H, wh, H, 0, states);
+  if (dx) pack(W, I, wi, I, 0, of_input);
   for (i64 s = steps - 1; s >= 0; s--) {
     i64 t = reverse ? steps - 1 - s : s, before = reverse ? t + 1 : t, after = reverse ? t : t + 1;
     T *d = dg + t * B * W, *p = dp + t * B * W;
@@ -139,12 +141,12 @@ void backward(const T *x, const T *wi, const T *wh, const T *dy, const T *gates,
     packed_product(B, H, W, p, W, 1, states, dh, H, mode == GRU);
     if (reverse) to += B;
     else from -= B;
-    if (!s || to - from + B > DEEP) {                      /* while they are in the cache */
+    if (!s || to - from + B > MANY) {                      /* while they are in the cache */
+      if (dx) packed_product(to - from, I, W, dg + from * W, W, 1, of_input, dx + from * I, I, 0);
       weigh(from, to, W, I, H, x, h0, dg, dp, turned_i, turned_h, panels, from > 0 && reverse || to < N && !reverse, sums);
       from = to = reverse ? to : from;
     }
   }
   if (dwi) turn(turned_i, W, dwi, I, I, W);
   turn(turned_h, W, dwh, H, H, W);
-  if (dx) product(N, I, W, dg, W, 1, wi, I, 0, dx, I, 0, scratch);
 }
