@@ -54,13 +54,13 @@ def load(kind, folder, dtype=None):
     wanted, state = model.state_dict(), {}
     for path in files_of(folder):
         for name, tensor in mapped(path).items():
-            name, tensor = model.place(name, tensor)
+            name, tensor = model.place(name, tensor if dtype is None else tensor.to(dtype))
             if name not in wanted:
                 continue
             if tensor.shape != wanted[name].shape:
                 raise ValueError(f"{name} of {path.name} has shape {tuple(tensor.shape)}, config.json says "
                                  f"{tuple(wanted[name].shape)}")
-            state[name] = tensor if dtype is None else tensor.to(dtype)
+            state[name] = tensor
     missing = sorted(set(wanted) - set(state) - set(model.tied))
     if missing:
         raise ValueError(f"{folder} lacks {len(missing)} weights, among them {', '.join(missing[:3])}")
