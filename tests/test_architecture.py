@@ -36,8 +36,8 @@ ARROWS = {
     "serialization": "core explain ops nn sparse utils",   # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
     "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
-    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and start
-                                                           # workers; TensorBoard's grids of pictures
+    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
+                                                           # start workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
