@@ -3,7 +3,8 @@
     torchrun --nproc-per-node 4 sharded_ranks.py OUT CHECKPOINT NAME...    each rank writes OUT.NAME.RANK.json
 
 NAME "plain" is the training of a rank by itself. Models begin alike on all ranks and in both libraries; the programs
-train on the same batches, divided by ranks. What is written down are losses, norms and gradients of each step, and in the end parameters and states of the optimiser, whole.
+train on the same batches, divided by ranks. What is written down are losses, norms and gradients of each step, and in
+the end parameters and states of the optimiser, whole.
 """
 
 import json

@@ -8,6 +8,7 @@ import ast
 import inspect
 import os
 import textwrap
+import threading
 import time
 from opcode import opmap
 from types import CodeType, FunctionType
@@ -29,6 +30,9 @@ except Exception as _error:
 """
 
 
+parsing = threading.RLock()  # Python 3.11 counts the depth of syntax trees for all threads at once: SystemError in one
+
+
 def first_call(*args, _load, **kwargs):
     return _load()(*args, **kwargs)
 
@@ -42,7 +46,8 @@ def guarded(function):
 
     def load():
         target = load.target                               # which `autograd.dispatch` may have replaced
-        code = in_try_block(function.__code__, target)
+        with parsing:
+            code = in_try_block(function.__code__, target)
         # The code last, and `_load` stays: another thread may be about to run the old code, which needs it.
         target.__defaults__, target.__kwdefaults__ = function.__defaults__, {**(function.__kwdefaults__ or {}),
                                                                              "_load": load}
