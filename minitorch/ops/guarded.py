@@ -8,10 +8,11 @@ import ast
 import inspect
 import os
 import textwrap
-import threading
 import time
 from opcode import opmap
 from types import CodeType, FunctionType
+
+from ..explain.trees import one_at_a_time
 
 __all__ = ["guarded", "is_pending", "with_free_variables"]
 
@@ -30,9 +31,6 @@ except Exception as _error:
 """
 
 
-parsing = threading.RLock()  # Python 3.11 counts the depth of syntax trees for all threads at once: SystemError in one
-
-
 def first_call(*args, _load, **kwargs):
     return _load()(*args, **kwargs)
 
@@ -46,7 +44,7 @@ def guarded(function):
 
     def load():
         target = load.target                               # which `autograd.dispatch` may have replaced
-        with parsing:
+        with one_at_a_time:
             code = in_try_block(function.__code__, target)
         # The code last, and `_load` stays: another thread may be about to run the old code, which needs it.
         target.__defaults__, target.__kwdefaults__ = function.__defaults__, {**(function.__kwdefaults__ or {}),
