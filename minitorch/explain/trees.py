@@ -1,4 +1,4 @@
-"""The lock around syntax trees: Python 3.11 counts the depth of those of all threads together, and raises SystemError."""
+"""The lock around syntax trees: Python 3.11 counts their depth in all threads as one, and raises SystemError."""
 
 import threading
 
