@@ -34,7 +34,7 @@ ARROWS = {
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
     "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
-    "transforms": "core host ops nn",                      # nn: a transform can be a module
+    "transforms": "core explain host ops nn",                    # nn: a transform can be a module
     "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
     "utils": "core explain ops amp autograd backends random settings cuda vision",   # loaders pin memory and start
                                                            # workers; TensorBoard's grids of pictures

@@ -5,6 +5,24 @@ and returns one of the same kind; NumPy arrays are an addition to what torchvisi
 minitorch's default generator what torchvision draws from PyTorch's, so a seed gives the same crops and flips.
 """
 
+from .drawn import (
+    ColorJitter,
+    FiveCrop,
+    GaussianBlur,
+    LinearTransformation,
+    RandomAffine,
+    RandomAutocontrast,
+    RandomChoice,
+    RandomEqualize,
+    RandomErasing,
+    RandomGrayscale,
+    RandomInvert,
+    RandomOrder,
+    RandomPosterize,
+    RandomRotation,
+    RandomSolarize,
+    TenCrop,
+)
 from .functional import InterpolationMode
 from .transforms import (
     CenterCrop,
@@ -27,20 +45,36 @@ from .transforms import (
 
 __all__ = [
     "CenterCrop",
+    "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "FiveCrop",
+    "GaussianBlur",
     "Grayscale",
     "InterpolationMode",
     "Lambda",
+    "LinearTransformation",
     "Normalize",
     "PILToTensor",
     "Pad",
+    "RandomAffine",
     "RandomApply",
+    "RandomAutocontrast",
+    "RandomChoice",
     "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomOrder",
+    "RandomPosterize",
     "RandomResizedCrop",
+    "RandomRotation",
+    "RandomSolarize",
     "RandomVerticalFlip",
     "Resize",
+    "TenCrop",
     "ToPILImage",
     "ToTensor",
 ]

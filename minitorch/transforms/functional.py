@@ -6,6 +6,7 @@ is viewed as a tensor; a PIL image is left to Pillow where Pillow does the same 
 
 import enum
 import functools
+import importlib
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -439,3 +440,12 @@ def _kernel(x: np.ndarray, mode: str, a: float) -> np.ndarray:
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((x - 5) * x + 8) * x * a - 4 * a
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
+
+def __getattr__(name: str) -> Any:
+    """Functions that stand on those above: `colours` and `geometry`."""
+    for module in ("colours", "geometry"):
+        found = importlib.import_module(f".{module}", __package__)
+        if name in found.__all__:
+            return getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
