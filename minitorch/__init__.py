@@ -100,6 +100,7 @@ late.places.update(
     on_two_devices="minitorch.explain.failures:on_two_devices",
     op_namespace="minitorch.library.namespaces:namespace",
     own_grad="minitorch.ops.layouts:own_grad",
+    plain="minitorch.host.data:plain",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
