@@ -107,6 +107,7 @@ late.places.update(
     own_attributes="minitorch.serialization.tensors:OwnAttributes",
     older="minitorch.ops.older:answer",
     own_grad="minitorch.ops.layouts:own_grad",
+    plain="minitorch.host.data:plain",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
