@@ -144,7 +144,8 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
-             "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors", "Event": "cuda", "Stream": "cuda",
+             "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
+             "Event": "cuda", "Stream": "cuda",
              "GradScaler": "amp", "PyTorchFileReader": "serialization.archive", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",

@@ -36,7 +36,7 @@ ARROWS = {
     "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
     "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
-    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and start
+    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory, start
                                                            # workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps

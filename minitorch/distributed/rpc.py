@@ -1,4 +1,4 @@
-"""``torch.distributed.rpc`` as PyTorch has it where it is built without: `is_available` says so, and there is no more."""
+"""``torch.distributed.rpc`` as PyTorch has it where it is built without: `is_available` says so, that is all."""
 
 __all__ = ["is_available"]
 
