@@ -33,17 +33,18 @@ ARROWS = {
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
-    "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
+    "serialization": "core explain ops nn sparse utils",   # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
-    "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
-    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory, start
-                                                           # workers; TensorBoard's grids of pictures
+    "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
+    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
+                                                           # start workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
     "fx": "core autograd nn pytree serialization",         # programs as graphs
+    "sparse": "core autograd host nn ops optim printing",  # tensors of indices and values; steps of optimisers on them
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
