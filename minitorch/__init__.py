@@ -178,6 +178,8 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+    elif name == "_tensor_str":                            # PyTorch's module of `set_printoptions`
+        found = importlib.import_module("minitorch.printing")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
     elif name in PARTS or name in _PRIVATE:

@@ -56,7 +56,7 @@ ARROWS = {
     "functional": "core", "_VF": "core", "_tensor": "core", "_utils": "core cuda ops serialization utils",
     "torch_version": "", "version": "torch_version", "cpu": "amp", "xpu": "", "mps": "xpu", "mtia": "xpu",
     "ao": "nn", "quantization": "ao", "hub": "datasets serialization", "_dynamo": "compiler",
-    "library": "amp autograd compiler core ops pytree testing",       # operators of the user's own
+    "library": "amp autograd compiler core nn ops pytree sparse testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",
