@@ -18,7 +18,7 @@ __all__ = ["SparseFunction", "ToDense", "add_dense", "add_sparse", "build", "coa
 
 
 class SparseFunction(Function):
-    """A function of sparse tensors. A compiled function does not record it and runs eagerly; `vmap` does not take it."""
+    """A function of sparse tensors. A compiled function leaves it to Python; `vmap` does not take it."""
 
     @classmethod
     def _called(cls, args):

@@ -40,7 +40,7 @@ def permute(input, *dims):
 
 def permuted(input, order, name):
     """The tensor with its dimensions in this order; sparse dimensions stay among themselves."""
-    n, pattern = input.sparse_dim(), input.array.pattern
+    n = input.sparse_dim()
     if order == list(range(input.ndim)):
         return input
     if any((d < n) != (i < n) for i, d in enumerate(order)):
@@ -60,7 +60,8 @@ class Permute(SparseFunction):
         if order[:n] == [1, 0]:
             pattern = pattern.transposed
         elif order[:n] != list(range(n)):
-            pattern = Pattern(pattern.F, [pattern.sizes[d] for d in order[:n]], indices=pattern.indices[order[:n]])
+            pattern = Pattern(pattern.F, [pattern.sizes[d] for d in order[:n]], indices=pattern.indices[order[:n]],
+                              once=pattern.once)
         return made(SparseArray(pattern, values), input.backend)
 
     @staticmethod
