@@ -116,7 +116,8 @@ def no_out(out, name):
 
 
 def of_sparse(input, other):
-    """The product of two sparse matrices, coalesced, in the layout of the first: entries times rows of entries."""
+    """The product of two sparse matrices, coalesced: entries times rows of entries. Of two compressed ones it is CSR,
+    unless both are CSC."""
     F, xp = input.backend, input.backend.xp
     a, b = coalesce(input), coalesce(other)
     starts, cols, _ = b.array.pattern.by_rows
@@ -125,8 +126,10 @@ def of_sparse(input, other):
     found = of_indices(F, xp.stack([rows[of_a], cols[of_b]]), values_of(a)[wrap(of_a, F)] * values_of(b)[wrap(of_b, F)],
                        (input.shape[0], other.shape[1]))
     found = coalesce(found)
-    layout = input.array.pattern.layout
-    return found if layout == "sparse_coo" else reordered(found, layout)
+    layouts = {x.array.pattern.layout for x in (input, other)}
+    if "sparse_coo" in layouts:
+        return found
+    return reordered(found, "sparse_csc" if layouts == {"sparse_csc"} else "sparse_csr")
 
 
 def spread(xp, starts, groups):
