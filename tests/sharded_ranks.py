@@ -17,6 +17,7 @@ import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn import functional as F
@@ -68,9 +69,7 @@ def trained(model, shares=1, mine=0, steps=3, start=0, optimizer=None):
     optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-4)
     seen = {"losses": [], "gradients": [], "norms": []}
     for step in range(start, start + steps):
-        generator = torch.Generator().manual_seed(step)
-        x = torch.randint(0, KINDS, (8, 5), generator=generator)
-        y = torch.randint(0, KINDS, (8,), generator=generator)
+        x, y = batch(step)
         optimizer.zero_grad()
         loss = F.cross_entropy(model(x[mine::shares]), y[mine::shares])
         loss.backward()
@@ -143,6 +142,45 @@ def both(checkpoint):
     model = started()
     parallelize_module(model, mesh["tp"], PLAN)
     return trained(sharded(mesh["dp"], model), 2, mesh.get_local_rank("dp"))[0]
+
+
+class Stage(nn.Module):
+    """Half of a model, in which sequences of activations become vectors."""
+
+    def __init__(self, net, is_first):
+        super().__init__()
+        self.tokens, self.layer = (net.tokens, net.layers[0]) if is_first else (None, net.layers[1])
+        self.head = None if is_first else net.head
+
+    def forward(self, x):
+        return self.layer(self.tokens(x).mean(1)) if self.head is None else self.head(self.layer(x))
+
+
+def pipelined(checkpoint):
+    """Two stages of two layers, by both schedules."""
+    seen, rank = {}, dist.get_rank()
+    for kind in ScheduleGPipe, Schedule1F1B:
+        stage = PipelineStage(Stage(started(), rank == 0), rank, 2, torch.device("cpu"))
+        schedule = kind(stage, 4, loss_fn=F.cross_entropy)
+        optimizer = torch.optim.AdamW(stage.submod.parameters(), lr=0.01, eps=1e-4)
+        found = []
+        for step in range(3):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            losses = []
+            if rank == 0:
+                schedule.step(x)
+            else:
+                found += flat([schedule.step(target=y, losses=losses), *losses])
+            found += flat([p.grad for p in stage.submod.parameters()])
+            optimizer.step()
+        seen[kind.__name__] = found + flat(stage.submod.parameters())
+    return seen
+
+
+def batch(step):
+    generator = torch.Generator().manual_seed(step)
+    return torch.randint(0, KINDS, (8, 5), generator=generator), torch.randint(0, KINDS, (8,), generator=generator)
 
 
 def dtensors(checkpoint):

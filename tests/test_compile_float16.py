@@ -50,8 +50,8 @@ def test_networks_and_their_gradients():
     def run(x, w, t, k):
         y = F.layer_norm(F.gelu(F.linear(x, w)), (4,))
         return (F.cross_entropy(y, t), y.softmax(0), x[k].sum(0), x.index_select(1, k).cumsum(0),
-                F.embedding(k, x).amax(1), x.gather(0, k[:, None]), torch.where(x > 0, x, x * 0.1).var(),
-                y.argmax(), x.max(1).indices)
+                F.embedding(k, x).amax(1), x.gather(0, k[:, None]), torch.where(x > 0, x, x * 0.1).var(), y.argmax(),
+                x.max(1).indices)
     compiled, found = torch.compile(run, backend="c"), []
     for f in (run, compiled, compiled):
         inputs = [v.clone().requires_grad_() for v in (x, w)]

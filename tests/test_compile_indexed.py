@@ -146,3 +146,57 @@ def test_sizes_as_parameters_and_parts_for_threads():
         np.testing.assert_allclose(z.numpy(), x.index_add(0, i, x[: len(i)]).numpy(), 1e-6)
         np.testing.assert_array_equal(w.numpy(), x.gather(1, i[:, None]).numpy())
     agree(lambda x, i: (x[i], x.index_add(0, i, x[:5000])), given(6000, 64), numbers(6000, 5000), rtol=1e-4, atol=1e-4)
+
+
+# ---- more of what is looked up, and what rows leave ----------------------------------------------------------------
+def test_label_smoothing_and_probabilities():
+    x, t, w = given(6, 5), np.array([0, 4, -100, 2, 2, 1]), np.abs(given(5))
+
+    def run(x, t, w):
+        p, w = x.sigmoid(), w.detach()
+        return tuple(loss for reduction in ("mean", "sum", "none") for loss in (
+            F.cross_entropy(x, t, reduction=reduction, label_smoothing=0.1),
+            F.cross_entropy(x, t, w, reduction=reduction, label_smoothing=0.3),
+            F.binary_cross_entropy(p, (x * 2).sigmoid(), reduction=reduction),
+            F.binary_cross_entropy(p, (x > 0).float(), weight=w, reduction=reduction),
+            F.binary_cross_entropy_with_logits(x, p, pos_weight=w, reduction=reduction)))
+    whole(agree(run, x, t, w))
+    f = torch.compile(lambda p, n: F.binary_cross_entropy(p, p.detach()) + n.add_(1), backend="c")
+    good, n = torch.full((4,), 0.25), torch.zeros(1)
+    f(good, n)
+    for wrong in (1.5, -0.1, float("nan")):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            f(torch.tensor([0.5, wrong, 0.5, 0.5]), n)
+
+
+@pytest.mark.parametrize("shape", [(100, 7), (2, 3, 4)])
+def test_running_sums_from_row_to_row(shape):
+    x, k = given(*shape), numbers(4, *shape, low=-3)
+
+    def run(x, k):
+        found = []
+        for d in range(x.dim()):
+            found += [x.cumsum(d), (x * 0.1 + 1).cumprod(d), x.cummax(d)[0], k.cumsum(d), x[..., ::2].cumsum(d),
+                      x.transpose(0, -1).cumsum(d), x.logcumsumexp(d).detach()]
+        return tuple(found)
+    whole(agree(run, x, k, rtol=1e-4, atol=1e-5))
+
+
+def test_places_of_extremes_of_all_elements_and_angles():
+    x, y = given(7, 6), given(7, 6)[::-1].copy()
+    x[3, 2] = np.nan
+    f = lambda x, y: (x.argmax(), x.argmin(), y.argmax(), y.abs().argmin(), torch.atan2(y, x), torch.nan_to_num(x * 2))
+    compiled = torch.compile(f, backend="c")
+    for _ in range(2):
+        for a, b in zip(f(tensor(x), tensor(y)), compiled(tensor(x), tensor(y))):
+            np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), 3e-7)
+    corners = np.array([0, -0.0, 1, -1, np.inf, -np.inf, 1e-40, 1e30, np.nan], np.float32)
+    a, b = (torch.tensor(v.ravel()) for v in np.meshgrid(corners, corners))
+    g = torch.compile(lambda a, b: (torch.atan2(a, b), torch.logaddexp(a, b)), backend="c")
+    with np.errstate(all="ignore"):
+        for _ in range(2):
+            for wanted, found in zip((torch.atan2(a, b), torch.logaddexp(a, b)), g(a, b)):
+                np.testing.assert_allclose(found.numpy(), wanted.numpy(), 3e-7)
+                here = ~np.isnan(wanted.numpy())
+                assert (np.signbit(found.numpy()) == np.signbit(wanted.numpy()))[here].all()
+    whole(g)

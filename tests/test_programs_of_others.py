@@ -5,7 +5,9 @@ import struct
 import numpy as np
 import pytest
 
+import minitorch
 from minitorch import datasets
+from minitorch.autograd import Variable
 
 
 def write_idx(path, array):
@@ -24,3 +26,27 @@ def test_old_names_of_mnist(tmp_path):
             assert getattr(data, old) is getattr(data, new)
         assert noted[0].filename == __file__
     assert data.processed_folder == str(tmp_path / "MNIST" / "processed")
+
+
+def test_variables_are_tensors():
+    x = minitorch.ones(2)
+    for v in (Variable(x), Variable(x, True), Variable(x, requires_grad=True)):
+        assert isinstance(v, Variable) and isinstance(x, Variable) and v.is_leaf and v.data_ptr() == x.data_ptr()
+    assert Variable(x, True).requires_grad and not Variable((x * 2).requires_grad_()).requires_grad
+    with pytest.warns(UserWarning, match="volatile was removed") as noted:
+        assert not Variable(x, volatile=True).requires_grad
+    assert noted[0].filename == __file__
+    with pytest.raises(TypeError, match="has to be a tensor, but got list"):
+        Variable([1.0])
+    with pytest.raises(RuntimeError, match="require gradients"):
+        Variable(minitorch.tensor([1]), requires_grad=True)
+    assert Variable().shape == (0,) and not isinstance(1.0, Variable)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_sizes_by_name(name):
+    assert getattr(minitorch, name)(size=(2, 3)).shape == (2, 3)
+    assert getattr(minitorch, name)(size=()).shape == ()
+    if hasattr(minitorch.Tensor, "new_" + name):
+        new = getattr(minitorch.ones(1, dtype=minitorch.float64), "new_" + name)(size=(2, 3))
+        assert new.shape == (2, 3) and new.dtype is minitorch.float64

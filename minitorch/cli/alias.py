@@ -38,7 +38,7 @@ ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitor
 FILES = {
     "accelerator": {"": "memory"},
     "amp": {"": "grad_scaler"},
-    "autograd": {"": "variable", ".anomaly": "anomaly_mode"},
+    "autograd": {".anomaly": "anomaly_mode"},
     "cpu.amp": {"amp.cpu": "/ autocast_mode grad_scaler"},
     "cuda": {"": "graphs memory random streams", "backends.cuda.nvtx": "nvtx"},
     "cuda.amp": {"amp.cuda": "/ autocast_mode common grad_scaler"},

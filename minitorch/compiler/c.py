@@ -47,7 +47,9 @@ SCALAR: dict = {
     **{name: {"f": (f"m_{short or name}({{0}})", 40)} for name, short in (
         ("sin", ""), ("cos", ""), ("tan", ""), ("arcsin", "asin"), ("arccos", "acos"), ("exp2", ""), ("log2", ""),
         ("log10", ""))},
-    "power": {"f": ("m_pow({0}, {1})", 60)}, "hypot": {"f": ("m_hypot({0}, {1})", 10)},
+    "logaddexp": {"f": ("m_logaddexp({0}, {1})", 60), "d": ("d_logaddexp({0}, {1})", 60)},
+    "power": {"f": ("m_pow({0}, {1})", 60)}, "arctan2": {"f": ("m_atan2({0}, {1})", 40)},
+    "hypot": {"f": ("m_hypot({0}, {1})", 10)},
     "erf": {"f": ("m_erf({0})", 24), "d": ("erf({0})", 60)},
     "rint": {"f": ("rintf({0})", 1), "d": ("rint({0})", 1)},
     "sign": {**dict.fromkeys("fd", ("({0} != {0} ? {0} : ({0} > 0) - ({0} < 0))", 3)),
@@ -571,9 +573,10 @@ class Printer:
         products in double, exact as NumPy's."""
         name = before = self.fresh("run")
         kind = "f" if n.dtype.kind in "fV" else "i"
-        extreme = n.value in ("max", "min")
+        extreme, logs = n.value in ("max", "min"), n.value == "logaddexp"
         wide = self.ctype(n) if extreme else {"f": "double", "i": "i64"}[kind]
-        start, x = neutral(n.value, n.dtype) if extreme else int(n.value == "prod"), self.spell(n.args[0])
+        x = self.spell(n.args[0])
+        start = neutral(n.value, n.dtype) if extreme else "-INFINITY" if logs else int(n.value == "prod")
         if n.op == "running":
             self.started.append(f"{wide} {name} = {start};")
         else:
@@ -582,6 +585,8 @@ class Printer:
             before = f"({self.loops[-2]} ? {name} : {start})"
         if extreme:
             how = SCALAR["maximum" if n.value == "max" else "minimum"][kind_of(n.dtype)][0].format(before, x)
+        elif logs:
+            how = f"d_logaddexp({before}, {x})"
         else:
             how = f"{before} {'+*'[n.value == 'prod']} {x}"
         return f"({self.ctype(n)})({name} = {how})"

@@ -17,9 +17,9 @@ from .items import NoLowering
 from .loops import Effect, Kernel, Ref
 from .program import Value
 
-__all__ = ["ELEMENT", "FLAT", "Indexed"]
+__all__ = ["ELEMENT", "FLAT", "Indexed", "Lookup", "PROBABILITY"]
 
-ELEMENT, SLICE, FLAT = 3, 4, 5     # the errors that a wrong number is: of gather, of ``x[i]``, of take
+ELEMENT, SLICE, FLAT, PROBABILITY = 3, 4, 5, 6     # the errors of gather, of ``x[i]``, of take, of what is none
 I64 = np.dtype(np.int64)
 COMBINED = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum"}       # ``ufunc.at``
 
@@ -142,6 +142,16 @@ class Indexed:
     def op_scatter_reduce_extremum(self, i, x, index, src, *, dim, name):
         return self.op_scatter(i, x, index, src, dim=dim, how=name)
 
+    def np_take_along_axis(self, i, x, index, axis):
+        ref, (look,) = self.elements(x, index, axis)
+        look = look._replace(check="wrapped", kind=SLICE)
+        return self.picked("take_along_axis", index.shape, self.ref(i.results[0], index.shape), ref, [look])
+
+    def np_put_along_axis(self, i, x, index, values, axis):
+        ref, (look,) = self.elements(x, index, axis)
+        look = look._replace(check="wrapped", kind=SLICE)
+        return self.put_at("put_along_axis", index.shape, ref, [look], values)
+
     # -- an index for every slice --------------------------------------------------------------------------------
     def slices(self, v, index, dim):
         """The dimensions of ``v``'s slices that a vector names, their ref and their lookup."""
@@ -248,7 +258,12 @@ class Indexed:
         return self.picked("index", dims, self.ref(i.results[0], dims), ref, lookups)
 
     def write_at(self, target, index, value, how="put"):
-        """``target[index] = value`` for an index with arrays, or ``ufunc.at``."""
+        """``target[index] = value`` for an index with arrays, or ``ufunc.at``; a mask of all elements is a choice."""
+        mask = isinstance(index, Value) and index.dtype == bool and index.shape == target.shape and how == "put"
+        if mask and not isinstance(value, Value):
+            old = target.dtype
+            return self.map("masked", target, [index, value, target], lambda kernel, m, x, y: kernel.add(
+                "select", [m, self.operand(kernel, x, old), y], old))
         dims, ref, lookups = self.bracketed(target, index)
         if isinstance(value, Value) and len(value.shape) > len(dims):
             raise NoLowering("shapes")

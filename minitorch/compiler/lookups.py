@@ -23,8 +23,8 @@ class Lookups(Indexed):
         if x.dtype.char not in "fd" or target.dtype.kind != "i" or target.dtype.itemsize < 4:
             raise NoLowering("classes of another kind")
         axis = 1 if len(x.shape) > 1 else 0
-        if 0 in x.shape or x.shape[axis] == 1:
-            raise NoLowering("no class, or one")
+        if 0 in x.shape:
+            raise NoLowering("no class")
         return axis, [*[d for d in range(len(x.shape)) if d != axis], axis]
 
     def by_class(self, name, x, target, ignore_index):
@@ -96,6 +96,8 @@ class Lookups(Indexed):
 
     def op_cross_entropy(self, i, x, target, weight=None, *, ignore_index=-100, reduction="mean"):
         kernel, turned, row, at = self.by_class("cross_entropy", x, target, ignore_index)
+        if kernel.dims[-1] == 1:
+            raise NoLowering("one class")
         real, results = x.dtype, list(i.results)
         value = kernel.load(turned(x))
         shifted = kernel.add("subtract", [value, kernel.reduce("max", value)], real)
@@ -147,6 +149,8 @@ class Lookups(Indexed):
                                   ignore_index=-100, reduction="mean"):
         out, real = i.results[0], i.results[0].dtype
         kernel, turned, row, at = self.by_class("cross_entropy", out, target, ignore_index)
+        if kernel.dims[-1] == 1:
+            raise NoLowering("one class")
         if x is not None:
             value = kernel.load(turned(x))
             powers = kernel.add("exp", [kernel.add("subtract", [value, kernel.reduce("max", value)], real)], real)
@@ -158,6 +162,24 @@ class Lookups(Indexed):
         chosen = kernel.add("select", [at, g, kernel.const(0, real)], real)
         kernel.store(turned(out), kernel.add("subtract", [share, chosen], real))
         return [*items, kernel]
+
+    # -- probabilities -------------------------------------------------------------------------------------------
+    def op_binary_cross_entropy(self, i, x, target, weight=None, *, reduction="mean"):
+        out, real, shape = i.results[0], x.dtype, x.shape
+        if real.char not in "fd" or target.dtype != real or weight is not None and weight.dtype != real or 0 in shape:
+            raise NoLowering("operands of these types")
+        kernel = Kernel(shape or (1,), "binary_cross_entropy")
+        value, wanted, *scale = (kernel.load(self.ref(v, kernel.dims)) for v in (x, target, weight) if v is not None)
+        value = kernel.add("index", [value], real, value=("md"[real.char == "d"] + "_probability",))
+        one, least = kernel.const(1, real), kernel.const(-100, real)
+        logs = [kernel.add("log1p", [kernel.add("negative", [value], real)], real), kernel.add("log", [value], real)]
+        terms = [kernel.add("multiply", [share, kernel.add("maximum", [x, least], real)], real)
+                 for share, x in zip((kernel.add("subtract", [wanted, one], real), wanted), logs)]
+        loss = kernel.add("subtract", terms, real)
+        for w in scale:
+            loss = kernel.add("multiply", [loss, w], real)
+        place = self.ref(out, kernel.dims) if reduction == "none" else None
+        return [kernel, *self.class_reduction(kernel, "sum", loss, one, out, place, reduction)]
 
     # -- tables: numbers of rows -----------------------------------------------------------------------------------
     def rows_of(self, index, table):

@@ -15,7 +15,7 @@ from ..core import dtypes, graph
 from ..core.arrays import counted, owner
 from ..core.device import device
 from ..core.storage import TensorLayout
-from ..core.tensor import Size, Tensor
+from ..core.tensor import Size, Tensor, kept
 from ..utils._pytree import tree_flatten
 
 __all__ = ["Results"]
@@ -61,7 +61,7 @@ class Results:
     def check(t, recorder):
         """Give up for a new tensor that is more than an array and a node."""
         hooks = t.node.hooks if t.node is not None else t.hooks
-        if type(t) is not Tensor or not OWN >= set(vars(t)) or hooks is not None or t._grad is not None:
+        if type(t) is not Tensor or not OWN >= set(kept.__get__(t)) or hooks is not None or t._grad is not None:
             recorder.give_up("it returns a tensor with a class, hooks, a gradient or attributes of its own")
         elif t.array.__class__ is not t.backend.ndarray or not hasattr(t.array, "recorder"):
             recorder.give_up("it returns a tensor on another device")

@@ -18,7 +18,7 @@ ALIASES = {"sum": "add", "max": "maximum", "min": "minimum", "amax": "maximum", 
            "all": "logical_and", "any": "logical_or"}
 REDUCE = {"add": "sum", "maximum": "max", "minimum": "min", "logical_and": "min", "logical_or": "max",
           "multiply": "prod"}
-RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logaddexp": "logaddexp"}
 
 
 def by_memory(shape, strides, without=-1):

@@ -329,7 +329,7 @@ def no_hooks(hooks):
 def rebuild_parameter(data, requires_grad, backward_hooks):
     """An `nn.Parameter` around the tensor `data`."""
     no_hooks(backward_hooks)
-    if type(data) is not Tensor:
+    if type(data) is not Tensor and not (isinstance(data, Tensor) and data.array.strides is None):
         raise RuntimeError(f"a Parameter is made of a Tensor, got {type(data).__name__}")
     return parameter_class()(data, bool(requires_grad))
 

@@ -340,7 +340,8 @@ class Unpickler:
         if kind.startswith(("float8_", "float4_", "qint", "quint", "bits", "uint", "int", "complex32")):
             raise UnpicklingError(f"this file holds tensors of {full}, a dtype that minitorch does not have")
         if "_rebuild_" in full and full.startswith("torch."):
-            raise UnpicklingError(f"this file holds a tensor rebuilt by {full}: minitorch has dense tensors only")
+            raise UnpicklingError(f"this file holds a tensor rebuilt by {full}: minitorch has dense and sparse tensors "
+                                  "only")
         raise UnpicklingError(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust this class or "
             f"function with any arguments, use `minitorch.serialization.add_safe_globals([{full}])` or the "

@@ -3,6 +3,7 @@
 from ..core.storage import strided
 from ..core.tensor import Tensor, wrap
 from ..ops.creation.create import full_like as FULL_LIKE
+from .creation import empty_of
 from .functions import ToDense, build, coalesce, dense, pick, picked, reordered, values_of
 from .layouts import LAYOUTS
 from .patterns import Pattern
@@ -181,10 +182,10 @@ for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "ch
 
 @answers("zeros_like", "empty_like")
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    from .creation import empty_of
     if layout is not None and layout == strided:
         return wrap(input.backend.xp.zeros(input.shape, (dtype or input.dtype).np), input.backend)
-    return empty_of(input.shape, layout or input.layout, dtype or input.dtype, device or input.device, requires_grad)
+    return empty_of("zeros", input.shape, layout or input.layout, dtype or input.dtype, device or input.device,
+                    requires_grad)
 
 
 @answers("ones_like")

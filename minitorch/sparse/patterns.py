@@ -147,6 +147,13 @@ class Pattern:
         starts, cols, order = self.by_rows
         return Pattern(self.F, self.sizes, layout=layout, compressed=starts, plain=cols), order
 
+    def everywhere(self):
+        """The pattern of all places, in this layout."""
+        xp = self.F.xp
+        indices = xp.stack(xp.unravel_index(xp.arange(self.numel), self.sizes))
+        found = Pattern(self.F, self.sizes, indices=indices, coalesced=True)
+        return found if self.layout == "sparse_coo" else found.compressed_as(self.layout)[0]
+
     @property
     def numel(self):
         """The number of places, taken or not."""

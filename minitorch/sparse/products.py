@@ -3,11 +3,11 @@
 `sparse.mm` gives a sparse factor a gradient of its own pattern, `mm`, ``@`` and the like a dense one, as in PyTorch.
 """
 
-from ..autograd.function import Function
 from ..core.tensor import Tensor, wrap
 from ..ops.nn.embedding import max_bags
 from . import kernels
 from .functions import (
+    SparseFunction,
     add_sparse,
     build,
     coalesce,
@@ -41,7 +41,7 @@ def check(name, *tensors, ndim=2):
                            f"{'x'.join(map(str, b.shape))})")
     if a.array.dtype != b.array.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
-    if a.backend is not b.backend:
+    if a.device != b.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found {a.device} and {b.device}")
 
 
@@ -63,7 +63,7 @@ def times(values, pattern, other):
     return found.reshape(*pattern.sizes[:2], other.shape[-1])
 
 
-class Mm(Function):
+class Mm(SparseFunction):
     """``input @ other``, sparse and dense; the gradient of `input` is dense. `transposed`: that of `input` is meant."""
 
     @staticmethod
@@ -218,9 +218,12 @@ def mm(mat1, mat2, reduce="sum"):
     return multiply(values_of(mat1), mat2, mat1.array.pattern)
 
 
+SIGNS = {"amax": 1, "amin": -1}        # the smallest is the negative of the largest of the negatives
+
+
 def reduced(mat1, mat2, reduce):
     """`mm` with another reduction than the sum."""
-    if reduce not in ("mean", "amax", "amin"):
+    if reduce != "mean" and reduce not in SIGNS:
         raise RuntimeError(f"sparse.mm: reduce must be 'sum', 'mean', 'amax' or 'amin', got {reduce!r}")
     if not isinstance(mat1, SparseTensor) or mat1.layout.name != "sparse_csr" or isinstance(mat2, SparseTensor):
         sparse = mat1 if isinstance(mat1, SparseTensor) else mat2
@@ -231,7 +234,7 @@ def reduced(mat1, mat2, reduce):
         counts = F.xp.maximum(F.xp.diff(pattern.compressed), 1)[:, None].astype(mat2.array.dtype)
         return multiply(values_of(mat1), mat2, pattern) / wrap(counts, F)
     rows, cols = pattern.indices
-    sign = 1 if reduce == "amax" else -1
+    sign = SIGNS[reduce]
     products = values_of(mat1).unsqueeze(1) * mat2[wrap(cols, F)]
     return scaled(max_bags(scaled(products, sign), rows, mat1.shape[0]), sign)
 

@@ -1,11 +1,10 @@
 """Sums of sparse tensors, and softmax over their entries."""
 
-from ..autograd.function import Function
 from ..core.dtypes import from_np
 from ..core.errors import checked_dim
 from ..core.tensor import wrap
 from ..ops.nn.embedding import segment_sum
-from .functions import build, coalesce, of_indices, reordered, values_of
+from .functions import SparseFunction, build, coalesce, of_indices, reordered, values_of
 from .tensor import SparseTensor, answers
 
 __all__ = ["log_softmax", "softmax", "sum"]
@@ -55,7 +54,7 @@ def summed_over(input, dims, dtype=None, keepdim=False):
     return coalesce(of_indices(F, indices, values, sizes))
 
 
-class Total(Function):
+class Total(SparseFunction):
     """The sum of all elements, whose gradient is dense."""
 
     @staticmethod

@@ -17,9 +17,6 @@ from .rules import arguments, in_place_by_name, parameters, pointwise, spread
 __all__ = ["StridedNestedTensor", "of_elements"]
 
 RULES: dict = {}
-# What takes each element as it takes a tensor, without a dimension that has to be counted anew.
-BY_ELEMENT = {"linear", "matmul", "bmm", "layer_norm", "rms_norm", "group_norm", "scaled_dot_product_attention",
-              "embedding", "mT", "dropout1d", "conv2d", "conv1d"}
 
 
 class StridedNestedTensor(WrappingTensor):
@@ -141,8 +138,6 @@ def answer(func, args, kwargs):
     writes = JAGGED.get(name) is in_place_by_name or (w := written_by(name)) is not None and is_elementwise(w)
     if by_number or writes:
         return of_numbers(func, args, kwargs, writes)
-    if name in BY_ELEMENT:
-        return by_element(func, args, kwargs)
     if "dim" in parameters(func):
         return along(func, args, kwargs)
     if (body := implementation_of(func)) is not None:
@@ -267,6 +262,12 @@ def contiguous(func, nt, memory_format=None):
 def converted(func, nt, *args, **kwargs):
     """Another type or device."""
     return nt.like(func(nt._inner, *args, **kwargs))
+
+
+@rule("linear matmul bmm layer_norm rms_norm group_norm scaled_dot_product_attention embedding mT conv2d conv1d")
+def of_each(func, *args, **kwargs):
+    """What takes an element as it takes a tensor, without a dimension that has to be counted anew."""
+    return by_element(func, args, kwargs)
 
 
 @rule("backward grad")

@@ -44,7 +44,7 @@ _div = ufunc("div", "``input / other``, true division.", "true_divide", promotio
              input=lambda F, g, other: g / other,
              other=lambda F, g, input, other: g * (input / other / -other),
              together=lambda F, g, input, other: (q := g / other, q * (input / -other)))
-neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambda F, g: -g)
+neg = ufunc("neg", "``-input``.", "negative", zeros="linear", aliases=("negative",), input=lambda F, g: -g)
 
 
 def scaled(input, other, alpha):

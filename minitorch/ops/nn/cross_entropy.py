@@ -7,9 +7,8 @@ import functools
 
 from ...core.errors import worded
 from ...core.op import Other
-from ...core.tensor import wrap
+from ..creation.create import full_like
 from ..define import casting, composite, op
-from ..elementwise.activation import masked
 from .loss import REDUCTIONS, reduction_of
 from .softmax import _log_softmax, shifted
 
@@ -291,13 +290,10 @@ def smoothed_entropy(input, target, weight, ignore_index, reduction, label_smoot
     dim = class_dim(input.shape)
     logs = _log_softmax(input, dim)
     hard = _nll_loss(logs, target, weight, ignore_index, reduction)
-    even = -(logs if weight is None else logs * along_classes(weight, input)).sum(dim)
-    backend = input.backend
-    safe, valid = select_targets(backend, target.array, ignore_index)
-    if valid is not None:
-        even = masked(even, wrap(valid, backend))
-    if reduction != "none":
-        even = even.sum()
-    if reduction == "mean":
-        even = even / float(weight_sum(backend, weight if weight is None else weight.array, safe, valid))
+    even = (logs if weight is None else logs * along_classes(weight, input)).sum(dim, keepdim=True)
+    first = (target == ignore_index) * -100                # of one class, 0, which is that of all targets that count
+    divided = reduction == "mean" and weight is not None   # by the weights of the targets that count
+    even = _nll_loss(even, first, None, -100, "sum" if divided else reduction)
+    if divided:
+        even = even / _nll_loss(full_like(logs, -1), target, weight, ignore_index, "sum")
     return hard * (1 - label_smoothing) + even * (label_smoothing / input.shape[dim])

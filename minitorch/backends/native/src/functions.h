@@ -231,3 +231,19 @@ INLINE float m_pow(float x, float y) {      /* as C99 has it: 1 for any x if y i
   r = a == 1.0 && isinf(y) ? 1.0 : r;
   return y == 0.0f || x == 1.0f ? 1.0f : (float)r;
 }
+
+/* log(exp(a) + exp(b)) without overflow */
+INLINE double d_logaddexp(double a, double b) {
+  double d = a - b, most = d > 0 ? a : b;
+  return a == b ? a + 0.69314718055994530942 : most + d_log1p(d_exp(-fabs(d)));
+}
+INLINE float m_logaddexp(float a, float b) { return (float)d_logaddexp(a, b); }
+/* the angle of a point: the arcus tangent of the smaller coordinate by the larger one, turned to where the point lies */
+INLINE double d_atan2(double y, double x) {
+  double a = fabs(x), b = fabs(y), low = a < b ? a : b, high = a < b ? b : a;
+  double t = high == 0 ? 0 : low == high ? 1 : low / high, r = d_atan(t);
+  r = b > a ? 1.57079632679489661923 - r : r;
+  r = as_long(x) < 0 ? 3.14159265358979323846 - r : r;
+  return x != x || y != y ? NAN : copysign(r, y);
+}
+INLINE float m_atan2(float y, float x) { return (float)d_atan2(y, x); }

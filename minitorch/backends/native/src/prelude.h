@@ -1,5 +1,6 @@
 /* For generated and hand-written C: types, functions that vectorise (no calls, no branches, no errno), BLAS.
    NaN in, NaN out; infinities, signed zeros and subnormal results as IEEE has them. */
+#pragma once
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -129,6 +130,15 @@ INLINE i64 wrapped(i64 i, i64 n, i64 kind, i64 *wrong) {               /* negati
   int good = i >= -n && i < n;
   if (!good) { wrong[0] = kind; wrong[1] = i; wrong[2] = n; }
   return good ? i + (i < 0) * n : 0;
+}
+#define PROBABILITY 6
+INLINE float m_probability(float x, i64 *wrong) {
+  if (!(x >= 0 && x <= 1)) wrong[0] = PROBABILITY;
+  return x;
+}
+INLINE double d_probability(double x, i64 *wrong) {
+  if (!(x >= 0 && x <= 1)) wrong[0] = PROBABILITY;
+  return x;
 }
 INLINE i64 target(i64 i, i64 n, i64 ignored, i64 *wrong) {
   int good = i >= 0 && i < n;
