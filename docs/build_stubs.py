@@ -305,7 +305,8 @@ def tensor_stub():
     lines += class_stub(tensor.Size, "tuple[_int, ...]", size_method)
     lines += ["", *class_stub(tensor.Tensor, "", tensor_method), ""]
     wrap, mark = "(array: Any, backend: Any, new: Any = ...)", "(view: Tensor, source: Tensor, ref: Any = ...)"
-    lines += ["new_size: Any", "kept: Any", *define("wrap", [f"{wrap} -> Tensor"], tensor.wrap.__doc__),
+    lines += ["new_size: Any", "kept: Any", "class Kept: ...",
+              *define("wrap", [f"{wrap} -> Tensor"], tensor.wrap.__doc__),
               *define("mark_view", [f"{mark} -> None"], tensor.mark_view.__doc__)]
     return "\n".join([*lines, ""])
 

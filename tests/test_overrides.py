@@ -402,7 +402,8 @@ def test_every_method_asks_a_subclass(name):
 
 
 def test_signatures_stay():
-    assert list(inspect.signature(torch.add).parameters) == ["input", "other", "alpha", "out"]
+    assert list(inspect.signature(torch.addcmul).parameters)[:3] == ["input", "tensor1", "tensor2"]
+    assert str(inspect.signature(torch.add)) == "(input, other, *tensor, alpha=1, out=None)"       # add(x, 2, y) is old
     assert list(inspect.signature(torch.Tensor.sum).parameters)[0] in ("self", "input")
     assert "def mul" in str(torch.mul.source) and "softmax" in inspect.getsource(F.softmax)
     with warnings.catch_warnings():

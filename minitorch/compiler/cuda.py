@@ -55,7 +55,7 @@ def functor(op, dtype):
     """The functor of a scalar function for operands of a dtype; None if it has none."""
     kind = "f" if is_half(dtype) else dtype.kind
     if op.startswith("op::"):
-        return op[4:] if kind == "f" else None             # that of 16-bit floats too
+        return op[4:] if kind == "f" else None             # bfloat16 and float16 too
     name, kinds, _ = FUNCTORS.get(SAME_AS.get(op, op), (None, "", 0))
     if kind == "b" and op == "invert":
         return "logical_not"
@@ -442,7 +442,7 @@ class Printer(c.Printer):
         self.local, self.inner, self.at, after, reduced = {}, [], at, [], []
         for n in wanted:
             x, kind, name = self.need(n.args[0]), self.ctype(n), self.fresh("s" if n.op == "sum" else "m")
-            floats = n.dtype.kind == "f"
+            floats = n.dtype.kind == "f"                   # bfloat16 is float32 within kernels
             long = n.op in ("sum", "prod") and floats and self.items > LONG
             part = "double" if long else kind
             _, how, first = COMBINED[n.op]

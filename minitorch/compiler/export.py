@@ -325,7 +325,7 @@ def helpers(text):
 def numbers(flat):
     """Numbers as the lines of an initialiser."""
     flat = flat.view(np.uint16) if is_half(flat.dtype) else flat       # as they lie in memory
-    plain = flat.dtype.kind == "f"
+    plain = flat.dtype.kind == "f"                         # bfloat16 is written as uint16
     texts = [short(x) if plain else c.number(x, flat.dtype) for x in flat]
     lines, line = [], ""
     for text in texts or ["0"]:

@@ -261,7 +261,7 @@ class Lowering(Sums, Lookups):
             return kernel.cast(x, dtype)
         if isinstance(x, np.generic) and is_half(x.dtype):
             x = float(x)
-        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):
+        if isinstance(x, complex) or (isinstance(x, np.generic) and x.dtype.kind not in "fiub"):   # no bfloat16
             raise NoLowering("a number of another kind")
         return kernel.const(x, dtype)
 

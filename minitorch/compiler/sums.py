@@ -136,7 +136,7 @@ class Sums:
         """The extreme of each row, and the first column where it is: that of a NaN, if there is one."""
         found, i64 = kernel.reduce(kind, x), np.dtype(np.int64)
         here = kernel.add("equal", [x, found], np.dtype(bool))
-        if x.dtype.kind == "f":
+        if x.dtype.kind == "f":                            # bfloat16 is float32 within kernels
             here = kernel.add("logical_or", [here, kernel.add("isnan", [x], np.dtype(bool))], np.dtype(bool))
         columns = kernel.cast(kernel.add("column", (), np.dtype(np.int32), level="e"), i64)
         columns = kernel.add("select", [here, columns, kernel.const(kernel.dims[-1], i64)], i64)

@@ -1650,6 +1650,7 @@ class Tensor:
 
 new_size: Any
 kept: Any
+class Kept: ...
 def wrap(array: Any, backend: Any, new: Any = ...) -> Tensor:
     """A leaf tensor around a raw array, without a copy."""
 def mark_view(view: Tensor, source: Tensor, ref: Any = ...) -> None:

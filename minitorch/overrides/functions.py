@@ -163,7 +163,7 @@ def takes_a_tensor(function):
     """Whether a function's first parameter is a tensor, by its name: numbers and sizes are called otherwise."""
     first = next(iter(inspect.signature(function).parameters), "")
     return first not in ("", "size", "sizes", "start", "end", "n", "steps", "row", "low", "high", "s", "data", "obj",
-                         "window_length", "mode", "d", "seed")
+                         "window_length", "mode", "d", "seed", "shape", "filename")
 
 
 def get_default_nowrap_functions():
