@@ -110,11 +110,17 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 # ---- filled ------------------------------------------------------------------------------------------------
+def sizes(shape, size, name):
+    """The size given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    if size is not None:
+        shape = (size,)
+    if not shape:
+        raise TypeError(f"{name}() needs a size, as in {name}(2, 3) or {name}((2, 3)); {name}(()) is a single number")
+    return shape
+
+
 def make(maker, size, dtype, device, requires_grad, out, fill=None):
     """The common part of `zeros`, `ones`, `empty` and `full`."""
-    if not size:
-        raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
-                        f"number")
     size = ints(size)
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
@@ -134,28 +140,28 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
 
 
 @composite(method=False)
-def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of zeros; of a sparse `layout`, one without entries."""
     if layout is not None and layout != strided:
-        return late.empty_sparse("zeros", ints(size), layout, dtype, device, requires_grad)
-    return make("zeros", size, dtype, device, requires_grad, out)
+        return late.empty_sparse("zeros", ints(sizes(shape, size, "zeros")), layout, dtype, device, requires_grad)
+    return make("zeros", sizes(shape, size, "zeros"), dtype, device, requires_grad, out)
 
 
 @composite(method=False)
-def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of ones."""
     if layout is not None and layout != strided:
-        return late.empty_sparse("ones", ints(size), layout, dtype, device, requires_grad)
-    return make("ones", size, dtype, device, requires_grad, out)
+        return late.empty_sparse("ones", ints(sizes(shape, size, "ones")), layout, dtype, device, requires_grad)
+    return make("ones", sizes(shape, size, "ones"), dtype, device, requires_grad, out)
 
 
 @composite(method=False)
-def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-          memory_format=None):
+def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False, memory_format=None):
     """A tensor whose elements are whatever the memory held."""
     if layout is not None and layout != strided:
-        return late.empty_sparse("empty", ints(size), layout, dtype, device, requires_grad)
-    return make("empty", size, dtype, device, requires_grad, out)
+        return late.empty_sparse("empty", ints(sizes(shape, size, "empty")), layout, dtype, device, requires_grad)
+    return make("empty", sizes(shape, size, "empty"), dtype, device, requires_grad, out)
 
 
 @composite(method=False)
