@@ -1,6 +1,6 @@
 """Constructors of sparse tensors, and the checks of what they are given."""
 
-import contextlib
+import functools
 
 from ..core import dtypes
 from ..core.device import get
@@ -56,7 +56,7 @@ class check_sparse_tensor_invariants:
         def called(*args, **kwargs):
             with type(self)(self.state):
                 return function(*args, **kwargs)
-        return contextlib.wraps(function)(called)
+        return functools.wraps(function)(called)
 
 
 def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, layout=None, device=None, requires_grad=False,

@@ -79,6 +79,7 @@ def add(input, other, *, alpha=1, out=None):
 
 
 def scaled(x, alpha):
+    """``alpha * x``; itself where that is 1."""
     return x if alpha == 1 else x * alpha
 
 

@@ -21,6 +21,7 @@ from .functions import (
     values_of,
 )
 from .patterns import Pattern
+from .pointwise import scaled
 from .tensor import ANSWERS, SparseTensor, answers, refused
 
 __all__ = ["addmm", "dsmm", "hsmm", "hspmm", "mm", "saddmm", "sampled_addmm", "smm", "spmm", "sspaddmm"]
@@ -169,10 +170,6 @@ def mv(input, vec, *, out=None):
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     no_out(out, "addmv")
     return scaled(input, beta) + scaled(mv(mat, vec), alpha)
-
-
-def scaled(x, factor):
-    return x if factor == 1 else x * factor
 
 
 @answers("addmm")

@@ -74,8 +74,9 @@ def tensor_sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     if out is not None:
         raise NotImplementedError("sum: out= is not there for sparse tensors: write out.copy_(result)")
     dims = dimensions(dim, input.ndim)
-    if len(dims) == input.ndim and not keepdim and dtype is None:
-        return Total.apply(input)
+    if len(dims) == input.ndim and dtype is None and (input.is_sparse or not keepdim):
+        out = Total.apply(input)
+        return out.reshape([1] * input.ndim) if keepdim else out
     if input.is_sparse:
         return summed_over(input, dims, dtype, keepdim)
     if not keepdim:

@@ -25,7 +25,7 @@ from ..out import resize_to
 from ..shapes.memory import require_no_overlap
 from ..shapes.shape import ints
 from ..shapes.view import broadcast_shapes
-from .create import empty, empty_like
+from .create import empty, empty_like, sizes
 
 FLOATS, REALS = "fV", "fViu"                              # NumPy's kinds; V is bfloat16
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -138,15 +138,6 @@ def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, 
     """Normal numbers of mean 0 and variance 1 (of a complex dtype: 1/2 for each part)."""
     return create("randn", sampling.normal, normal_arguments, sizes(shape, size, "randn"), generator, out, dtype,
                   device, requires_grad)
-
-
-def sizes(shape, size, name):
-    """The size given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
-    if size is not None:
-        shape = (size,)
-    if not shape:
-        raise TypeError(f"{name}() needs a size, as in {name}(2, 3) or {name}((2, 3)); {name}(()) is a single number")
-    return shape
 
 
 @composite(method=False)
