@@ -61,7 +61,8 @@ def is_product(kernel_size):
 
 
 def takes(F, input, weight, bias=None, *, geometry=None):
-    return (not is_product(weight.shape[2:]) and suits(input, weight, len(weight), geometry) and (bias is None or bias.dtype == input.dtype)
+    return (not is_product(weight.shape[2:]) and suits(input, weight, len(weight), geometry)
+            and (bias is None or bias.dtype == input.dtype)
             and prod(geometry.out_size(input.shape[2:], weight.shape[2:])) > 0)
 
 
