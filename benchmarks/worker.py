@@ -27,6 +27,9 @@ def load(library, threads):
     if library == "jax":
         from .with_jax import WITH_JAX
         return WITH_JAX
+    if " writes " in library:                              # "torch writes float32"
+        from .language import workloads
+        return workloads(library, threads)
     if " compiled" in library:                             # "minitorch compiled c"
         library, _, backend = library.partition(" compiled")
         torch = importlib.import_module(library)

@@ -81,12 +81,14 @@ late.places.update(
     draw_graph="minitorch.viz.graphs:graph",
     draw_layout="minitorch.viz.storage:layout",
     drawable="minitorch.backends.batched.draws:drawable",
+    empty_sparse="minitorch.sparse.creation:empty_of",
     explain="minitorch.formula:explain",
     explain_call="minitorch.explain.arguments:of_call",
     formula="minitorch.formula:formula",
     function_in_batch="minitorch.func.custom:function_in_batch",
     function_with_tangents="minitorch.autograd.tangents:function_with_tangents",
     from_numpy="minitorch.host.data:from_numpy",
+    get_layout="minitorch.serialization.names:get_layout",
     grad="minitorch.autograd.api:grad",
     gradcheck="minitorch.testing.gradcheck:gradcheck",
     gradgradcheck="minitorch.testing.gradcheck:gradgradcheck",
@@ -103,7 +105,9 @@ late.places.update(
     on_two_devices="minitorch.explain.failures:on_two_devices",
     op_namespace="minitorch.library.namespaces:namespace",
     own_attributes="minitorch.serialization.tensors:OwnAttributes",
+    older="minitorch.ops.older:answer",
     own_grad="minitorch.ops.layouts:own_grad",
+    plain="minitorch.host.data:plain",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
@@ -118,8 +122,10 @@ late.places.update(
     share_memory="minitorch.multiprocessing.sharing:share_memory",
     shown="minitorch.autograd.nodes:shown",
     source="minitorch.formula:source",
+    sparse_by_values="minitorch.sparse.gradcheck:by_values",
     sparse_embedding="minitorch.sparse.embedding:embedding",
     sparse_mask="minitorch.sparse.convert:sparse_mask",
+    sparse_parameter="minitorch.sparse.tensor:SparseParameter",
     summary_html="minitorch.viz.modules:summary_html",
     sync_batch_norm="minitorch.distributed.batch_norm:sync_batch_norm",
     tell_backward="minitorch.autograd.hooks:tell_backward",
@@ -141,9 +147,10 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
          "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api")
-_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
+_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo", "_subclasses")    # names that programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
+             "Event": "cuda", "Stream": "cuda",
              "GradScaler": "amp", "PyTorchFileReader": "serialization.archive", "vmap": "func",
              **dict.fromkeys(("autocast", "is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled",
                               "set_autocast_dtype", "is_autocast_available", "clear_autocast_cache",
@@ -171,6 +178,8 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+    elif name == "_tensor_str":                            # PyTorch's module of `set_printoptions`
+        found = importlib.import_module("minitorch.printing")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
     elif name in PARTS or name in _PRIVATE:

@@ -1,10 +1,10 @@
 """Programs of sharded tensors, written for PyTorch: `fully_shard`, tensor parallelism, both, DTensors, checkpoints.
 
     torchrun --nproc-per-node 4 sharded_ranks.py OUT CHECKPOINT NAME...    each rank writes OUT.NAME.RANK.json
-    python sharded_ranks.py OUT CHECKPOINT plain                           the same training in one process
 
-Models begin alike on all ranks and in both libraries; each program trains on one batch, divided by ranks. What is
-written down are losses, norms and gradients of each step, and in the end parameters and states of the optimiser, whole.
+NAME "plain" is the training of a rank by itself. Models begin alike on all ranks and in both libraries; the programs
+train on the same batches, divided by ranks. What is written down are losses, norms and gradients of each step, and in
+the end parameters and states of the optimiser, whole.
 """
 
 import json
@@ -17,6 +17,7 @@ import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn import functional as F
@@ -68,9 +69,7 @@ def trained(model, shares=1, mine=0, steps=3, start=0, optimizer=None):
     optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=0.01, eps=1e-4)
     seen = {"losses": [], "gradients": [], "norms": []}
     for step in range(start, start + steps):
-        generator = torch.Generator().manual_seed(step)
-        x = torch.randint(0, KINDS, (8, 5), generator=generator)
-        y = torch.randint(0, KINDS, (8,), generator=generator)
+        x, y = batch(step)
         optimizer.zero_grad()
         loss = F.cross_entropy(model(x[mine::shares]), y[mine::shares])
         loss.backward()
@@ -91,6 +90,7 @@ def sharded(mesh, model=None):
 
 
 def plain(checkpoint):
+    """What the others are compared with."""
     model = started()
     seen, optimizer = trained(model)
     return seen | {"later": trained(model, start=3, optimizer=optimizer)[0]}
@@ -145,6 +145,45 @@ def both(checkpoint):
     return trained(sharded(mesh["dp"], model), 2, mesh.get_local_rank("dp"))[0]
 
 
+class Stage(nn.Module):
+    """Half of a model, in which sequences of activations become vectors."""
+
+    def __init__(self, net, is_first):
+        super().__init__()
+        self.tokens, self.layer = (net.tokens, net.layers[0]) if is_first else (None, net.layers[1])
+        self.head = None if is_first else net.head
+
+    def forward(self, x):
+        return self.layer(self.tokens(x).mean(1)) if self.head is None else self.head(self.layer(x))
+
+
+def pipelined(checkpoint):
+    """Two stages of two layers, by both schedules."""
+    seen, rank = {}, dist.get_rank()
+    for kind in ScheduleGPipe, Schedule1F1B:
+        stage = PipelineStage(Stage(started(), rank == 0), rank, 2, torch.device("cpu"))
+        schedule = kind(stage, 4, loss_fn=F.cross_entropy)
+        optimizer = torch.optim.AdamW(stage.submod.parameters(), lr=0.01, eps=1e-4)
+        found = []
+        for step in range(3):
+            x, y = batch(step)
+            optimizer.zero_grad()
+            losses = []
+            if rank == 0:
+                schedule.step(x)
+            else:
+                found += flat([schedule.step(target=y, losses=losses), *losses])
+            found += flat([p.grad for p in stage.submod.parameters()])
+            optimizer.step()
+        seen[kind.__name__] = found + flat(stage.submod.parameters())
+    return seen
+
+
+def batch(step):
+    generator = torch.Generator().manual_seed(step)
+    return torch.randint(0, KINDS, (8, 5), generator=generator), torch.randint(0, KINDS, (8,), generator=generator)
+
+
 def dtensors(checkpoint):
     """Ops on DTensors, with gradients."""
     mesh, seen = init_device_mesh("cpu", (dist.get_world_size(),)), {}
@@ -165,14 +204,12 @@ def dtensors(checkpoint):
 
 
 def main(out, checkpoint, *names):
-    if names != ("plain",):
-        dist.init_process_group("gloo")
+    dist.init_process_group("gloo")
     for name in names:
         seen = globals()[name](checkpoint)
         with open(f"{out}.{name}.{os.environ.get('RANK', os.environ.get('PMI_RANK', 0))}.json", "w") as file:
             json.dump(seen, file)
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -33,29 +33,30 @@ ARROWS = {
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
-    "serialization": "core explain ops nn utils",          # files know parameters; utils: bounds for readers
+    "serialization": "core explain nested nn ops sparse utils", # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
-    "datasets": "core ops random serialization transforms utils",   # utils.data: their base class; readers of files
-    "utils": "core explain ops amp autograd backends random settings cuda vision",   # loaders pin memory and start
-                                                           # workers; TensorBoard's grids of pictures
+    "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
+    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
+                                                           # start workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
     "multiprocessing": "core distributed serialization",   # starts ranks; memory that processes share
     "fx": "core autograd nn pytree serialization",         # programs as graphs
+    "sparse": "core autograd host nn ops optim printing",  # tensors of indices and values; steps of optimisers on them
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
     "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
     "signal": "core",                                      # windows
-    "overrides": "core autograd", "_C": "autograd core random",   # PyTorch's names for what autograd.dispatch does
+    "overrides": "core autograd", "_C": "autograd core nn random",   # PyTorch's names for what autograd.dispatch does
     # -- names of PyTorch's that programs import: what is absent here answers as PyTorch does without it
     "futures": "", "jit": "futures nn", "_jit_internal": "futures jit", "sym": "core", "types": "core ops",
     "functional": "core", "_VF": "core", "_tensor": "core", "_utils": "core cuda ops serialization utils",
     "torch_version": "", "version": "torch_version", "cpu": "amp", "xpu": "", "mps": "xpu", "mtia": "xpu",
-    "ao": "nn", "quantization": "ao", "hub": "datasets serialization", "_dynamo": "compiler",
-    "library": "amp autograd compiler core ops pytree testing",       # operators of the user's own
+    "ao": "nn", "quantization": "ao", "_subclasses": "core", "hub": "datasets serialization", "_dynamo": "compiler",
+    "library": "amp autograd compiler core nn ops pytree sparse testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",
@@ -75,11 +76,13 @@ EXCEPTIONS = {                                             # single modules that
     ("minitorch.random", "minitorch.ops.define"): "seeding is a public function, published like any",
     ("minitorch.ops.shapes.convert", "minitorch.autograd.function"): "a copy to another device has its own VJP",
     ("minitorch.ops.variates", "minitorch.autograd.function"): "drawn numbers have derivatives of their own",
+    ("minitorch.autograd.profiler", "minitorch.profiler.averages"): "the profiler under its old name, when asked for",
     ("minitorch.autograd.profiler", "minitorch.profiler.profile"): "the profiler under its old name, when asked for",
     ("minitorch.viz.contact_sheet", "minitorch"): "a program that nobody imports",
     ("minitorch.viz.contact_sheet", "minitorch.profiler.profile"): "a program that nobody imports",
 }
 INNER = {                                                  # imports within functions, and why they wait
+    "minitorch._C": "subclasses of Tensor need no layers",
     "minitorch.__main__": "one command needs only its own modules",
     "minitorch.cli.demo": "--help answers at once",
     "minitorch.check.nb12": "needs CuPy and a compiler, which may be missing",

@@ -136,6 +136,22 @@ def test_gradients_and_batches_pass_through():
     assert torch.allclose(torch.vmap(f)(batch), torch.stack([f(one) for one in batch]))
 
 
+@pytest.mark.parametrize("call, same", [
+    (lambda v: torch.softmax(v, axis=1), lambda v: torch.softmax(v, 1)),
+    (lambda v: v.softmax(axis=1, dtype=torch.float64), lambda v: v.softmax(1, torch.float64)),
+    (lambda v: v.chunk(2, axis=2)[1], lambda v: v.chunk(2, 2)[1]),
+    (lambda v: torch.unbind(v, axis=1)[0], lambda v: v[:, 0]),
+    (lambda v: torch.select(v, axis=1, index=2), lambda v: v[:, 2]),
+    (lambda v: v[:1].squeeze(axis=0), lambda v: v[0]),
+    (lambda v: torch.narrow(v, axis=2, start=1, length=2), lambda v: v[:, :, 1:3]),
+    (lambda v: torch.quantile(v, 0.5, axis=1, keepdims=True), lambda v: torch.quantile(v, 0.5, 1, True)),
+    (lambda v: torch.argmax(v, axis=1, keepdims=True), lambda v: v.argmax(1, True))])
+def test_functions_of_the_package_take_the_names_of_numpy(call, same):
+    assert call(x).equal(same(x))
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        torch.softmax(x)
+
+
 # ---- NumPy's functions -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("call", [
     lambda v: np.max(v, axis=1), lambda v: np.min(v, axis=0, keepdims=True), lambda v: np.std(v),

@@ -39,19 +39,31 @@ def nodes(script, *arguments, each=({}, {}), options=()):
 PLACES = """
 import os
 names = "RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"
-print(" ".join(os.environ[name] for name in names) + "\\n", end="", flush=True)      # one write, which no rank divides
+print(" ".join([os.environ[n] for n in names]) + "\\n", end="", flush=True)      # one write, which no rank divides
+"""
+
+
+NEAR = """
+near = dist.new_group([1, 2])
+if rank:
+    x = torch.full((700_000,), float(rank)); dist.all_reduce(x, group=near); assert (x == 3).all()
+    assert near.shared(3, x.dtype.np) is not None
+    print(f"near {type(near.transport).__name__}\\n", end="", flush=True)
+dist.barrier()
 """
 
 
 def test_collectives_between_launchers(tmp_path):
-    """Nodes with numbers, one and two ranks on them."""
+    """Nodes with numbers, one and two ranks on them; a group of the two shares memory."""
     port = free_port()
-    script = write(tmp_path, "everything.py", PLACES + EVERYTHING.replace("BACKEND", '"gloo"'))
+    script = write(tmp_path, "everything.py", PLACES + EVERYTHING.replace("BACKEND", '"gloo"').replace(
+        "dist.destroy", NEAR + "dist.destroy"))
     found = nodes(script, options=["--nnodes=2", f"--master-port={port}"],
                   each=[{"node-rank": 1, "nproc-per-node": 2}, {"node-rank": 0, "nproc-per-node": 1}])
     assert [code for code, _, _ in found] == [0, 0], found
     lines = sorted(line for _, out, _ in found for line in out.splitlines())
-    assert lines == ["0 0 0 3 1 2", "1 0 1 3 2 2", "2 1 1 3 2 2", *["fine SocketTransport"] * 3]
+    assert lines == ["0 0 0 3 1 2", "1 0 1 3 2 2", "2 1 1 3 2 2", *["fine SocketTransport"] * 3,
+                     *["near SharedTransport"] * 2]
 
 
 def test_a_killed_rank_is_named_on_all_nodes_and_all_start_again(tmp_path):

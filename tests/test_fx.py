@@ -446,4 +446,4 @@ def test_proxies_by_hand_and_mixed_tracers():
 
 
 def test_the_page_about_it():
-    assert run_examples("fx.md") == 15
+    assert run_examples("fx.md") == 19

@@ -16,7 +16,7 @@ from minitorch.optim.optimizer import required
 
 BLOCK, SMALL = tuning.optimizer_block, tuning.small_parameter
 OPTIONS = {"SGD": {"lr": 0.1, "momentum": 0.9}, "RMSprop": {"momentum": 0.5, "centered": True}}
-OTHERS = ("Optimizer", "LBFGS")                            # no step of their own; one that needs a closure
+OTHERS = ("Optimizer", "LBFGS", "SparseAdam")              # no step of their own; needs a closure; sparse gradients
 
 
 def options_by_name(base):

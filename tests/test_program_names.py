@@ -159,7 +159,7 @@ def test_hub_downloads_once_and_checks(tmp_path, monkeypatch):
 
 def test_old_places_of_functions_hold_the_very_same():
     assert torch.functional.einsum is torch.einsum and torch._tensor.Tensor is torch.Tensor
-    assert torch._VF.stack is torch.stack and torch.autograd.variable.Variable is torch.Tensor
+    assert torch._VF.stack is torch.stack and torch.autograd.variable.Variable is torch.autograd.Variable
     assert torch.types.Number.__args__ == (int, float, bool) and torch.types._size is not None
     assert torch.quantization.QuantStub()(3) == 3
     with pytest.raises(NotImplementedError, match="quantised"):

@@ -202,8 +202,9 @@ OPERATIONS = {                                             # single pickles, and
     "does not end": [b"ctorch", b"c" + b"x" * 2000 + b"\nx\n."],
     "characters": [b"X\x00\x00\x10\x00" + b"x" * 2**20 + b"X\x01\x00\x00\x00x\x93."],
     "nested marks": [b"(" * 200_000],
-    "dense tensors only": [b"ctorch._utils\n_rebuild_sparse_tensor\n.", b"ctorch._utils\n_rebuild_qtensor\n."],
-    "a dtype that minitorch does not have": [b"ctorch\nfloat8_e4m3fn\n.", b"ctorch\nquint8\n."],
+    "dense and sparse tensors only": [b"ctorch._utils\n_rebuild_mkldnn_tensor\n.",
+                                      b"ctorch._utils\n_rebuild_qtensor\n."],
+    "a dtype that minitorch does not have": [b"ctorch\nbits8\n.", b"ctorch\nquint8\n."],
     "UnicodeDecodeError": [b"X\x01\x00\x00\x00\xff."],
 }
 

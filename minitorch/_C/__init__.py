@@ -1,5 +1,7 @@
 """The few names of PyTorch's C module that programs use: those for subclasses of Tensor, and types."""
 
+from types import SimpleNamespace
+
 from ..autograd.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..autograd.dispatch import disabled_torch_function as _disabled_torch_function_impl
 from ..autograd.dispatch import state as _state
@@ -31,3 +33,10 @@ def _log_api_usage_once(name):
 
 def _get_tracing_state():
     """None: TorchScript traces nothing."""
+
+
+def __getattr__(name):
+    if name != "_nn":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..nn.parameter import parse_to
+    return SimpleNamespace(_parse_to=parse_to)

@@ -127,6 +127,7 @@ class GradScaler:
 
 def unscale(grads, factor):
     """Multiply the gradients by a number in place; whether one of them is then not finite."""
+    grads = [g._values() if g.is_sparse else g for g in grads]
     backend = grads[0].backend if grads else None
     found = backend.scale_all([g.array for g in grads], factor, check=True) if grads else False
     if found is not False:

@@ -36,7 +36,7 @@ real = torch.real
 def sign(x, /):
     """-1, 0 or 1; x / abs(x) for complex numbers; NaN of NaN, where PyTorch's `sign` has 0."""
     if x.is_complex():
-        return torch.sgn(x)
+        return torch.where(x == 0, 0, torch.sgn(x))        # without the signs of zeros
     return torch.where(torch.isnan(x), x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)
 
 

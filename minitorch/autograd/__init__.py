@@ -3,7 +3,6 @@
 import importlib
 
 from ..core.registry import late
-from ..core.tensor import Tensor
 from . import anomaly, functional, graph, subclasses, typed  # noqa: F401  (the last two: for Tensor and generated calls)
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .api import backward, grad
@@ -17,8 +16,7 @@ from .grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-
-Variable = Tensor                                          # its name when variables and tensors were two things
+from .variable import Variable
 
 __all__ = ["Function", "Variable", "anomaly", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
            "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
@@ -31,6 +29,4 @@ def __getattr__(name):
         return getattr(late, name)
     if name in ("profiler", "forward_ad"):
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "variable":                                 # a module of PyTorch whose names are here
-        return importlib.import_module(__name__)
     raise AttributeError(f"module 'minitorch.autograd' has no attribute {name!r}")

@@ -138,7 +138,8 @@ def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
     if create_graph or open_levels and grad_mode.levels:
         return g
     backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
-    return wrap(backend.xp.array(g.array if on_tensors else g), backend)
+    g = g.array if on_tensors else g
+    return wrap(backend.xp.array(g) if g.strides is not None else g.copy(), backend)
 
 
 def as_tuple(x):

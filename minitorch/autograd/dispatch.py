@@ -117,7 +117,7 @@ def enter(found, arg):
 
 def would_ask(tensors):
     """Whether a mode, or the class of one of the tensors, would be asked about calls on them."""
-    return active and (bool(state.modes) or any([is_overloaded(type(t)) for t in tensors]))
+    return active and (bool(state.modes) or any([is_overloaded(type(t)) or type(t) in layouts for t in tensors]))
 
 
 def dispatch(func, inner, args, kwargs):

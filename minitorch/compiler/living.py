@@ -13,7 +13,7 @@ from ..core.graph import Node
 from ..core.tensor import Tensor, kept
 from ..random.generator import Generator
 
-__all__ = ["living_objects", "tensors_of"]
+__all__ = ["living_objects", "tensors_of", "untraced"]
 
 
 class Mark:
@@ -61,6 +61,13 @@ def unfrozen(kinds):
 
 
 def tensors_of(backend, living=None):
-    """All living tensors of a backend that have memory; uninitialized parameters have none."""
+    """All living tensors of a backend that have memory; uninitialized parameters have none, sparse tensors several."""
     return [x for x in (living_objects() if living is None else living) if isinstance(x, Tensor)
-            for own in [kept.__get__(x)] if own.get("backend") is backend and "array" in own]
+            and (own := kept.__get__(x)).get("backend") is backend
+            and getattr(own.get("array"), "strides", None) is not None]
+
+
+def untraced(living):
+    """Why nothing can be traced while these objects live; None if it can. Backends that compute past a trace say so."""
+    backends = {kept.__get__(x).get("backend") for x in living if isinstance(x, Tensor)}
+    return next(filter(None, [F.untraced for F in backends if hasattr(type(F), "untraced")]), None)

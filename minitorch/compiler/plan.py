@@ -71,6 +71,9 @@ class Plan:
             return plan, function(*args, **kwargs)
         in_c = native and base.xp is np and reason() is None
         tracing = Tracing(base, called() if in_c else None)
+        plan.reason = tracing.untraced
+        if plan.reason is not None:
+            return plan, function(*args, **kwargs)
         grads = {id(t): (t, t._grad) for t in tracing.tensors}
         outside = {id(t) for t in tracing.tensors}
         with tracing as recorder:

@@ -29,7 +29,7 @@ from ..core.graph import Node, calling_line
 from ..optim import stepping
 from ..random.generator import Generator
 from ..utils._pytree import tree_map
-from .living import living_objects, tensors_of
+from .living import living_objects, tensors_of, untraced
 from .program import Instruction, Program, Value, values_in
 from .traced import Traced, TracedScalar, Tracer, arrays_in, bare, is_named_tuple
 
@@ -247,6 +247,7 @@ class Tracing(NodeHook):
         self.tracer = Tracer(base, self.recorder, calls)
         self.tensors, self.steppers = tensors_of(base, living), {id(x): x for x in stepping.living}
         self.time = graph.version_counter
+        self.untraced = untraced(living)
 
     def __enter__(self):
         self.outer = stepping.observe(self.step)

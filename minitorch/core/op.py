@@ -74,6 +74,7 @@ class Op:
     - `inputs`: the arrays that it takes, as `Input`s
     - `attrs`: its attributes, as (name, default) pairs
     - `scalars`: the attributes annotated `float`, for which NumPy's scalars and tensors of one element will do
+    - `older`: it takes PyTorch's older signature too, with numbers among the tensors (`minitorch/ops/older.py`)
     - `vjps`: the derivative formula (VJP) of each input, by name
     - `doc`: the docstring
 
@@ -114,6 +115,8 @@ class Op:
     - `mismatch`: a function of the shapes of two inputs that do not fit, which returns the error's text, or None
     - `flops`: a function of the result and the inputs (raw arrays): the FLOPs of its products and sums
     - `inline`: few array calls, which `compile` traces one by one; other ops are one instruction
+    - `zeros`: "kept" by a function of one element, so that sparse tensors are computed by their values; "linear" if
+      those at one place need not be added up first; None: sparse tensors are refused
     - `by_values`: the shape of its result depends on values; `compile` leaves functions with such ops to Python
     - `fusible`: `compile` may compute it in chunks, in one loop with elementwise neighbours, on the CPU
     - `functor`: the CUDA functor of an element, ``"softplus(beta, threshold)"`` with the attributes that it takes
@@ -136,6 +139,7 @@ class Op:
     doc: str
 
     scalars: tuple = ()
+    older: bool = False
     promotion: str | None = None
     refuses: str = ""
     check: Callable | None = None
@@ -163,6 +167,7 @@ class Op:
     flops: Callable | None = None
     inline: bool = False
     by_values: bool = False
+    zeros: str | None = None
     fusible: bool = False
     functor: str | None = None
 

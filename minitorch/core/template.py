@@ -71,7 +71,9 @@ def unpack(op, bare):
         if dict(op.attrs)[ours] is Parameter.empty:
             lines += [f"elif {ours} is required:",
                       f"    raise TypeError('{op.name}() missing 1 required positional argument: \"{ours}\"')"]
-    lines += [f"if {x}.__class__ in SCALARS: {x} = {x}.item()" for x in op.scalars if not bare]
+    older = f"return late.older(op, ({arguments(op)}), {attributes(op)}, {'out' if takes_out(op) else 'None'})"
+    lines += [f"if {x}.__class__ in SCALARS: {older if op.older else f'{x} = {x}.item()'}"
+              for x in op.scalars if not bare]
     if op.autocast and not bare:
         lines += ["if autocast.enabled:", f"    return autocast_call(op, ({arguments(op)}), {attributes(op)}, "
                   f"{'out' if takes_out(op) else 'None'})"]

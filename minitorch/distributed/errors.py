@@ -25,3 +25,11 @@ class QueueEmptyError(DistStoreError):
 
 for _error in (DistError, DistBackendError, DistNetworkError, DistStoreError, QueueEmptyError):
     _error.__module__ = "torch.distributed"
+
+
+def absent(name, instead):
+    """A class in the place of ``torch.distributed.<name>``, which is not there: to call it says so, and `instead`."""
+    def refuse(cls, *args, **kwargs):
+        raise NotImplementedError(f"torch.distributed.{name} is not there: {instead}")
+    return type(name.rpartition(".")[2], (), {"__new__": refuse, "__doc__": f"Not there: {instead}.",
+                                              "__module__": "torch.distributed"})

@@ -48,7 +48,28 @@ def mapped(path, nbytes):
         os.close(file)
 
 
-class ProcessNode:
+class Shared:
+    """Files in the `folder` of a job, as memory that the ranks of a node share."""
+
+    folder: str
+    supervised: bool
+
+    def memory(self, name, nbytes):
+        """`nbytes` zeros, the same for all ranks that ask by this name."""
+        while True:
+            os.makedirs(self.folder, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):   # another rank removes the folder, empty as it was
+                return mapped(os.path.join(self.folder, name), nbytes)
+
+    def forget(self, name):
+        """The memory of this name is not asked for any more."""
+        os.unlink(os.path.join(self.folder, name))
+        if not self.supervised:
+            with contextlib.suppress(OSError):             # another group's may be there
+                os.rmdir(self.folder)
+
+
+class ProcessNode(Shared):
     """One rank's side of the memory that the processes of a node share."""
 
     def __init__(self, folder, rank, size, supervised):
@@ -82,20 +103,6 @@ class ProcessNode:
 
     def record(self, rank):
         return Record(self.rows, rank, self.where, self.alive, self.supervised)
-
-    def memory(self, name, nbytes):
-        """`nbytes` zeros, the same for all ranks that ask by this name."""
-        while True:
-            os.makedirs(self.folder, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):   # another rank removes the folder, empty as it was
-                return mapped(os.path.join(self.folder, name), nbytes)
-
-    def forget(self, name):
-        """The memory of this name is not asked for any more."""
-        os.unlink(os.path.join(self.folder, name))
-        if not self.supervised:
-            with contextlib.suppress(OSError):             # another group's may be there
-                os.rmdir(self.folder)
 
     def alive(self, rank):
         if rank == self.rank or self.rows["state"][rank] == ABSENT:

@@ -41,6 +41,10 @@ class RemoteNode:
         threading.Thread(target=self.beat, name="record", daemon=True).start()
         return made
 
+    def are_near(self, ranks):
+        """Whether these ranks share memory."""
+        return False
+
     def alive(self, rank):
         """Whether a rank runs, as far as can be seen from here."""
         return True

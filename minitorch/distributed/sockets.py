@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from .errors import DistNetworkError
-from .processes import FOLDER, mapped
+from .processes import FOLDER, Shared, mapped
 from .record import ROW
 from .remote import RemoteNode, RemoteTransport
 from .store import reader
@@ -30,13 +30,16 @@ HEAD = struct.Struct("<qq")                                # size and tag of a m
 LARGE = 1 << 16                                            # bytes from which a broadcast goes in parts
 
 
-class SocketNode(RemoteNode):
-    """One rank's side of a job whose ranks reach each other by TCP; `launched`: by a launcher that tells of ends."""
+class SocketNode(Shared, RemoteNode):
+    """One rank's side of a job whose ranks reach each other by TCP; `launched`: by a launcher that tells of ends.
+
+    Groups of ranks of one launcher share memory in its folder.
+    """
 
     def __init__(self, rank, size, store, told, address, launched):
         rows, here = rows_with_launcher(rank, size) if launched else (None, ())
         super().__init__(rank, size, told, launched, rows, here)
-        self.peers_store = store
+        self.peers_store, self.folder = store, os.environ.get(FOLDER, "")
         self.lost, self.arrived, self.condition = set(), {}, threading.Condition()
         self.listening = socket.create_server(("", 0), backlog=4 * size)
         store.set(f"address {rank}", f"{address} {self.listening.getsockname()[1]}")
@@ -82,6 +85,9 @@ class SocketNode(RemoteNode):
 
     def transport(self, ranks, number, record, timeout):
         return SocketTransport(self, ranks, ranks.index(self.rank), record, number, timeout)
+
+    def are_near(self, ranks):
+        return len(ranks) > 1 and set(ranks) <= set(self.here)
 
     def alive(self, rank):
         return rank not in self.lost

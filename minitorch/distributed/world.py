@@ -88,7 +88,7 @@ class World:
 
     def transport(self, ranks, number, timeout):
         seconds = timeout.total_seconds()
-        if hasattr(self.node, "transport"):                # MPI, between nodes
+        if hasattr(self.node, "transport") and not self.node.are_near(ranks):            # between nodes
             return self.node.transport(ranks, number, self.record, seconds)
         name = f"group-{number}"
         memory = self.node.memory(name, window_bytes(len(ranks), SLOT))

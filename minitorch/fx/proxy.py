@@ -2,17 +2,20 @@
 
 import dis
 import operator
+import re
 import sys
 import traceback
 from dataclasses import fields, is_dataclass
 
 from ..autograd import dispatch
 from ..core.device import device
+from ..core.registry import FUNCTIONS
 from ..core.tensor import Tensor
 from .codegen import INFIX, PREFIX
 from .graph import Graph
 from .immutable_collections import immutable_dict
 from .node import BASE_TYPES, Node, map_aggregate
+from .operator_schemas import with_defaults
 
 __all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "TraceError", "TracerBase"]
 
@@ -197,7 +200,22 @@ class Proxy:
         name = func.__name__
         if vars(Tensor).get(name) is func:
             return tracer.create_proxy("call_method", name, args, kwargs or {})
-        return tracer.create_proxy("call_function", func, args, kwargs or {})
+        args, kwargs = with_defaults(func, args, kwargs or {}) if is_python(func) else (args, kwargs or {})
+        return tracer.create_proxy("call_function", func, args, kwargs)
+
+
+# Of `nn.functional` these are C++ in PyTorch, and those are Python though `torch` has functions of the same name:
+# what `torch` has too is C++ otherwise.
+CPP, PYTHON = re.compile("avg_pool[23]d|one_hot|scaled_dot_.*|.*_"), re.compile("(layer|group|rms)_norm|max_pool[123]d")
+
+
+def is_python(func):
+    """Whether a function is one of PyTorch's `nn.functional` that is written in Python: these hand on all arguments."""
+    name = getattr(func, "__name__", "")
+    found = FUNCTIONS.get(("nn.functional", name))
+    if found is None or found.call is not func or hasattr(func, "op") or CPP.fullmatch(name):
+        return False
+    return ("", name) not in FUNCTIONS or FUNCTIONS["", name].call is not func or bool(PYTHON.fullmatch(name))
 
 
 def unpacked(frame):

@@ -15,9 +15,12 @@ from .maskedtensor.core import MaskedTensor
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
            "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
 
-F = {name: FUNCTIONS["", name].call for name in (
-    "amax", "amin", "argmax", "argmin", "broadcast_to", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp",
-    "maximum", "nanmedian", "ones", "prod", "softmax", "sum", "where")}
+
+def function(name):
+    """A public function of the package."""
+    return FUNCTIONS["", name].call
+
+
 vector_norm = FUNCTIONS["linalg", "vector_norm"].call
 softmin_of = FUNCTIONS["nn.functional", "softmin"].call
 
@@ -29,6 +32,7 @@ def combined(name, input, mask, fill):
         input, mask = input.get_data(), input.get_mask()
     if mask is None:
         return input
+    mask = canonical(input, mask)
     if math.isinf(fill) and not input.is_floating_point():
         if input.dtype.np.kind == "c" and name == "logsumexp":
             fill = complex(fill, 0)
@@ -36,7 +40,7 @@ def combined(name, input, mask, fill):
             fill = iinfo(input.dtype).max if fill > 0 else iinfo(input.dtype).min
         else:
             raise NotImplementedError(f"identity of {name} on {input.dtype} input")
-    return F["where"](canonical(input, mask), input, input.new_tensor(fill))
+    return function("where")(mask, input, input.new_tensor(fill))
 
 
 def canonical(input, mask):
@@ -44,7 +48,7 @@ def canonical(input, mask):
     if mask.ndim > input.ndim:
         raise IndexError(f"the mask has to be broadcastable to the input: it has {mask.ndim} dimensions, the input "
                          f"{input.ndim} (got mask dimensionality higher than of the input)")
-    return F["broadcast_to"](mask, input.shape).bool()
+    return function("broadcast_to")(mask, input.shape).bool()
 
 
 def dims_of(dim, ndim):
@@ -70,14 +74,14 @@ def total_type(input, dtype):
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the elements that count, along `dim` (None: all)."""
     dims = dims_of(dim, input.ndim)
-    return F["sum"](combined("sum", input, mask, 0), dims, bool(keepdim), dtype=total_type(input, dtype))
+    return function("sum")(combined("sum", input, mask, 0), dims, bool(keepdim), dtype=total_type(input, dtype))
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product of the elements that count, along `dim` (None: all)."""
     result = combined("prod", input, mask, 1).to(total_type(input, dtype))
     for d in reversed(dims_of(dim, input.ndim)):
-        result = F["prod"](result, d, keepdim=bool(keepdim))
+        result = function("prod")(result, d, keepdim=bool(keepdim))
     return result
 
 
@@ -105,13 +109,13 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def extreme(name, input, dim, keepdim, dtype, mask, fill):
-    return F[name](combined(name, input, mask, fill), dim, bool(keepdim)).to(dtype or input.dtype)
+    return function(name)(combined(name, input, mask, fill), dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """``log(sum(exp(x)))`` over the elements that count, along `dim` (None: all)."""
     dims = dims_of(dim, input.ndim)
-    found = F["logsumexp"](combined("logsumexp", input, mask, -math.inf), dims, keepdim=keepdim)
+    found = function("logsumexp")(combined("logsumexp", input, mask, -math.inf), dims, keepdim=keepdim)
     return found.to(dtype or input.dtype)
 
 
@@ -126,8 +130,8 @@ def counted(input, dim, keepdim, mask):
     """How many elements count, along `dim`."""
     if isinstance(input, MaskedTensor):
         mask = input.get_mask()
-    counts = F["ones"](input.shape, dtype=int64, device=input.device) if mask is None else canonical(input, mask)
-    return F["sum"](counts, dims_of(dim, input.ndim), bool(keepdim))
+    counts = function("ones")(input.shape, dtype=int64, device=input.device) if mask is None else canonical(input, mask)
+    return function("sum")(counts, dims_of(dim, input.ndim), bool(keepdim))
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -146,7 +150,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     d, = dims_of(dim, input.ndim)
     is_float = input.is_floating_point()
     values = combined("median", input if is_float else input.to(float32), mask, math.nan)
-    found = F["nanmedian"](values, d, keepdim).values
+    found = function("nanmedian")(values, d, keepdim).values
     if is_float:
         return found
     if found.isnan().any():
@@ -182,13 +186,13 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 def softmax(input, dim, *, dtype=None, mask=None):
     """``exp(x) / sum(exp(x))`` over the elements that count, along `dim`; the others become 0."""
     d, = dims_of(dim, input.ndim)
-    return F["softmax"](combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
+    return function("softmax")(combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """``log(softmax(x))`` over the elements that count, along `dim`."""
     d, = dims_of(dim, input.ndim)
-    return F["log_softmax"](combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
+    return function("log_softmax")(combined("amax", input, mask, -math.inf), d, dtype=dtype or input.dtype)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
@@ -200,7 +204,7 @@ def softmin(input, dim, *, dtype=None, mask=None):
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
     """``x / max(norm(x), eps)``, the norm `ord` of the elements that count, along `dim`; the others become 0."""
     norms = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return combined("sum", input, mask, 0) / F["maximum"](norms, norms.new_full((), eps))
+    return combined("sum", input, mask, 0) / function("maximum")(norms, norms.new_full((), eps))
 
 
 def cumsum(input, dim, *, dtype=None, mask=None):
@@ -215,15 +219,16 @@ def cumprod(input, dim, *, dtype=None, mask=None):
 
 def cumulated(name, input, dim, dtype, mask, fill):
     d, = dims_of(dim, input.ndim)
+    values = combined(name, input, mask, fill)
     if (dtype or input.dtype).name == "bool":
         raise NotImplementedError(f'"{name}" not implemented for \'Bool\': give a dtype, as in dtype=minitorch.int64')
-    return F[name](combined(name, input, mask, fill), d, dtype=dtype or input.dtype)
+    return function(name)(values, d, dtype=dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """``log(exp(input) + exp(other))``, elementwise, of the elements that count."""
     values = [combined("logaddexp", x, mask, -math.inf) for x, mask in ((input, input_mask), (other, other_mask))]
-    return F["logaddexp"](*values).to(dtype or input.dtype)
+    return function("logaddexp")(*values).to(dtype or input.dtype)
 
 
 def every(input, dim=None, *, keepdim=False, mask=None):

@@ -170,31 +170,25 @@ def gamma_each(gen, alpha):
         power = np.where(small, own.type(1) / shape, own.type(0)).astype(f64)
     d = (np.where(small, shape + own.type(1), shape) - own.type(f32.type(1) / f32.type(3))).astype(f64)
 
-    def sample(u, d, power):
+    c = 1 / np.sqrt(9 * d)
+
+    def sample(u, d, c, power, sqrt=math.sqrt, log=math.log, log1p=math.log1p, sin=math.sin, cos=math.cos):
         scale = (1 - u()) ** power if power else 1.0
-        c = 1 / math.sqrt(9 * d)
         while True:
             y = 0
             while y <= 0:
-                x = one_normal(gen, u)
+                x, gen.spare = gen.spare, None             # a normal number; the generator keeps the second of a pair
+                if x is None:
+                    theta, radius = TURN * u(), sqrt(-2.0 * log1p(-u()))
+                    x, gen.spare = radius * cos(theta), radius * sin(theta)
                 y = 1 + c * x
             v, w, xx = y * y * y, 1 - u(), x * x
-            if w < 1 - SQUEEZE * xx * xx or math.log(w) < 0.5 * xx + d * (1 - v + math.log(v)):
+            if w < 1 - SQUEEZE * xx * xx or log(w) < 0.5 * xx + d * (1 - v + log(v)):
                 return scale * d * v
 
-    out[drawn] = draw_each(gen, sample, d.tolist(), power.tolist())
+    out[drawn] = draw_each(gen, sample, d.tolist(), c.tolist(), power.tolist())
     return out
 
 
+TURN = 2 * math.pi
 SQUEEZE = float(f32.type(0.0331))
-
-
-def one_normal(gen, u):
-    """One standard normal number; of each pair the second is the generator's spare."""
-    spare, gen.spare = gen.spare, None
-    if spare is not None:
-        return spare
-    u1, u2 = u(), u()
-    radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2 * math.pi * u1
-    gen.spare = radius * math.sin(theta)
-    return radius * math.cos(theta)

@@ -5,11 +5,11 @@ Imported when a program first makes a sparse tensor or asks for this module. `do
 
 from . import pointwise, shapes, stepping  # noqa: F401  they answer calls, and step optimisers
 from .creation import check_sparse_tensor_invariants
+from .diagonals import spdiags, spsolve
 from .gradcheck import as_sparse_gradcheck
 from .legacy import TYPES
 from .products import addmm, mm, sampled_addmm
 from .reductions import log_softmax, softmax, sum
-from .spdiags import spdiags, spsolve
 
 __all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
            "softmax", "spdiags", "spsolve", "sum"]

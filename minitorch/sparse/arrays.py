@@ -5,6 +5,7 @@ is added to another and to an array.
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ class SparseArray:
     """The entries of a sparse tensor: their `pattern`, and `values`, an array (entries, *dense sizes)."""
 
     base = strides = None                                  # it is nobody's view and has no strides
+    as_tensor: Any = None                                  # the leaf around it that `core.tensor.wrap` asks for
 
     def __init__(self, pattern, values):
         self.pattern, self.values = pattern, values
@@ -44,11 +46,6 @@ class SparseArray:
         self.pattern = emptied(self.pattern)
         self.values = self.values[:0].copy()
 
-    def as_tensor(self, backend):
-        """A leaf tensor around it: `core.tensor.wrap` asks."""
-        from .tensor import made
-        return made(self, backend.backend)
-
     def sent_to(self, parent):
         """This gradient as a graph node takes it: an array, for all but leaves and functions of tensors."""
         takes_it = not parent.parents or isinstance(parent.parents[0], FunctionNode)
@@ -61,7 +58,9 @@ class SparseArray:
         return other + self                                # an array, which asks `__array_ufunc__`
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        """``array + sparse`` and ``array += sparse``: an array."""
+        """``array + sparse`` and ``array += sparse``: an array; which values are finite or NaN."""
+        if ufunc in (np.isfinite, np.isnan) and not out:   # questions of anomaly mode, which hold of zeros or do not
+            return ufunc(self.values)
         dense = inputs[0] if inputs[1] is self else inputs[1]
         if ufunc is not np.add or method != "__call__" or isinstance(dense, SparseArray):
             return NotImplemented

@@ -216,11 +216,17 @@ def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=Non
                                     device=device, requires_grad=requires_grad, check_invariants=check_invariants)
 
 
-def empty_of(size, layout, dtype=None, device=None, requires_grad=False):
-    """A sparse tensor without entries of a layout, for `zeros` and `empty`."""
+def empty_of(maker, size, layout, dtype=None, device=None, requires_grad=False):
+    """A sparse tensor without entries, for `zeros` and `empty`; NotImplementedError for other makers."""
+    if maker == "ones":
+        raise NotImplementedError(f"Could not run 'aten::fill_.Scalar': a tensor of ones has no zeros, which a layout "
+                                  f"such as {layout} would leave out")
     backend = get(device)
     values = wrap(backend.xp.zeros(0, (dtype or dtypes.get_default_dtype()).np), backend)
     if layout.name == "sparse_coo":
-        return sparse_coo_tensor([[]] * len(size), values, size, is_coalesced=True, requires_grad=requires_grad)
-    lines = [0] * (size[COMPRESSED[layout.name]] + 1)
+        return sparse_coo_tensor(wrap(backend.xp.zeros((len(size), 0), "int64"), backend), values, size,
+                                 is_coalesced=True, requires_grad=requires_grad)
+    if layout.name in COMPRESSED and len(size) != 2:
+        raise RuntimeError(f"a tensor of layout {layout} is a matrix, got size {list(size)}")
+    lines = [0] * (size[COMPRESSED.get(layout.name, 0)] + 1)
     return sparse_compressed_tensor(lines, [], values, size, layout=layout, requires_grad=requires_grad)

@@ -1,15 +1,14 @@
 """Rows of a table whose gradient is sparse: `embedding` with ``sparse=True``."""
 
-from ..autograd.function import Function
 from ..core.tensor import wrap
 from ..ops.nn.embedding import _embedding
-from .functions import build
+from .functions import SparseFunction, build
 from .patterns import Pattern
 
 __all__ = ["embedding"]
 
 
-class SparseEmbedding(Function):
+class SparseEmbedding(SparseFunction):
     """``weight[input]`` with a gradient that has the rows looked up alone: one entry for each look-up, uncoalesced."""
 
     @staticmethod

@@ -6,23 +6,43 @@ of each other. A gradient of a sparse tensor stands for the dense one: of the el
 once. """
 
 from ..autograd.function import Function
+from ..core.grad_mode import grad_mode, open_batches
 from ..core.tensor import Tensor, wrap
 from . import kernels
 from .arrays import SparseArray, add_into, coalesced, densified, joined, rows_of
 from .patterns import Pattern
 from .tensor import SparseTensor, made
 
-__all__ = ["ToDense", "add_dense", "add_sparse", "build", "coalesce", "dense", "multiply", "pick",
+__all__ = ["SparseFunction", "ToDense", "add_dense", "add_sparse", "build", "coalesce", "dense", "multiply", "pick",
            "picked", "products_at", "scatter", "values_of"]
 
 
-class Values(Function):
+class SparseFunction(Function):
+    """A function of sparse tensors. A compiled function leaves it to Python; `vmap` does not take it."""
+
+    @classmethod
+    def _called(cls, args):
+        if open_batches and grad_mode.batches:
+            raise NotImplementedError("vmap does not go through functions of sparse tensors: write a loop, or put the "
+                                      "batch into the columns of the dense factor")
+        for x in args:
+            recorder = getattr(x.backend, "recorder", None) if isinstance(x, Tensor) else None
+            if recorder is not None:
+                recorder.give_up("it calls functions of sparse tensors")
+        return super()._called(args)
+
+
+class Values(SparseFunction):
     """The values of a sparse tensor, in its memory. The gradient is a sparse tensor of its pattern."""
 
     @staticmethod
     def forward(ctx, input):
         ctx.pattern = input.array.pattern
         return wrap(input.array.values, input.backend)
+
+    @staticmethod
+    def jvp(ctx, input):
+        return values_of(input)
 
     @staticmethod
     def backward(ctx, g):
@@ -32,7 +52,7 @@ class Values(Function):
         return build(g[wrap(first, g.backend)], pattern)
 
 
-class Build(Function):
+class Build(SparseFunction):
     """A sparse tensor of values and a pattern, in the memory of the values."""
 
     @staticmethod
@@ -41,11 +61,15 @@ class Build(Function):
         return made(SparseArray(pattern, values.array), values.backend)
 
     @staticmethod
+    def jvp(ctx, values, pattern):
+        return build(values, ctx.pattern)
+
+    @staticmethod
     def backward(ctx, g):
         return picked(g, ctx.pattern), None
 
 
-class Scatter(Function):
+class Scatter(SparseFunction):
     """A dense tensor with the values at their places, added up where places repeat."""
 
     @staticmethod
@@ -54,11 +78,15 @@ class Scatter(Function):
         return wrap(densified(SparseArray(pattern, values.array)), values.backend)
 
     @staticmethod
+    def jvp(ctx, values, pattern):
+        return scatter(values, ctx.pattern)
+
+    @staticmethod
     def backward(ctx, g):
         return picked(g, ctx.pattern), None
 
 
-class Pick(Function):
+class Pick(SparseFunction):
     """The elements of a dense tensor at the places of a pattern; the gradient is sparse if `sparse`."""
 
     @staticmethod
@@ -67,18 +95,30 @@ class Pick(Function):
         return wrap(rows_of(input.array, len(pattern.sizes))[pattern.keys], input.backend)
 
     @staticmethod
+    def jvp(ctx, input, pattern, sparse):
+        return pick(input, ctx.pattern)
+
+    @staticmethod
     def backward(ctx, g):
         return (build if ctx.sparse else scatter)(g, ctx.pattern), None, None
 
 
-class Multiply(Function):
+class Multiply(SparseFunction):
     """The product of a sparse matrix, by values and pattern, and a dense one."""
 
     @staticmethod
     def forward(ctx, values, other, pattern):
         ctx.pattern = pattern
         ctx.save_for_backward(values, other)
+        ctx.save_for_forward(values, other)
         return wrap(kernels.product(pattern.F, pattern, values.array, other.array), other.backend)
+
+    @staticmethod
+    def jvp(ctx, values_tangent, other_tangent, pattern):
+        values, other = ctx.saved_tensors
+        found = [multiply(values_tangent, other, ctx.pattern)] if values_tangent is not None else []
+        found += [multiply(values, other_tangent, ctx.pattern)] if other_tangent is not None else []
+        return found[0] if len(found) == 1 else found[0] + found[1]
 
     @staticmethod
     def backward(ctx, g):
@@ -88,14 +128,22 @@ class Multiply(Function):
                 multiply(conjugate(values), g, ctx.pattern.transposed) if needs[1] else None, None)
 
 
-class ProductsAt(Function):
+class ProductsAt(SparseFunction):
     """The products of row i of one matrix and row j of another at the places (i, j) of a pattern."""
 
     @staticmethod
     def forward(ctx, left, right, pattern):
         ctx.pattern = pattern
         ctx.save_for_backward(left, right)
+        ctx.save_for_forward(left, right)
         return wrap(kernels.products_at(pattern.F, pattern, left.array, right.array), left.backend)
+
+    @staticmethod
+    def jvp(ctx, left_tangent, right_tangent, pattern):
+        left, right = ctx.saved_tensors
+        found = [products_at(left_tangent, right, ctx.pattern)] if left_tangent is not None else []
+        found += [products_at(left, right_tangent, ctx.pattern)] if right_tangent is not None else []
+        return found[0] if len(found) == 1 else found[0] + found[1]
 
     @staticmethod
     def backward(ctx, g):
@@ -105,7 +153,7 @@ class ProductsAt(Function):
                 multiply(g, conjugate(left), ctx.pattern.transposed) if needs[1] else None, None)
 
 
-class AddSparse(Function):
+class AddSparse(SparseFunction):
     """``input + alpha * other`` of two sparse tensors of one layout. Gradients are passed on as they come."""
 
     @staticmethod
@@ -121,7 +169,7 @@ class AddSparse(Function):
         return g, g if ctx.alpha == 1 else g * ctx.alpha, None
 
 
-class AddDense(Function):
+class AddDense(SparseFunction):
     """``input + alpha * other`` of a dense and a sparse tensor, dense as both gradients are."""
 
     @staticmethod
@@ -135,7 +183,7 @@ class AddDense(Function):
         return g, g if ctx.alpha == 1 else g * ctx.alpha, None
 
 
-class ToDense(Function):
+class ToDense(SparseFunction):
     """All elements of a sparse tensor, whose gradient has all of them too, in its layout."""
 
     @staticmethod
@@ -145,15 +193,11 @@ class ToDense(Function):
 
     @staticmethod
     def backward(ctx, g):
-        own = ctx.pattern
-        everywhere = Pattern(own.F, own.sizes, indices=own.F.xp.stack(own.F.xp.unravel_index(
-            own.F.xp.arange(own.numel), own.sizes)), coalesced=True)
-        if own.layout != "sparse_coo":
-            everywhere, _ = everywhere.compressed_as(own.layout)
+        everywhere = ctx.pattern.everywhere()
         return build(picked(g, everywhere), everywhere)
 
 
-class Coalesce(Function):
+class Coalesce(SparseFunction):
     """The same tensor with each place once. The gradient is passed on."""
 
     @staticmethod
@@ -198,9 +242,9 @@ def dense(x):
 
 
 def coalesce(x):
-    """A sparse COO tensor with each place once, in order; itself if it is known to be so already."""
+    """A sparse tensor as COO with each place once, in order; itself if it is known to be so already."""
     if x.array.pattern.layout != "sparse_coo":
-        return build(values_of(x), x.array.pattern.as_coo)
+        x = build(values_of(x), x.array.pattern.as_coo)
     return x if x.array.pattern.coalesced else Coalesce.apply(x)
 
 

@@ -1,5 +1,6 @@
 """The names of sparse layouts."""
 
+from ..core.registry import late
 from ..core.storage import layout
 
 __all__ = ["LAYOUTS", "sparse_coo", "sparse_csc", "sparse_csr"]
@@ -9,8 +10,7 @@ class SparseLayout(layout):
     """A sparse layout, pickled by its name."""
 
     def __reduce__(self):
-        from ..serialization.names import get_layout
-        return get_layout, (repr(self),)
+        return late.get_layout, (repr(self),)
 
 
 sparse_coo, sparse_csr, sparse_csc = map(SparseLayout, ("sparse_coo", "sparse_csr", "sparse_csc"))

@@ -21,7 +21,7 @@ class sparsetype(tensortype):
     def __call__(cls, *data, device=None):
         where = cls.device_type if device is None else device
         if not data:
-            return empty_of((0,), sparse_coo, cls.dtype, where)
+            return empty_of("empty", (0,), sparse_coo, cls.dtype, where)
         return sparse_coo_tensor(*data, dtype=cls.dtype, device=where)
 
 

@@ -5,35 +5,40 @@ import numbers
 from ..core.grad_mode import grad_mode
 from ..core.graph import bump_version
 from ..core.inplace import adopt, check_is_no_leaf
-from ..core.registry import FUNCTIONS
+from ..core.registry import FUNCTIONS, OPS
 from ..core.tensor import Tensor, wrap
 from ..host.type_info import result_type
+from ..ops.operators import BINARY
 from .arrays import SparseArray, add_into
 from .functions import add_dense, add_sparse, build, coalesce, dense, pick, reordered, values_of
 from .tensor import ANSWERS, SparseTensor, answers, refused
 
 __all__ = ["add", "mul", "overwrite", "resize_as_sparse_"]
 
-LINEAR = ("neg", "negative", "positive", "conj", "conj_physical", "deg2rad", "rad2deg")
-OTHERS = ("abs", "absolute", "sgn", "sign", "sqrt", "square", "sin", "sinh", "asin", "arcsin", "asinh", "arcsinh",
-          "tan", "tanh", "atan", "arctan", "atanh", "arctanh", "ceil", "floor", "round", "trunc", "fix", "frac",
-          "expm1", "log1p", "erf", "erfinv", "relu", "isnan", "isinf", "isposinf", "isneginf", "signbit", "nan_to_num")
-
-
-def of_values(name, is_linear):
-    """The function `name` of the values; those at one place are added up first, unless it is linear."""
-    function = FUNCTIONS[("", name)].call
-
+def of_values(function, is_linear=False):
+    """The function of the values; those at one place are added up first, unless it is linear."""
     def apply(input, *args, out=None, **kwargs):
         if out is not None:
-            raise NotImplementedError(f"{name}: out= is not there for sparse tensors: write out.copy_(result)")
+            raise NotImplementedError(f"{function.__name__}: out= is not there for sparse tensors: write "
+                                      "out.copy_(result)")
         input = input if is_linear or input.array.pattern.once else coalesce(input)
         return build(function(values_of(input), *args, **kwargs), input.array.pattern)
     return apply
 
 
-for _name in (*LINEAR, *OTHERS):
-    answers(_name)(of_values(_name, _name in LINEAR))
+def keeping_zeros():
+    """(name, function, whether it is linear) of the public functions that give 0 for 0: the column `zeros` says."""
+    for (namespace, name), public in FUNCTIONS.items():
+        op = getattr(public.call, "op", None) or OPS.get(name)
+        if op is not None and op.zeros and namespace in ("", "nn.functional"):
+            yield name, public.call, op.zeros == "linear"
+
+
+for _name, _function, _is_linear in keeping_zeros():
+    answers(_name)(of_values(_function, _is_linear))
+for _name in ("positive", "conj_physical"):
+    answers(_name)(of_values(FUNCTIONS["", _name].call, True))
+answers("square")(of_values(FUNCTIONS["", "square"].call))
 
 
 # ---- sums --------------------------------------------------------------------------------------------------
@@ -150,7 +155,7 @@ def power(input, exponent, *, out=None):
         raise refused("pow with a tensor as exponent", exponent if isinstance(exponent, SparseTensor) else input)
     if exponent == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
-    return of_values("pow", False)(input, exponent, out=out)
+    return of_values(FUNCTIONS["", "pow"].call)(input, exponent, out=out)
 
 
 # ---- writes in place ---------------------------------------------------------------------------------------
@@ -190,11 +195,12 @@ def write_dense(name, input, other, *args, alpha=1, **kwargs):
     return input
 
 
-for _name in [*OTHERS, "neg", "negative", "deg2rad", "rad2deg", "add", "sub", "mul", "div", "floor_divide", "pow"]:
-    if not _name.startswith("is"):
+for _name in [*dict.fromkeys(name for name, *_ in keeping_zeros()), "square", *dict.fromkeys(BINARY.values())]:
+    if _name in ANSWERS and hasattr(Tensor, _name + "_"):
         answers(_name + "_")(written(_name))
-for _name in ("add", "sub", "mul", "div", "pow"):
-    answers(f"__i{_name}__")(written(_name))
+for _name, _stands_for in BINARY.items():
+    if _stands_for in ANSWERS:
+        answers(f"__i{_name}__")(written(_stands_for))
 
 
 @answers("zero_")

@@ -3,11 +3,12 @@
 `sparse.mm` gives a sparse factor a gradient of its own pattern, `mm`, ``@`` and the like a dense one, as in PyTorch.
 """
 
-from ..autograd.function import Function
 from ..core.tensor import Tensor, wrap
 from ..ops.nn.embedding import max_bags
 from . import kernels
+from .arrays import rows_of
 from .functions import (
+    SparseFunction,
     add_sparse,
     build,
     coalesce,
@@ -41,7 +42,7 @@ def check(name, *tensors, ndim=2):
                            f"{'x'.join(map(str, b.shape))})")
     if a.array.dtype != b.array.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}")
-    if a.backend is not b.backend:
+    if a.device != b.device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found {a.device} and {b.device}")
 
 
@@ -59,11 +60,11 @@ def times(values, pattern, other):
     """The product of a matrix or a batch of them, by values and pattern, and a dense one."""
     if other.ndim == 2:
         return multiply(values, other, pattern)
-    found = multiply(values, other.reshape(-1, other.shape[-1]), flat(pattern))
+    found = multiply(values, other.flatten(0, 1), flat(pattern))
     return found.reshape(*pattern.sizes[:2], other.shape[-1])
 
 
-class Mm(Function):
+class Mm(SparseFunction):
     """``input @ other``, sparse and dense; the gradient of `input` is dense. `transposed`: that of `input` is meant."""
 
     @staticmethod
@@ -71,8 +72,9 @@ class Mm(Function):
         ctx.transposed = transposed
         ctx.save_for_backward(input, other)
         pattern = input.array.pattern.transposed if transposed else flat(input.array.pattern)
-        found = kernels.product(pattern.F, pattern, input.array.values, other.array.reshape(-1, other.array.shape[-1]))
-        return wrap(found.reshape(*other.array.shape[:-2], -1, other.array.shape[-1]), other.backend)
+        *batch, rows, columns = other.array.shape
+        found = kernels.product(pattern.F, pattern, input.array.values, rows_of(other.array, len(batch) + 1))
+        return wrap(found.reshape(*batch, input.shape[-1 if transposed else -2], columns), other.backend)
 
     @staticmethod
     def backward(ctx, g):
@@ -114,7 +116,8 @@ def no_out(out, name):
 
 
 def of_sparse(input, other):
-    """The product of two sparse matrices, coalesced, in the layout of the first: entries times rows of entries."""
+    """The product of two sparse matrices, coalesced: entries times rows of entries. Of two compressed ones it is CSR,
+    unless both are CSC."""
     F, xp = input.backend, input.backend.xp
     a, b = coalesce(input), coalesce(other)
     starts, cols, _ = b.array.pattern.by_rows
@@ -123,8 +126,10 @@ def of_sparse(input, other):
     found = of_indices(F, xp.stack([rows[of_a], cols[of_b]]), values_of(a)[wrap(of_a, F)] * values_of(b)[wrap(of_b, F)],
                        (input.shape[0], other.shape[1]))
     found = coalesce(found)
-    layout = input.array.pattern.layout
-    return found if layout == "sparse_coo" else reordered(found, layout)
+    layouts = {x.array.pattern.layout for x in (input, other)}
+    if "sparse_coo" in layouts:
+        return found
+    return reordered(found, "sparse_csc" if layouts == {"sparse_csc"} else "sparse_csr")
 
 
 def spread(xp, starts, groups):
@@ -218,9 +223,12 @@ def mm(mat1, mat2, reduce="sum"):
     return multiply(values_of(mat1), mat2, mat1.array.pattern)
 
 
+SIGNS = {"amax": 1, "amin": -1}        # the smallest is the negative of the largest of the negatives
+
+
 def reduced(mat1, mat2, reduce):
     """`mm` with another reduction than the sum."""
-    if reduce not in ("mean", "amax", "amin"):
+    if reduce != "mean" and reduce not in SIGNS:
         raise RuntimeError(f"sparse.mm: reduce must be 'sum', 'mean', 'amax' or 'amin', got {reduce!r}")
     if not isinstance(mat1, SparseTensor) or mat1.layout.name != "sparse_csr" or isinstance(mat2, SparseTensor):
         sparse = mat1 if isinstance(mat1, SparseTensor) else mat2
@@ -231,7 +239,7 @@ def reduced(mat1, mat2, reduce):
         counts = F.xp.maximum(F.xp.diff(pattern.compressed), 1)[:, None].astype(mat2.array.dtype)
         return multiply(values_of(mat1), mat2, pattern) / wrap(counts, F)
     rows, cols = pattern.indices
-    sign = 1 if reduce == "amax" else -1
+    sign = SIGNS[reduce]
     products = values_of(mat1).unsqueeze(1) * mat2[wrap(cols, F)]
     return scaled(max_bags(scaled(products, sign), rows, mat1.shape[0]), sign)
 

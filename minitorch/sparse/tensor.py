@@ -5,9 +5,12 @@ there is refused. Other modules of this package fill the table.
 """
 
 from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
-from ..core.registry import late
+from ..core.registry import FUNCTIONS
 from ..core.tensor import Tensor, wrap
+from ..nn.parameter import Parameter
+from .arrays import SparseArray
 from .layouts import LAYOUTS
+from .printing import text_of
 
 __all__ = ["ANSWERS", "SparseTensor", "answers", "made"]
 
@@ -15,7 +18,7 @@ ANSWERS: dict = {}         # name of a function or method -> what it does with s
 
 # What a tensor does with its shape, its graph node and its hooks, and what it has, whatever its array is.
 AS_THEY_ARE = {"shape", "dtype", "device", "ndim", "itemsize", "is_cuda", "is_cpu", "is_leaf", "requires_grad", "grad",
-               "grad_fn", "retains_grad", "output_nr", "name", "names",
+               "grad_fn", "retains_grad", "output_nr", "name", "names", "is_meta",
                "size", "dim", "ndimension", "numel", "nelement", "element_size", "__len__", "requires_grad_",
                "backward", "detach_", "register_hook", "retain_grad", "register_post_accumulate_grad_hook",
                "is_floating_point", "is_complex", "is_signed", "is_same_size", "get_device", "is_tensor", "is_pinned",
@@ -88,7 +91,7 @@ class SparseTensor(Tensor):
         self.array, self.backend = other.array, other.backend
 
     def __repr__(self, *, tensor_contents=None):
-        return late.find("minitorch.sparse.printing:text_of")(self)
+        return text_of(self)
 
     def _repr_html_(self):
         return None
@@ -160,6 +163,10 @@ class SparseTensor(Tensor):
         """One of its arrays, as a tensor."""
         return wrap(array, self.backend)
 
+    def sent_to(self, parent):
+        """This tensor, a gradient, as a graph node takes it: see `SparseArray.sent_to`."""
+        return self if self.array.sent_to(parent) is self.array else ANSWERS["to_dense"](self)
+
     def need(self, name, layout):
         """RuntimeError unless the tensor has this layout."""
         if self.array.pattern.layout == layout:
@@ -176,12 +183,26 @@ class SparseTensor(Tensor):
             raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
 
+class SparseParameter(SparseTensor, Parameter):
+    """An `nn.Parameter` of a sparse tensor."""
+
+    def __new__(cls, data=None, requires_grad=True):
+        self = object.__new__(cls)
+        self.array, self.backend = data.array, data.backend
+        self.needs_grad = requires_grad
+        return self
+
+    def __repr__(self, *, tensor_contents=None):
+        return "Parameter containing:\n" + text_of(self)
+
+
 def named(func):
     """The name of a function, a method or the property behind a getter."""
     if isinstance(stored := getattr(func, "__self__", None), property):
         return next((name for name, found in vars(Tensor).items() if found is stored), "property")
     name = getattr(func, "__name__", None) or full_name(func)
-    return f"linalg_{name}" if getattr(func, "__module__", "") == "minitorch.linalg" else name
+    plain, of_linalg = [getattr(FUNCTIONS.get((space, name)), "call", None) for space in ("", "linalg")]
+    return f"linalg_{name}" if func is of_linalg is not plain else name
 
 
 def made(array, backend, new=object.__new__):
@@ -189,6 +210,9 @@ def made(array, backend, new=object.__new__):
     out = new(SparseTensor)
     out.array, out.backend = array, backend
     return out
+
+
+SparseArray.as_tensor = lambda self, backend: made(self, backend.backend)
 
 
 def refusing(name):
@@ -202,3 +226,4 @@ for _name, _found in list(vars(Tensor).items()):
     if isinstance(_found, property) and _name not in AS_THEY_ARE and _name not in vars(SparseTensor):
         setattr(SparseTensor, _name, refusing(_name))
 enter_layout(SparseTensor)
+enter_layout(SparseParameter)

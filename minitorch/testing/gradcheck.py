@@ -13,6 +13,7 @@ from ..autograd import api
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.tangents import detached
 from ..core.arrays import is_inexact
+from ..core.registry import late
 from ..core.tensor import Tensor, wrap
 from .diagnose import diagnose
 from .forward_check import batched_forward_error, batched_grad_error, forward_error
@@ -34,7 +35,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
     further arguments of PyTorch's, `nondet_tol`, `check_undefined_grad` and `check_grad_dtypes` have their meaning;
     `check_forward_ad` compares forward mode with differences, `check_backward_ad` False leaves backward mode out, and
     `check_batched_grad` and `check_batched_forward_grad` compare passes over a batch with single ones. `fast_mode` is
-    accepted and ignored, the slow mode always runs.
+    accepted and ignored, the slow mode always runs. Of sparse inputs the entries are moved, or with `masked` False all
+    elements.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -43,6 +45,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=0.001, raise_exception=
     if check_batched_grad and not check_backward_ad:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     inputs = as_inputs(inputs)
+    if any(isinstance(x, Tensor) and x.array.strides is None for x in inputs):         # sparse ones
+        func, inputs = late.sparse_by_values(func, inputs, masked is not False)
     live = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.needs_grad]
     try:
         if check_backward_ad or not live:
@@ -127,6 +131,7 @@ def analytic_jacobians(func, inputs, live, k, check_dtypes):
         for row, g, i in zip(rows, grads, live):
             if g is None:
                 continue
+            g = g.to_dense()
             if g.array.shape != inputs[i].array.shape:
                 raise GradcheckError(f"Analytical gradient has incorrect size: {list(g.shape)} for an input of size "
                                      f"{list(inputs[i].shape)}")
@@ -243,4 +248,5 @@ def as_inputs(inputs):
 
 
 def as_outputs(outputs):
-    return [o for o in (outputs if isinstance(outputs, (tuple, list)) else [outputs]) if isinstance(o, Tensor)]
+    found = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+    return [o if o.array.strides is not None else o.to_dense() for o in found if isinstance(o, Tensor)]

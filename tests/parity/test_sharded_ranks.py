@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("torch")
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(ROOT / "tests" / "sharded_ranks.py")
-JOBS = {4: ["fsdp", "hybrid", "split", "both"], 2: ["fsdp", "resumed", "hybrid", "split", "dtensors"]}
+JOBS = {4: ["fsdp", "hybrid", "split", "both"],
+        2: ["fsdp", "resumed", "hybrid", "split", "pipelined", "dtensors"]}
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from ...core.tensor import Tensor, wrap
 from ...random.generator import Generator
 from ...utils._pytree import tree_map
 from .. import collectives as c
+from .. import context
 from ..groups import current_world
 from . import rules
 from .placement_types import Partial, Replicate, Shard, cost, local_part
@@ -44,6 +45,7 @@ class ShardedBackend(Backend):
         if mesh.get_coordinate() is None:
             raise RuntimeError(f"rank {mesh.get_rank()} is not in {mesh}: DTensors are made by the ranks of their mesh")
         self.mesh, self.inner, self.coordinate = mesh, inner, tuple(mesh.get_coordinate())
+        self.world = context.find()
         self.everywhere = (Replicate(),) * mesh.ndim
         super().__init__(inner.device, Functions(self))
         self.ndarray = Sharded
@@ -57,6 +59,11 @@ class ShardedBackend(Backend):
 
     text_of: Any = None                                    # both in `api`
     lift: Any = None
+
+    @property
+    def untraced(self):
+        """Why `compile` runs functions eagerly while tensors of this backend live, and with them their job."""
+        return "there are DTensors, whose parts lie on several ranks" if self.world is context.find() else None
 
     # -- ops -------------------------------------------------------------------------------------------------
     def look_up(self, name):

@@ -13,9 +13,15 @@ from .rules import along_dense, arguments, first, not_there, pointwise, rule
 
 __all__: list = []
 
-FILL = {"sum": 0, "nansum": 0, "count_nonzero": 0, "cumsum": 0, "prod": 1, "cumprod": 1, "any": False, "all": True,
-        **dict.fromkeys(("amax", "max", "argmax", "softmax", "log_softmax", "logsumexp"), -math.inf),
-        **dict.fromkeys(("amin", "min", "argmin"), math.inf)}
+FILL: dict = {}                                            # name of a function: what changes nothing in it
+
+
+def fill(value, names):
+    """Enter rules for reductions or, of what keeps the shape, the same behind ``->``, with their `value` to fill."""
+    less, _, same = names.partition("->")
+    FILL.update(dict.fromkeys([*less.split(), *same.split()], value))
+    rule(less)(reduced)
+    rule(same)(kept)
 
 
 def filling(name, nt):
@@ -38,7 +44,6 @@ def dims_of(func, nt, dim):
     return dims, batch, ragged
 
 
-@rule("sum nansum count_nonzero prod mean amax amin max min argmax argmin any all logsumexp")
 def reduced(func, *args, **kwargs):
     """A reduction over all elements, over dense dimensions, the ragged one, or the batch and the ragged one."""
     given = {**arguments(func, args, kwargs)}
@@ -68,7 +73,7 @@ def reduced_along(func, nt, dim, args, kwargs):
                            f"tensors")
     if name == "mean":
         return mean_of_elements(nt, dims[0], **options)
-    if name in ("amax", "amin", "max", "min", "argmax", "argmin") and not nt._get_min_seqlen():
+    if math.isinf(FILL[name]) and name != "logsumexp" and not nt._get_min_seqlen():
         raise IndexError(f"{name}(): Expected reduction dim {dims[0]} to have non-zero size for every element")
     return func(nt.padded(filling(name, nt)), dim=dims[0], **options)
 
@@ -80,7 +85,6 @@ def mean_of_elements(nt, dim, keepdim=False, dtype=None):
     return sums / lengths.view(-1, *[1] * (sums.dim() - 1))
 
 
-@rule("softmax log_softmax cumsum cumprod")
 def kept(func, *args, **kwargs):
     """What keeps the shape: along a dense dimension, or along the ragged one, in a padded tensor."""
     given = {**arguments(func, args, kwargs)}
@@ -94,3 +98,11 @@ def kept(func, *args, **kwargs):
         return along_dense(func, args, kwargs)
     options = {k: kwargs[k] for k in ("dtype",) if k in kwargs}
     return nt.packed().like(nt.unpadded(func(nt.padded(filling(name, nt)), dim=dims[0], **options)))
+
+
+fill(0, "sum nansum count_nonzero mean -> cumsum")
+fill(1, "prod -> cumprod")
+fill(False, "any")
+fill(True, "all")
+fill(-math.inf, "amax max argmax logsumexp -> softmax log_softmax")
+fill(math.inf, "amin min argmin")

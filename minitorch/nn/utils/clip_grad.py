@@ -30,7 +30,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
     ``error_if_nonfinite``: RuntimeError if it is nan or infinite.
     """
-    tensors, norm_type = _listed(tensors), float(norm_type)
+    tensors, norm_type = [t.coalesce().values() if t.is_sparse else t for t in _listed(tensors)], float(norm_type)
     if not tensors:
         return tensor(0.0)
     backend, dtype = tensors[0].backend, tensors[0].array.dtype
@@ -51,7 +51,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scale the gradients by ``max_norm / total_norm``, where that is below 1."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    grads = _grads(parameters)
+    grads = [g._values() if g.is_sparse else g for g in _grads(parameters)]
     here = grads and scale.backend is grads[0].backend
     if here and scale.backend.scale_all([g.array for g in grads], scale.array):
         bump_versions([counted(g.array) for g in grads], "clip_grads_with_norm_", calling_line())

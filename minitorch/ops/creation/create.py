@@ -12,6 +12,7 @@ from ...core.dtypes import as_np, get_default_dtype
 from ...core.errors import not_implemented
 from ...core.grad_mode import grad_mode
 from ...core.registry import late
+from ...core.storage import strided
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...explain.failures import mismatch
@@ -131,14 +132,17 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 # ---- filled ------------------------------------------------------------------------------------------------
-def make(maker, size, dtype, device, requires_grad, out, fill=None):
-    """The common part of `zeros`, `ones`, `empty` and `full`."""
+def make(maker, shape, size, dtype, device, requires_grad, out, layout=None, fill=None):
+    """The common part of `zeros`, `ones`, `empty` and `full`: their size as ``f(2, 3)`` or as ``f(size=(2, 3))``."""
+    size = shape if size is None else (size,)
     if not size:
         raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
                         f"number")
     size = ints(size)
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    if layout is not None and layout != strided:
+        return late.empty_sparse(maker, size, layout, dtype, device, requires_grad)
     if out is not None:
         resize_to(out, size)
         if maker != "empty":
@@ -155,22 +159,22 @@ def make(maker, size, dtype, device, requires_grad, out, fill=None):
 
 
 @composite(method=False)
-def zeros(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
-    """A tensor of zeros."""
-    return make("zeros", size, dtype, device, requires_grad, out)
+def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """A tensor of zeros; of a sparse `layout`, one without entries."""
+    return make("zeros", shape, size, dtype, device, requires_grad, out, layout)
 
 
 @composite(method=False)
-def ones(*size, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A tensor of ones."""
-    return make("ones", size, dtype, device, requires_grad, out)
+    return make("ones", shape, size, dtype, device, requires_grad, out, layout)
 
 
 @composite(method=False)
-def empty(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose elements are whatever the memory held."""
-    return make("empty", size, dtype, device, requires_grad, out)
+    return make("empty", shape, size, dtype, device, requires_grad, out, layout)
 
 
 @composite(method=False)
@@ -185,7 +189,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise TypeError(f"full(): argument 'size' must be tuple of ints, not {type(size).__name__}: write ({size},)")
     if dtype is None and out is None:
         dtype = dtypes.of_scalar(fill_value)
-    return make("full", (size,), dtype, device, requires_grad, out, fill_value)
+    return make("full", (), size, dtype, device, requires_grad, out, None, fill_value)
 
 
 def new_like(input, maker, dtype, device, requires_grad, memory_format):
@@ -361,8 +365,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 # ---- of the dtype and device of another tensor -------------------------------------------------------------
 def new_filled(name, maker):
-    def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-        return maker(*size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
+    def new(self, *shape, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        return maker(*shape, size=size, dtype=dtype or self.dtype, device=self.backend if device is None else device,
                      requires_grad=requires_grad)
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"`minitorch.{name[4:]}` with the dtype and device of this tensor."

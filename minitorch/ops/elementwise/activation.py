@@ -52,8 +52,8 @@ def require_signed(name, input):
         raise RuntimeError(f"Boolean inputs not supported for {name}")
 
 
-@op(promotion="any", refuses="c", kinks="zero", inplace=True, fusible=True, functor="relu", flat=("input",),
-    input=lambda F, g, out: F.relu_backward(g, out))
+@op(zeros="kept", promotion="any", refuses="c", kinks="zero", inplace=True, fusible=True, functor="relu",
+    flat=("input",), input=lambda F, g, out: F.relu_backward(g, out))
 def relu(F, input):
     """``max(input, 0)``; the gradient at 0 is 0, at NaN 1."""
     require_signed("relu", input)

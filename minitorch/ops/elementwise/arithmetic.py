@@ -14,6 +14,7 @@ from ...core.op import Number, Other
 from ...core.tensor import Tensor
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
+from ..older import sorted_out
 
 NUMBERS = (int, float, bool, complex)
 POSITIVE, NONZERO = (0.25, 4.0), (0.5, 2.0)                # domains, where not all of [-2, 2]
@@ -43,7 +44,7 @@ _div = ufunc("div", "``input / other``, true division.", "true_divide", promotio
              input=lambda F, g, other: g / other,
              other=lambda F, g, input, other: g * (input / other / -other),
              together=lambda F, g, input, other: (q := g / other, q * (input / -other)))
-neg = ufunc("neg", "``-input``.", "negative", aliases=("negative",), input=lambda F, g: -g)
+neg = ufunc("neg", "``-input``.", "negative", zeros="linear", aliases=("negative",), input=lambda F, g: -g)
 
 
 def scaled(input, other, alpha):
@@ -63,14 +64,20 @@ def scaled(input, other, alpha):
 
 
 @composite(inplace=True)
-def add(input, other, *, alpha=1, out=None):
+def add(input, other, *tensor, alpha=1, out=None):
     """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
+    if tensor:
+        (input, other), given = sorted_out("add", (input, other, *tensor), 2, ["alpha"])
+        return add(input, other, **given, out=out)
     return _add(input, scaled(input, other, alpha), out=out)
 
 
 @composite(inplace=True, aliases=("subtract",))
-def sub(input, other, *, alpha=1, out=None):
+def sub(input, other, *tensor, alpha=1, out=None):
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
+    if tensor:
+        (input, other), given = sorted_out("sub", (input, other, *tensor), 2, ["alpha"])
+        return sub(input, other, **given, out=out)
     return _sub(input, scaled(input, other, alpha), out=out)
 
 
@@ -86,7 +93,10 @@ def in_place_sum(name, row):
     """Define the in-place twin of `add` or `sub`, which writes straight into the tensor's memory."""
     plain = inplace(name, row, row.op)
 
-    def twin(self, other, *, alpha=1):
+    def twin(self, other, *tensor, alpha=1):
+        if tensor:
+            (_, other), given = sorted_out(name + "_", (self, other, *tensor), 2, ["alpha"])
+            return twin(self, other, **given)
         return plain(self, scaled(self, other, alpha))
     twin.__name__, twin.__doc__ = name + "_", plain.__doc__
     method(twin)
@@ -283,7 +293,7 @@ def float_power_(self, exponent):
 
 
 # ---- combinations ------------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="common", refuses="b", inplace=True, complex="holomorphic",
+@op(older=True, layout="inputs", promotion="common", refuses="b", inplace=True, complex="holomorphic",
     sample=lambda d: ([d.array(s) for s in d.broadcastable(3)], dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,
     tensor1=lambda F, g, tensor2, value: g * (tensor2 * value),
@@ -305,7 +315,7 @@ def true_division(input, tensor1, tensor2):
                            "tensor1.float(), or write (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)")
 
 
-@op(layout="inputs", promotion="common", inplace=True, check=true_division, complex="holomorphic",
+@op(older=True, layout="inputs", promotion="common", inplace=True, check=true_division, complex="holomorphic",
     sample=lambda d: ([*map(d.array, (s := d.broadcastable(3))[:2]), d.array(s[2], 0.5, 2)],
                       dict(value=d.choice([1, -0.7]))),
     input=lambda F, g: g,

@@ -46,19 +46,21 @@ bitwise_right_shift = no_gradient("bitwise_right_shift", "``input >> other``; th
                                   "out.", "right_shift", refuses="b", **WHOLE)
 
 # ---- kinds of floats ---------------------------------------------------------------------------------------
-isnan = no_gradient("isnan", "Whether `input` is not a number.", inputs=["input"], promotion=None, inplace=False)
-isinf = no_gradient("isinf", "Whether `input` is infinite.", inputs=["input"], promotion=None, inplace=False)
+isnan = no_gradient("isnan", "Whether `input` is not a number.", zeros="kept", inputs=["input"], promotion=None,
+                    inplace=False)
+isinf = no_gradient("isinf", "Whether `input` is infinite.", zeros="kept", inputs=["input"], promotion=None,
+                    inplace=False)
 isfinite = no_gradient("isfinite", "Whether `input` is neither infinite nor NaN.", inputs=["input"], promotion=None,
                        inplace=False)
 
 
-@op(refuses="c")
+@op(zeros="kept", refuses="c")
 def isposinf(F, input):
     """True if `input` is positive infinity."""
     return input == F.xp.inf
 
 
-@op(refuses="c")
+@op(zeros="kept", refuses="c")
 def isneginf(F, input):
     """True if `input` is negative infinity."""
     return input == -F.xp.inf

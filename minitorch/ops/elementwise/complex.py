@@ -171,7 +171,7 @@ def view_as_complex(F, input):
 
 
 # ---- conjugates --------------------------------------------------------------------------------------------
-@op(name="conj", namespace=None, complex="conjugate", layout="first", input=lambda F, g: F.conj(g))
+@op(name="conj", namespace=None, zeros="linear", complex="conjugate", layout="first", input=lambda F, g: F.conj(g))
 def _conj(F, input):
     """The complex conjugates; real numbers as they are."""
     return F.xp.conjugate(input) if input.dtype.kind == "c" else input

@@ -19,9 +19,8 @@ exp = ufunc("exp", "The exponential, e to the power `input`.", promotion="float"
             input=lambda F, g, out: g * out)
 exp2 = ufunc("exp2", "2 to the power `input`.", promotion="float", complex="holomorphic",
              input=lambda F, g, out: g * out * LN2)
-expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", promotion="float", complex="holomorphic",
-              autocast="float32 on cuda",
-              input=lambda F, g, out: g * (out + 1))
+expm1 = ufunc("expm1", "``exp(input) - 1``, without cancellation near 0.", zeros="kept", promotion="float",
+              complex="holomorphic", autocast="float32 on cuda", input=lambda F, g, out: g * (out + 1))
 log = ufunc("log", "The natural logarithm.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
             domain={"input": POSITIVE},
             input=lambda F, g, input: g / input)
@@ -30,8 +29,8 @@ log2 = ufunc("log2", "The logarithm to base 2.", promotion="float", complex="hol
 log10 = ufunc("log10", "The logarithm to base 10.", promotion="float", complex="holomorphic",
               autocast="float32 on cuda",
               domain={"input": POSITIVE}, input=lambda F, g, input: g / (input * LN10))
-log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", promotion="float", complex="holomorphic",
-              autocast="float32 on cuda",
+log1p = ufunc("log1p", "``log(1 + input)``, without cancellation near 0.", zeros="kept", promotion="float",
+              complex="holomorphic", autocast="float32 on cuda",
               domain={"input": (-0.75, 3.0)}, input=lambda F, g, input: g / (input + 1))
 
 
@@ -62,8 +61,8 @@ def logit_slope(F, g, x, eps):
 
 
 # ---- roots and powers --------------------------------------------------------------------------------------
-sqrt = ufunc("sqrt", "The square root.", promotion="float", complex="holomorphic", domain={"input": POSITIVE},
-             input=lambda F, g, out: g / (2 * out))
+sqrt = ufunc("sqrt", "The square root.", zeros="kept", promotion="float", complex="holomorphic",
+             domain={"input": POSITIVE}, input=lambda F, g, out: g / (2 * out))
 
 
 @op(promotion="float", complex="holomorphic", inplace=True, autocast="float32 on cuda", functor="rsqrt_of",
@@ -84,20 +83,22 @@ def square(input):
 
 
 # ---- trigonometry ------------------------------------------------------------------------------------------
-sin = ufunc("sin", "The sine of `input` (radians).", promotion="float", complex="holomorphic",
+sin = ufunc("sin", "The sine of `input` (radians).", zeros="kept", promotion="float", complex="holomorphic",
             input=lambda F, g, input: g * F.cos(input))
 cos = ufunc("cos", "The cosine of `input` (radians).", promotion="float", complex="holomorphic",
             input=lambda F, g, input: -g * F.sin(input))
-tan = ufunc("tan", "The tangent of `input` (radians).", promotion="float", complex="holomorphic",
+tan = ufunc("tan", "The tangent of `input` (radians).", zeros="kept", promotion="float", complex="holomorphic",
             autocast="float32 on cuda",
             domain={"input": (-1.2, 1.2)}, input=lambda F, g, out: g * (out * out + 1))
-asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", aliases=("arcsin",),
+asin = ufunc("asin", "The angle, between -pi/2 and pi/2, whose sine is `input`.", "arcsin", zeros="kept",
+             aliases=("arcsin",),
              promotion="float", complex="holomorphic", autocast="float32 on cuda", domain={"input": UNIT},
              input=lambda F, g, input: g * F.rsqrt(1 - input * input))
 acos = ufunc("acos", "The angle, between 0 and pi, whose cosine is `input`.", "arccos", aliases=("arccos",),
              promotion="float", complex="holomorphic", autocast="float32 on cuda", domain={"input": UNIT},
              input=lambda F, g, input: -g * F.rsqrt(1 - input * input))
-atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", aliases=("arctan",),
+atan = ufunc("atan", "The angle, between -pi/2 and pi/2, whose tangent is `input`.", "arctan", zeros="kept",
+             aliases=("arctan",),
              promotion="float", complex="holomorphic", input=lambda F, g, input: g / (input * input + 1))
 atan2 = ufunc("atan2", "The angle, between -pi and pi, from the first axis to the point (`other`, `input`).",
               "arctan2", aliases=("arctan2",), promotion="float", numbers=[], domain={"other": (0.5, 2.0)},
@@ -111,13 +112,13 @@ def over_square(F, x, y):
     return F.where(square == 0, 0.0, x / square)
 
 
-@op(promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (PI / 180))
+@op(zeros="linear", promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (PI / 180))
 def deg2rad(F, input):
     """Degrees as radians: ``input * pi / 180``."""
     return input * (PI / 180)
 
 
-@op(promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (180 / PI))
+@op(zeros="linear", promotion="float", refuses="c", inplace=True, input=lambda F, g: g * (180 / PI))
 def rad2deg(F, input):
     """Radians as degrees: ``input * 180 / pi``."""
     return input * (180 / PI)
@@ -141,18 +142,18 @@ def sinc_derivative(F, input):
 
 
 # ---- hyperbolic functions ----------------------------------------------------------------------------------
-sinh = ufunc("sinh", "The hyperbolic sine.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
-             input=lambda F, g, input: g * F.cosh(input))
+sinh = ufunc("sinh", "The hyperbolic sine.", zeros="kept", promotion="float", complex="holomorphic",
+             autocast="float32 on cuda", input=lambda F, g, input: g * F.cosh(input))
 cosh = ufunc("cosh", "The hyperbolic cosine.", promotion="float", complex="holomorphic", autocast="float32 on cuda",
              input=lambda F, g, input: g * F.sinh(input))
-tanh = ufunc("tanh", "The hyperbolic tangent.", promotion="float", complex="holomorphic", input=lambda F, g,
-             out: g * (1 - out * out))
-asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", aliases=("arcsinh",),
+tanh = ufunc("tanh", "The hyperbolic tangent.", zeros="kept", promotion="float", complex="holomorphic",
+             input=lambda F, g, out: g * (1 - out * out))
+asinh = ufunc("asinh", "The number whose hyperbolic sine is `input`.", "arcsinh", zeros="kept", aliases=("arcsinh",),
               promotion="float", complex="holomorphic", input=lambda F, g, input: g * F.rsqrt(input * input + 1))
 acosh = ufunc("acosh", "The number, not negative, whose hyperbolic cosine is `input`.", "arccosh",
               aliases=("arccosh",), promotion="float", complex="holomorphic", domain={"input": (1.25, 4.0)},
               input=lambda F, g, input: g * acosh_slope(F, input))
-atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arctanh", aliases=("arctanh",),
+atanh = ufunc("atanh", "The number whose hyperbolic tangent is `input`.", "arctanh", zeros="kept", aliases=("arctanh",),
               promotion="float", complex="holomorphic", domain={"input": UNIT},
               input=lambda F, g, input: g / (1 - input * input))
 

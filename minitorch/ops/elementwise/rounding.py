@@ -13,11 +13,11 @@ from .arithmetic import mul, pow
 from .compare import without_ties
 
 # ---- signs -------------------------------------------------------------------------------------------------
-abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", aliases=("absolute",), refuses="b",
-            kinks="zero", complex="conjugate", input=lambda F, g, input: g * F.sgn(input))
+abs = ufunc("abs", "The absolute value; its gradient at 0 is 0.", "absolute", zeros="kept", aliases=("absolute",),
+            refuses="b", kinks="zero", complex="conjugate", input=lambda F, g, input: g * F.sgn(input))
 
 
-@op(promotion="common", refuses="c", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
+@op(zeros="kept", promotion="common", refuses="c", inplace=True, kinks="steps", input=lambda F, g: F.zero(g))
 def sign(F, input):
     """-1, 0 or 1 by the sign of `input`; 0 for NaN. Complex numbers have no sign, see `sgn`."""
     if input.dtype.kind == "b":
@@ -33,7 +33,7 @@ def sgn_slope(F, g, input, out):
     return (g - out * F.real(g * F.conj(out))) / F.masked_fill(size, size == 0, float("inf"))
 
 
-@op(layout="inputs", promotion="common", inplace=True, kinks="steps", complex="conjugate",
+@op(zeros="kept", layout="inputs", promotion="common", inplace=True, kinks="steps", complex="conjugate",
     input=lambda F, g, input, out: sgn_slope(F, g, input, out))
 def sgn(F, input):
     """The direction of a complex number, ``x / |x|`` and 0 for 0; the `sign` of real numbers."""
@@ -43,7 +43,7 @@ def sgn(F, input):
     return input / F.xp.where(size == 0, 1, size).astype(size.dtype)
 
 
-@op(refuses="c", inplace=False, kinks="steps")
+@op(zeros="kept", refuses="c", inplace=False, kinks="steps")
 def signbit(F, input):
     """True if the sign is negative, that of -0.0 included."""
     return F.xp.signbit(input) if input.dtype.kind in "fV" else input < 0
@@ -77,8 +77,8 @@ def rounding(name, doc, *aliases):
     def forward(F, input):
         return input.copy() if input.dtype.kind in "iu" else getattr(F.xp, name)(input)
     forward.__name__, forward.__doc__ = name, doc + " The gradient is 0."
-    return op(promotion="common", refuses="bc", inplace=True, kinks="steps", sample=between_steps, aliases=aliases,
-              input=lambda F, g: F.zero(g))(forward)
+    return op(promotion="common", refuses="bc", zeros="kept", inplace=True, kinks="steps", sample=between_steps,
+              aliases=aliases, input=lambda F, g: F.zero(g))(forward)
 
 
 floor = rounding("floor", "The largest whole number that is not above `input`.")
@@ -86,7 +86,7 @@ ceil = rounding("ceil", "The smallest whole number that is not below `input`.")
 trunc = rounding("trunc", "`input` without what follows the point.", "fix")
 
 
-@op(promotion="common", refuses="bc", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
+@op(zeros="kept", promotion="common", refuses="bc", inplace=True, kinks="steps", input=lambda F, g: F.zero(g),
     sample=lambda d: (between_steps(d)[0], dict(decimals=d.choice([0, -2]))))
 def round(F, input, *, decimals: int = 0):
     """`input` rounded to `decimals` places (to tens, hundreds, ... if negative), halves to the even neighbour.
@@ -106,15 +106,15 @@ def round(F, input, *, decimals: int = 0):
     return F.xp.rint(input * scale) / scale if decimals > 0 else F.xp.rint(input / scale) * scale
 
 
-@op(promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps, tangent="symmetric",
-    input=lambda F, g: g)
+@op(zeros="kept", promotion="common", refuses="iubc", inplace=True, kinks="steps", sample=between_steps,
+    tangent="symmetric", input=lambda F, g: g)
 def frac(F, input):
     """The fractional part: ``input - trunc(input)``, with the sign of `input`."""
     return input - F.xp.trunc(input)
 
 
 # ---- the parts and the neighbours of a float ---------------------------------------------------------------
-@op(layout="inputs", inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
+@op(zeros="kept", layout="inputs", inplace=True, input=lambda F, g, input: F.masked(g, F.isfinite(input)))
 def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":

@@ -31,7 +31,7 @@ def square(x):
 
 
 # ---- the error function ------------------------------------------------------------------------------------
-@op(layout="inputs", promotion="float", inplace=True, functor="erf_of",
+@op(zeros="kept", layout="inputs", promotion="float", inplace=True, functor="erf_of",
     input=lambda F, g, input: g * F.exp(-input * input) * (2 / ROOT_PI))
 def erf(F, input):
     """The error function, ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``."""
@@ -53,8 +53,8 @@ def erfcx(F, input):
     return in_double(F, error_function.erfcx, input)
 
 
-@op(layout="inputs", promotion="float", refuses="c", inplace=True, autocast="float32 on cuda", domain={"input": UNIT},
-    input=lambda F, g, input: g * F.exp(square(F.erfinv(input))) * (ROOT_PI / 2))
+@op(zeros="kept", layout="inputs", promotion="float", refuses="c", inplace=True, autocast="float32 on cuda",
+    domain={"input": UNIT}, input=lambda F, g, input: g * F.exp(square(F.erfinv(input))) * (ROOT_PI / 2))
 def erfinv(F, input):
     """The number whose error function is `input`; infinite at -1 and 1, NaN outside."""
     return in_double(F, error_function.erfinv, input)

@@ -8,6 +8,7 @@ from ...core.errors import worded
 from ...core.tensor import Tensor
 from ..define import composite, op, publish
 from ..elementwise.arithmetic import mul
+from ..older import older
 from ..promotion import require_tensors
 from ..reductions.norms import vector_norm
 from ..shapes.shape import count, expand, permute, reshape, unsqueeze
@@ -142,7 +143,7 @@ def vdot(F, input, other):
 
 
 # ---- beta * input + alpha * product ------------------------------------------------------------------------
-@op(complex="holomorphic", promotion="same", refuses="b", autocast="lower", inplace=True,
+@op(older=True, complex="holomorphic", promotion="same", refuses="b", autocast="lower", inplace=True,
     inline=True, flops=lambda out, input, mat1, mat2: product_flops(out, mat1, mat2), sample=lambda d: (
         [d.array(d.choice([(2, 3), (3,), (2, 1), ()])), d.array((2, 4)), d.array((4, 3))], dict(beta=0.5, alpha=2)),
     input=lambda F, g, beta: g * beta,
@@ -186,24 +187,28 @@ def plus(input, product, beta, alpha):
 
 
 @composite(inplace=True, out="exact", autocast="lower on cuda")
+@older
 def addmv(input, mat, vec, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * mat @ vec``: (n, k), (k), and an `input` that broadcasts to (n)."""
     return plus(input, mv(mat, vec), beta, alpha)
 
 
 @composite(inplace=True, out="exact", autocast="lower")
+@older
 def addbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``: (b, n, k), (b, k, m), `input` broadcasts to (n, m)."""
     return plus(input, bmm(batch1, batch2).sum(0), beta, alpha)
 
 
 @composite(inplace=True, out="exact", autocast="lower")
+@older
 def baddbmm(input, batch1, batch2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * batch1 @ batch2``: (b, n, k), (b, k, m), `input` broadcasts to (b, n, m)."""
     return plus(input, bmm(batch1, batch2), beta, alpha)
 
 
 @composite(inplace=True, out=True, autocast="lower on cuda")
+@older
 def addr(input, vec1, vec2, *, beta: float = 1, alpha: float = 1):
     """``beta * input + alpha * outer(vec1, vec2)``: (n), (m), and an `input` that broadcasts to (n, m)."""
     return plus(input, outer_product("addr", vec1, vec2), beta, alpha)

@@ -33,9 +33,10 @@ def view_as_shape(self, shape):
 
 
 @method
-def view(self, *shape, dtype=None):
+def view(self, *shape, dtype=None, size=None):
     """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
     if dtype is None:
+        shape = shape if size is None else size
         first = shape[0] if shape else ()
         if len(shape) != 1 or first.__class__ is int or isinstance(first, (tuple, list)) or hasattr(first, "__index__"):
             return view_as_shape(self, ints(shape))

@@ -1,0 +1,1 @@
+"""What PyTorch builds on `fx`, as far as it is here: `optimization`."""
