@@ -1,6 +1,7 @@
 """A node: one call in the list of a graph, its arguments, and the nodes that use it."""
 
 import builtins
+import collections.abc
 import operator
 import types
 import typing
@@ -9,12 +10,19 @@ from ..core.device import device
 from ..core.dtypes import dtype
 from ..core.registry import FUNCTIONS
 from ..core.storage import layout, memory_format
+from ..core.tensor import Tensor
 from .immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
 
 OPS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
 BASE_TYPES = (str, int, float, complex, dtype, device, memory_format, layout, type(...))
+
+# Types for annotations: what a node calls, and what it may be given.
+Target = collections.abc.Callable[..., typing.Any] | str
+BaseArgumentTypes = typing.Union[str, int, float, bool, complex, dtype, Tensor, device, memory_format, layout]
+Argument = typing.Union[tuple["Argument", ...], collections.abc.Sequence["Argument"],
+                        collections.abc.Mapping[str, "Argument"], slice, range, "Node", BaseArgumentTypes, None]
 
 # Functions that are called for what they do: dead code is theirs only if nobody says so here.
 side_effects = {operator.setitem, operator.delitem}

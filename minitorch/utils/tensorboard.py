@@ -1,7 +1,7 @@
 """`SummaryWriter`: training curves, histograms, pictures and texts for TensorBoard, as in ``torch.utils.tensorboard``.
 
 The files are written by the package ``tensorboard`` (``pip install tensorboard``), which is imported when the first
-writer is made. Graphs, videos, audio and meshes are not written: the methods are missing, `add_graph` says why.
+writer is made. Videos, audio and meshes are not written: the methods are missing.
 """
 
 import functools
@@ -19,6 +19,7 @@ import numpy as np
 from ..core.dtypes import bfloat16
 from ..core.tensor import Tensor
 from ..vision.utils import encode_png
+from .model_graph import graph_of
 
 __all__ = ["SummaryWriter"]
 
@@ -215,10 +216,19 @@ class SummaryWriter:
         with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as opened:
             opened.write("".join(self._embeddings))
 
-    def add_graph(self, *args, **kwargs):
-        """NotImplementedError: there is no traced graph."""
-        raise NotImplementedError("add_graph: minitorch runs eagerly and has no traced graph to write; "
-                                  "print(model) shows a model's layers")
+    def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
+        """The ops that ``model(*input_to_model)`` runs, once, by module; ValueError without an input.
+
+        verbose: print the graph. `use_strict_trace` says nothing here, where the model is run and not traced.
+        """
+        if input_to_model is None:
+            raise ValueError("add_graph() runs the model: give it an input, add_graph(model, input_to_model)")
+        graph = graph_of(model, input_to_model)
+        if verbose:
+            print(graph)
+        event = _package().event.Event(graph_def=graph.SerializeToString())
+        event.wall_time = time.time()
+        self._file(self.log_dir).add_event(event)
 
     def flush(self):
         """Write out what waits."""

@@ -1,8 +1,8 @@
-"""Public programs beside PyTorch: ``python tests/parity/public.py LIST [--only PATTERN] [--json FILE] [--table FILE]``.
+"""Public programs beside PyTorch: ``python tests/parity/public.py LIST [--only PATTERN] [--json FILE]``.
 
-LIST is a JSON file, such as `public.json`: ``{"folder": ..., "paths": [...], "torch": [...], "preludes": [...],
-"programs": {name: {"script": ...}}}``, with folders to import from, those for PyTorch alone, and files that are run
-before each program, to lay out data.
+LIST is a JSON file, such as `public.json`: ``{"folder": ..., "paths": [...], "torch": [...], "programs": {name:
+{"script": ...}}}``, with folders to import from and those for PyTorch alone. `public_prelude.py` runs before each
+program and lays out data. Repositories lie in folders named owner+name.
 
 Each program runs twice, once with PyTorch and once with minitorch in its place, from the same seeds, as its authors
 wrote it: nothing in its text is changed but what "replace" says, such as a number of episodes, and a notebook's lines
@@ -112,8 +112,7 @@ def run_one(library, job, result):
     torch.set_num_threads(1)
     sleep = time.sleep
     time.sleep = lambda seconds: sleep(min(seconds, 1e-3))     # pictures that would be looked at
-    for name in job.get("preludes", ()):
-        runpy.run_path(name)
+    runpy.run_path(str(Path(__file__).with_name("public_prelude.py")))
     record = {"losses": [], "error": None}
     optimizers = watched(torch, job, record)
     out = io.StringIO()
@@ -162,6 +161,7 @@ def ran(library, job, paths, home, timeout, **variables):
         env = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
                    MKL_NUM_THREADS="1", MPLBACKEND="Agg", HOME=str(home), PYTHONWARNINGS="ignore", TQDM_DISABLE="1",
                    PYTHONHASHSEED="0", CUDA_VISIBLE_DEVICES="", **variables)
+        env["PROGRAMS"] = str(home.parent)
         env["PYTHONPYCACHEPREFIX"] = tempfile.gettempdir() + "/pycache"
         env.pop("PYTHONDONTWRITEBYTECODE", None)
         order = [sys.executable, __file__, "--run", library, str(Path(place) / "job.json"), str(result)]
@@ -257,8 +257,7 @@ def main():
         if not re.search(args.only, name) or args.new and name in kept:
             continue
         job = {**job, **{key: str(folder / job[key]) for key in ("script", "cwd") if key in job},
-               "paths": [str(folder / p) for p in job.get("paths", [])],
-               "preludes": [str(folder / p) for p in job.get("preludes", jobs.get("preludes", []))]}
+               "paths": [str(folder / p) for p in job.get("paths", [])]}
         paths = [str(folder / p) for p in jobs["paths"]]
         home, for_torch = folder / "_home", [str(folder / p) for p in jobs.get("torch", [])]
         theirs = ran("torch", job, paths + for_torch, home, args.timeout)

@@ -39,10 +39,9 @@ class BasicBlock(nn.Module):
 
     def forward(self, x):
         """(N, inplanes, H, W) to (N, planes, H / stride, W / stride)."""
-        identity = x if self.downsample is None else self.downsample(x)
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.bn2(self.conv2(out))
-        out += identity
+        out += x if self.downsample is None else self.downsample(x)        # last, as in a graph of torchvision's
         return self.relu(out)
 
 
@@ -64,11 +63,10 @@ class Bottleneck(nn.Module):
 
     def forward(self, x):
         """(N, inplanes, H, W) to (N, 4 planes, H / stride, W / stride)."""
-        identity = x if self.downsample is None else self.downsample(x)
         out = self.relu(self.bn1(self.conv1(x)))
         out = self.relu(self.bn2(self.conv2(out)))
         out = self.bn3(self.conv3(out))
-        out += identity
+        out += x if self.downsample is None else self.downsample(x)        # last, as in a graph of torchvision's
         return self.relu(out)
 
 
