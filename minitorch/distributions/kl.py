@@ -6,7 +6,6 @@ square, its logarithm and an exponential, whose means each p has (`kl_pairs`).
 """
 
 from ..explain.callers import warn
-from .distribution import Distribution
 
 __all__ = ["kl_divergence", "register_kl"]
 

@@ -22,8 +22,8 @@ def sorted_out(name, args, tensors, numbers):
     rest = [x for x in args if not isinstance(x, Tensor)]
     if len(found) != tensors or len(rest) > len(numbers) or not all(isinstance(x, (int, float, complex)) for x in rest):
         given = ", ".join(type(x).__name__ for x in args)
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({given}), but expected {tensors} "
-                        f"tensors, and the numbers {', '.join(numbers)} as keywords")
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({given}), but expected "
+                        f"{tensors} tensors, and the numbers {', '.join(numbers)} as keywords")
     warn(f"This overload of {name} is deprecated: numbers among its tensors. Write them as keywords: "
          f"{', '.join(f'{k}={x}' for k, x in zip(numbers, rest))}")
     return found, dict(zip(numbers, rest))
