@@ -27,6 +27,7 @@ from .random.generator import Generator as _Generator
 from .jit import CompilationUnit as CompilationUnit
 from ._C import DisableTorchFunction as DisableTorchFunction
 from ._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from .cuda import Event as Event
 from .jit import Future as Future
 from .random.generator import Generator as Generator
 from .amp import GradScaler as GradScaler
@@ -35,6 +36,7 @@ from .serialization.archive import PyTorchFileReader as PyTorchFileReader
 from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
 from .core.tensor import Size as Size
+from .cuda import Stream as Stream
 from .sym import SymBool as SymBool
 from .sym import SymFloat as SymFloat
 from .sym import SymInt as SymInt
@@ -301,11 +303,11 @@ def from_dlpack(ext_tensor: Any, *, device: _device | _str | _Int | None = None,
 
     `copy`: True always copies, False never (ValueError, or the object's own error, if it would have to).
     """
-def zeros(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
-    """A tensor of zeros."""
-def ones(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+def zeros(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
+    """A tensor of zeros; of a sparse `layout`, one without entries."""
+def ones(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A tensor of ones."""
-def empty(*size: _Int | Sequence[_Int], out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def empty(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
 def full(size: _Int | Sequence[_Int], fill_value: _Number, *, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of `size` filled with a number, whose type decides the dtype if none is given."""
@@ -754,11 +756,11 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``-input``."""
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``-input``."""
-def add(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+def add(input: _Operand, other: _Operand, *tensor: Tensor, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
     """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-def sub(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: _Operand, other: _Operand, *tensor: Tensor, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-def subtract(input: _Operand, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+def subtract(input: _Operand, other: _Operand, *tensor: Tensor, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
 def rsub(input: _Operand, other: _Operand, *, alpha: _Number = 1) -> Tensor:
     """``other - alpha * input``."""
@@ -1655,11 +1657,11 @@ def neg_(input: Tensor) -> Tensor:
     """In-place twin of `neg`: writes the result into this tensor and returns it."""
 def negative_(input: Tensor) -> Tensor:
     """In-place twin of `negative`: writes the result into this tensor and returns it."""
-def add_(input: _Operand, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+def add_(input: _Operand, other: _Operand, *tensor: Tensor, alpha: _Number = 1) -> Tensor:
     """In-place twin of `add`: writes the result into this tensor and returns it."""
-def sub_(input: _Operand, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+def sub_(input: _Operand, other: _Operand, *tensor: Tensor, alpha: _Number = 1) -> Tensor:
     """In-place twin of `sub`: writes the result into this tensor and returns it."""
-def subtract_(input: _Operand, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+def subtract_(input: _Operand, other: _Operand, *tensor: Tensor, alpha: _Number = 1) -> Tensor:
     """In-place twin of `subtract`: writes the result into this tensor and returns it."""
 def div_(input: _Operand, other: _Operand, *, rounding_mode: _str | None = None) -> Tensor:
     """In-place twin of `div`: writes the result into this tensor and returns it."""

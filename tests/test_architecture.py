@@ -33,11 +33,11 @@ ARROWS = {
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
-    "serialization": "core explain ops nn sparse utils",   # files know parameters; utils: bounds for readers
+    "serialization": "core explain nested nn ops sparse utils", # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
     "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
-    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and start
-                                                           # workers; TensorBoard's grids of pictures
+    "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
+                                                           # start workers; TensorBoard's grids of pictures
     "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
@@ -56,7 +56,7 @@ ARROWS = {
     "functional": "core", "_VF": "core", "_tensor": "core", "_utils": "core cuda ops serialization utils",
     "torch_version": "", "version": "torch_version", "cpu": "amp", "xpu": "", "mps": "xpu", "mtia": "xpu",
     "ao": "nn", "quantization": "ao", "_subclasses": "core", "hub": "datasets serialization", "_dynamo": "compiler",
-    "library": "amp autograd compiler core ops pytree testing",       # operators of the user's own
+    "library": "amp autograd compiler core nn ops pytree sparse testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",

@@ -96,7 +96,7 @@ LINEAR = {"as_strided_backward", "as_strided_take", "as_strided_zero", "embeddin
 # 16-bit floats only.
 OTHERS = {"add_layer_norm", "alias", "as_strided_scatter", "dropout", "rope", "rstd", "scaled_dot_product_attention",
           "scaled_dot_product_attention_backward", "unique", "vdot",      # vdot: of complex numbers only
-          "_dirichlet_grad", "_standard_gamma_grad"}
+          "_dirichlet_grad", "_standard_gamma_grad", "weight_int8pack_mm"}
 
 
 # ---- every definition, on its own samples ------------------------------------------------------------------

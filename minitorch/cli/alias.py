@@ -30,6 +30,7 @@ ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitor
              "torch.distributed._composable.fsdp": "minitorch.distributed.fsdp",
              "torch.distributed._tensor": "minitorch.distributed.tensor",
              "torch._dynamo.eval_frame": "minitorch._dynamo", "torch._higher_order_ops": "minitorch.func",
+             "torch._tensor_str": "minitorch.printing",
              "torch._higher_order_ops.associative_scan": "minitorch.func.scans",
              "torchvision.utils": "minitorch.vision.utils", "torch.utils.flop_counter": "minitorch.nn.flops",
              "torchvision.ops.stochastic_depth": "minitorch.vision.ops.drop_layers",

@@ -11,7 +11,7 @@ from .registry import Late, late
 
 __all__ = ["device", "get", "host", "made", "register"]
 
-TYPES = ["cpu", "cuda", "sim", "meta", "xpu", "mps", "hpu", "mtia", "xla"]     # `register` adds to them; five of PyTorch's
+TYPES = ["cpu", "cuda", "sim", "meta", "xpu", "mps", "hpu", "mtia", "xla"]     # `register` adds to them
 MAKERS: dict = {}                                          # type of device -> (maker, which index None stands for)
 MADE: dict = {}                                            # (type, index) -> the backend
 HOST = "cpu", None

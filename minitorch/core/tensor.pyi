@@ -541,17 +541,17 @@ class Tensor:
         """``-input``."""
     def negative_(self) -> Tensor:
         """In-place twin of `negative`: writes the result into this tensor and returns it."""
-    def add(self, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    def add(self, other: _Operand, *tensor: Tensor, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
         """``input + alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    def add_(self, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+    def add_(self, other: _Operand, *tensor: Tensor, alpha: _Number = 1) -> Tensor:
         """In-place twin of `add`: writes the result into this tensor and returns it."""
-    def sub(self, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    def sub(self, other: _Operand, *tensor: Tensor, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
         """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    def sub_(self, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+    def sub_(self, other: _Operand, *tensor: Tensor, alpha: _Number = 1) -> Tensor:
         """In-place twin of `sub`: writes the result into this tensor and returns it."""
-    def subtract(self, other: _Operand, *, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
+    def subtract(self, other: _Operand, *tensor: Tensor, alpha: _Number = 1, out: Tensor | None = None) -> Tensor:
         """``input - alpha * other``, elementwise with broadcasting and PyTorch's type promotion."""
-    def subtract_(self, other: _Operand, *, alpha: _Number = 1) -> Tensor:
+    def subtract_(self, other: _Operand, *tensor: Tensor, alpha: _Number = 1) -> Tensor:
         """In-place twin of `subtract`: writes the result into this tensor and returns it."""
     def div(self, other: _Operand, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
         """``input / other``; with `rounding_mode` "trunc" or "floor" rounded to whole numbers of the promoted type."""
@@ -1345,11 +1345,11 @@ class Tensor:
 
         With `memory_format`, in the order that this asks for.
         """
-    def new_zeros(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_zeros(self, *shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.zeros` with the dtype and device of this tensor."""
-    def new_ones(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_ones(self, *shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.ones` with the dtype and device of this tensor."""
-    def new_empty(self, *size: _Int | Sequence[_Int], dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+    def new_empty(self, *shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """`minitorch.empty` with the dtype and device of this tensor."""
     def new_full(self, size: _Int | Sequence[_Int], fill_value: _Number, *, dtype: _dtype | builtins.type[Any] | None = None, device: _device | _str | _Int | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
         """A tensor filled with a number, with the dtype and device of this one."""
@@ -1451,7 +1451,7 @@ class Tensor:
 
         Raises RuntimeError for fewer than two dimensions, and for more than two of different lengths.
         """
-    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | builtins.type[Any] | None = None) -> Tensor:
+    def view(self, *shape: _Int | Sequence[_Int] | _dtype, dtype: _dtype | builtins.type[Any] | None = None, size: _Int | Sequence[_Int] | None = None) -> Tensor:
         """This tensor in another shape, or its memory as another dtype, without copying; RuntimeError if that cannot be."""
     def view_as(self, other: Tensor) -> Tensor:
         """This tensor in the shape of `other`, without copying."""

@@ -17,8 +17,7 @@ from ...core.device import host
 from ...core.graph import bump_version, calling_line
 from ...core.tensor import Tensor, wrap
 from ...optim.optimizer import Optimizer
-from ...serialization.loading import load as load_file
-from ...serialization.saving import save as save_file
+from ...serialization import loading, saving
 from ..buffers import source
 from ..groups import resolved
 from ..tensor.api import DTensor
@@ -169,10 +168,10 @@ def write(folder, group, data, meet):
         shutil.rmtree(fresh, ignore_errors=True)
         os.makedirs(fresh)
     meet("checkpoint_begin")
-    save_file(parts, os.path.join(fresh, f"part-{rank}.pt"))
+    saving.save(parts, os.path.join(fresh, f"part-{rank}.pt"))
     meet("checkpoint_written")
     if rank == 0:
-        save_file({"parts": size, "leaves": index, "containers": containers}, os.path.join(fresh, INDEX))
+        saving.save({"parts": size, "leaves": index, "containers": containers}, os.path.join(fresh, INDEX))
         old = f"{folder}.old"
         shutil.rmtree(old, ignore_errors=True)
         if os.path.exists(folder):
@@ -224,9 +223,9 @@ class Stored:
     """A checkpoint that is read: its index and the files of the parts, which are mapped to memory."""
 
     def __init__(self, folder):
-        index = load_file(os.path.join(folder, INDEX))
+        index = loading.load(os.path.join(folder, INDEX))
         self.leaves, self.containers = index["leaves"], index["containers"]
-        self.files = [load_file(os.path.join(folder, f"part-{r}.pt"), mmap=True) for r in range(index["parts"])]
+        self.files = [loading.load(os.path.join(folder, f"part-{r}.pt"), mmap=True) for r in range(index["parts"])]
 
     def box(self, path, offsets, shape):
         """The elements of a stored tensor in a box, as an array."""

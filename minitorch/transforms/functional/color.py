@@ -1,5 +1,6 @@
 """Colors, contrast and tones: on tensors (..., C, H, W) with the library's ops, on PIL images by Pillow."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,6 @@ def check_channels(img: Tensor, allowed=(1, 3)) -> None:
         raise TypeError(f"Input image tensor permitted channel values are {list(allowed)}, but found {channels}")
 
 
-def check_not_negative(name: str, factor: float) -> None:
-    """ValueError for a negative factor."""
-    if factor < 0:
-        raise ValueError(f"{name} ({factor}) is not non-negative.")
-
-
 def brightest(img: Tensor) -> float:
     """The largest value of an image: 1 for floats."""
     return 1.0 if img.is_floating_point() else largest(img.dtype)
@@ -36,43 +31,45 @@ def blend(img: Tensor, other: Any, ratio: float) -> Tensor:
     return (ratio * img + (1.0 - ratio) * other).clamp(0, brightest(img)).to(img.dtype)
 
 
-def enhanced(img: Any, kind: str, factor: float) -> Any:
-    """A PIL image, enhanced by Pillow."""
-    from PIL import ImageEnhance
+def adjusted(img: Any, name: str, factor: float, kind: str, other: Callable) -> Any:
+    """`blend` of a tensor with ``other(tensor)``, and what Pillow calls an enhancement of that `kind` for a PIL image.
 
-    return getattr(ImageEnhance, kind)(img).enhance(factor)
+    ValueError for a negative factor.
+    """
+    if factor < 0:
+        raise ValueError(f"{name} ({factor}) is not non-negative.")
+    if is_pil(img):
+        from PIL import ImageEnhance
+
+        return getattr(ImageEnhance, kind)(img).enhance(factor)
+    check_channels(img)
+    return blend(img, other(img), factor)
 
 
 @accepts_arrays
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """Brightness times a factor: 0 is black, 1 the image itself, 2 twice as bright. ValueError if it is negative."""
-    check_not_negative("brightness_factor", brightness_factor)
-    if is_pil(img):
-        return enhanced(img, "Brightness", brightness_factor)
-    check_channels(img)
-    return blend(img, 0, brightness_factor)
+    return adjusted(img, "brightness_factor", brightness_factor, "Brightness", lambda img: 0)
 
 
 @accepts_arrays
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """The distance from the mean gray times a factor: 0 is gray, 1 the image itself. ValueError if it is negative."""
-    check_not_negative("contrast_factor", contrast_factor)
-    if is_pil(img):
-        return enhanced(img, "Contrast", contrast_factor)
-    check_channels(img)
+    return adjusted(img, "contrast_factor", contrast_factor, "Contrast", mean_gray)
+
+
+def mean_gray(img: Tensor) -> Tensor:
+    """The mean of an image's gray values (..., 1, 1, 1)."""
     gray = rgb_to_grayscale(img) if get_dimensions(img)[0] == 3 else img
-    exact = gray if gray.is_floating_point() else gray.to(float32)
-    return blend(img, exact.mean((-3, -2, -1), keepdim=True), contrast_factor)
+    return (gray if gray.is_floating_point() else gray.to(float32)).mean((-3, -2, -1), keepdim=True)
 
 
 @accepts_arrays
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     """The distance from the gray image times a factor: 0 is gray, 1 the image itself. ValueError if it is negative."""
-    check_not_negative("saturation_factor", saturation_factor)
-    if is_pil(img):
-        return enhanced(img, "Color", saturation_factor)
-    check_channels(img)
-    return img if get_dimensions(img)[0] == 1 else blend(img, rgb_to_grayscale(img), saturation_factor)
+    if not is_pil(img) and get_dimensions(img)[0] == 1:
+        return img
+    return adjusted(img, "saturation_factor", saturation_factor, "Color", rgb_to_grayscale)
 
 
 @accepts_arrays
