@@ -1,7 +1,8 @@
 """The sparse samples of PyTorch's own list of ops beside ours: ``python tests/sparse_samples.py [NAMES]``.
 
-Values, layouts and gradients of all ops that PyTorch computes on COO, CSR and CSC tensors, up to 40 samples each. Batches
-of compressed matrices and blocks, which are not here, are counted. The loading of PyTorch's list alone takes ten seconds.
+Values, layouts and gradients of all ops that PyTorch computes on COO, CSR and CSC tensors, up to 40 samples each.
+Batches of compressed matrices and blocks, which are not here, are counted. The loading of PyTorch's list alone takes ten
+seconds.
 """
 
 import sys
