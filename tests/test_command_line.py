@@ -45,14 +45,16 @@ for x, y in DataLoader(TensorDataset(torch.randn(8, 2), torch.ones(8, 1)), batch
     opt.step()
 schedule.step()
 torch.save(net.state_dict(), "net.pt")
-print(type(torch.load("net.pt")["fc.weight"]).__module__.split(".")[0], nn.functional is F, __name__, sys.argv)
+weight = torch.load("net.pt")["fc.weight"]
+print(type(weight) is torch.Tensor, type(weight).__module__, type(net.fc).__module__.split(".")[0], nn.functional is F,
+      __name__, sys.argv)
 """
 
 
 def test_a_pytorch_script_runs_unmodified(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     out = python("-m", "minitorch", "script.py", "3", "--flag", cwd=tmp_path)
-    assert out.strip() == "minitorch True __main__ ['script.py', '3', '--flag']"
+    assert out.strip() == "True torch minitorch True __main__ ['script.py', '3', '--flag']"
 
 
 @pytest.mark.parametrize("line, word", [("import torch.export", "minitorch.export"),

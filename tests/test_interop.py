@@ -93,7 +93,7 @@ def test_einops_layers_where_torch_means_minitorch():
          "net = torch.nn.Sequential(Rearrange('b (c h) w -> b c h w', c=2), Reduce('b c h w -> b c', 'max'),\n"
          "    EinMix('b c -> b d', weight_shape='c d', bias_shape='d', c=2, d=5))\n"
          "y = net(torch.randn(3, 4, 5)); y.sum().backward(); assert y.shape == (3, 5)\n"
-         "assert net[2].weight.grad.shape == (2, 5) and 'minitorch' in type(y).__module__")
+         "assert net[2].weight.grad.shape == (2, 5) and type(y) is torch.Tensor and 'minitorch' in torch.__file__")
 
 
 def test_pandas(x):

@@ -128,14 +128,16 @@ for _name, _function in dict(retain_grad=retain_grad, register_hook=register_hoo
 def before_node(place, g, create_graph):
     """Run the hooks that see a gradient before it is used, and add it to the `grad` of tensors that retain it."""
     hooks = place.hooks
-    for hook in list(hooks.pre.values()):
-        result = hook(shown(place, g, create_graph))
+    seen = shown(place, g, create_graph) if hooks.pre or hooks.retain else None
+    for hook in list(hooks.pre.values()):                  # one tensor for all: a hook may leave word on it
+        result = hook(seen)
         if result is not None:
             g = taken(hook, result, g, create_graph)
+            seen = result if result is g or result.array is g else shown(place, g, create_graph)
     for ref in hooks.retain:
         tensor = ref()
         if tensor is not None:
-            retain(tensor, shown(place, g, create_graph), create_graph)
+            retain(tensor, seen, create_graph)
     for hook in list(hooks.node_pre.values()):
         several = type(g) is list
         gs = g if several else [g]

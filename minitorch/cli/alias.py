@@ -121,6 +121,7 @@ def install():
         sys.meta_path.insert(0, Finder())
         torch.__version__, torch.__name__ = torch.version.__version__, "torch"
         torch.torch = torch                                # PyTorch's has this name too
+        torch.Tensor.__module__ = "torch"                  # by which some libraries know tensors
 
 
 def run(argv):
