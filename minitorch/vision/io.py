@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.dtypes import uint8
 from ..ops.creation.create import tensor
-from ..transforms.functional import to_pil_image
+from ..transforms.functional.kinds import to_pil_image
 
 __all__ = ["ImageReadMode", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png", "read_file",
            "read_image", "write_file", "write_jpeg", "write_png"]
