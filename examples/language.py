@@ -54,13 +54,13 @@ def load(kind, folder, dtype=None):
     wanted, state = model.state_dict(), {}
     for path in files_of(folder):
         for name, tensor in mapped(path).items():
-            name, tensor = model.place(name, tensor)
+            name, tensor = model.place(name, tensor if dtype is None else tensor.to(dtype))
             if name not in wanted:
                 continue
             if tensor.shape != wanted[name].shape:
                 raise ValueError(f"{name} of {path.name} has shape {tuple(tensor.shape)}, config.json says "
                                  f"{tuple(wanted[name].shape)}")
-            state[name] = tensor if dtype is None else tensor.to(dtype)
+            state[name] = tensor
     missing = sorted(set(wanted) - set(state) - set(model.tied))
     if missing:
         raise ValueError(f"{folder} lacks {len(missing)} weights, among them {', '.join(missing[:3])}")
@@ -162,21 +162,28 @@ def generate(model, numbers, count, stop=(), **options):
         yield new.item()
 
 
-def stream(numbers, tokenizer, out=sys.stdout):
-    """Write numbers as text while they come, whole letters only; returns how many came and how long they took."""
-    pending, count, start = [], 0, None
+def stream(numbers, tokenizer, before=(), out=None):
+    """Write numbers as text while they come, whole letters only; returns how many came and how long they took.
+
+    All that came is decoded each time, with the numbers `before`: some tokenizers write a space by what was before it.
+    """
+    out, seen, start, count, parts = out or sys.stdout, list(before), 0.0, 0, 0
+    done = len(text_of(tokenizer, seen))
     for number in numbers:
-        if start is None:                                  # when the prompt has been read
-            start = time.perf_counter()
-        count += 1
-        pending.append(number)
-        text = tokenizer.decode(pending).decode(errors="replace")
-        if not text.endswith("\ufffd") or len(pending) > 8:
-            out.write(text)
+        start = start or time.perf_counter()               # when the prompt has been read
+        seen.append(number)
+        text, count = text_of(tokenizer, seen), count + 1
+        parts = parts + 1 if text.endswith("\ufffd") else 4
+        if parts >= 4:                                     # a letter has at most four parts
+            out.write(text[done:])
             out.flush()
-            pending = []
-    out.write(tokenizer.decode(pending).decode(errors="replace") + "\n")
-    return count, 0.0 if start is None else time.perf_counter() - start
+            done, parts = len(text), 0
+    out.write(text_of(tokenizer, seen)[done:] + "\n")
+    return count, time.perf_counter() - start if count else 0.0
+
+
+def text_of(tokenizer, numbers):
+    return tokenizer.decode(numbers).decode(errors="replace")
 
 
 class Bytes:
@@ -238,7 +245,7 @@ def main(description, kind, begin=()):
         show_error(model, numbers)
     print(args.prompt, end="", flush=True)
     count, seconds = stream(generate(model, numbers, args.count, stop, temperature=args.temperature, top_k=args.top_k,
-                                     top_p=args.top_p), tokenizer)
+                                     top_p=args.top_p), tokenizer, numbers[-8:])
     if count > 1:
         print(f"{(count - 1) / seconds:.1f} tokens per second")
 

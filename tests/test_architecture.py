@@ -33,7 +33,7 @@ ARROWS = {
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
-    "serialization": "core explain ops nn sparse utils",   # files know parameters; utils: bounds for readers
+    "serialization": "core explain nested nn ops sparse utils", # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
     "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
     "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and

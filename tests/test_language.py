@@ -35,8 +35,8 @@ def test_published_weights_give_the_recorded_logits_and_tokens(tmp_path):
         assert tokens == wanted["tokens"], name
 
 
-PROPERTIES = """
-import json, math
+PROPERTIES = r"""
+import json, types
 import language, torch
 from gpt2 import GPT2
 from llama import Llama
@@ -71,6 +71,11 @@ for options, allowed in ((dict(top_k=2), {0, 1}), (dict(top_p=0.6), {0, 1}), (di
     assert set(found.flatten().tolist()) == allowed, (options, allowed)
 counts = torch.bincount(language.choose(logits, temperature=0.5)[:, 0], minlength=4) / 400
 assert torch.allclose(counts, torch.tensor([0.25, 0.0625, 0.0225, 0.01]) / 0.345, atol=0.08)
+pieces = []
+out = types.SimpleNamespace(write=pieces.append, flush=lambda: None)
+text = "a\u00e9 \u20ac\U0001f642b"
+assert language.stream(iter(text.encode()), language.Bytes(), b"\xe2\x82", out)[0] == len(text.encode())
+assert "".join(pieces) == text + "\n" and pieces[:3] == ["a", "\u00e9", " "]
 model = GPT2(GPT2.config_of(GPT2.SMALL))
 model.lm_head.weight.sum().backward()
 assert model.wte.weight.grad is not None

@@ -94,7 +94,7 @@ def prepared(name, input, norm, real=False):
     return input
 
 
-def axis(x, dim):
+def axis_of(x, dim):
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return checked_dim(dim, x.ndim)
@@ -139,7 +139,7 @@ def one_dim(name, doc, real=False, halved=False):
     """A transform along one dimension; `halved`: by default the result has 2 (n - 1) points."""
     def transform(input, n=None, dim=-1, norm=None):
         x = prepared(name, input, norm, real)
-        d = axis(x.array, dim)
+        d = axis_of(x.array, dim)
         n = n if n is not None else 2 * (x.array.shape[d] - 1) if halved else x.array.shape[d]
         check_points(n)
         return transformed(name, x, [n], (d,), norm)
@@ -169,7 +169,7 @@ def sizes_and_dims(name, x, s, dim, real):
         dim = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     if s is not None and len(s) != len(dim):
         raise RuntimeError(f"When given, dim and shape arguments must have the same length, but got {given} and {dim}")
-    dims = tuple([axis(x, d) for d in dim])
+    dims = tuple([axis_of(x, d) for d in dim])
     if len(set(dims)) < len(dims):
         raise RuntimeError(f"FFT dims must be unique, got {dim}")
     if real is not None and not dims:
@@ -230,7 +230,7 @@ frequencies("rfftfreq", "The frequencies of the elements of `rfft`: 0, 1, ..., n
 def shifted(name, doc, half):
     def call(input, dim=None):
         dims = range(input.dim()) if dim is None else (dim,) if isinstance(dim, int) else dim
-        dims = tuple([axis(input.array, d) for d in dims])
+        dims = tuple([axis_of(input.array, d) for d in dims])
         return roll(input, tuple([half(input.array.shape[d]) for d in dims]), dims) if dims else input.clone()
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc
