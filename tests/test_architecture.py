@@ -55,7 +55,7 @@ ARROWS = {
     "futures": "", "jit": "futures nn", "_jit_internal": "futures jit", "sym": "core", "types": "core ops",
     "functional": "core", "_VF": "core", "_tensor": "core", "_utils": "core cuda ops serialization utils",
     "torch_version": "", "version": "torch_version", "cpu": "amp", "xpu": "", "mps": "xpu", "mtia": "xpu",
-    "ao": "nn", "quantization": "ao", "hub": "datasets serialization", "_dynamo": "compiler",
+    "ao": "nn", "quantization": "ao", "_subclasses": "core", "hub": "datasets serialization", "_dynamo": "compiler",
     "library": "amp autograd compiler core nn ops pytree sparse testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",

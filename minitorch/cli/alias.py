@@ -43,7 +43,7 @@ FILES = {
     "cpu.amp": {"amp.cpu": "/ autocast_mode grad_scaler"},
     "cuda": {"": "graphs memory random streams", "backends.cuda.nvtx": "nvtx"},
     "cuda.amp": {"amp.cuda": "/ autocast_mode common grad_scaler"},
-    "nn.parallel": {"": "distributed"},
+    "nn.parallel": {"": "distributed scatter_gather"},
     "optim": {".adam": "adamax adamw nadam radam", ".adaptive": "adadelta adagrad rmsprop rprop", ".sgd": "asgd"},
     "profiler": {"": "profiler"},
     "signal.windows": {"": "windows"},
@@ -119,7 +119,8 @@ def install():
         if loaded:
             raise RuntimeError("PyTorch is already imported in this process; minitorch cannot take its name any more")
         sys.meta_path.insert(0, Finder())
-        torch.__version__ = torch.version.__version__
+        torch.__version__, torch.__name__ = torch.version.__version__, "torch"
+        torch.torch = torch                                # PyTorch's has this name too
 
 
 def run(argv):

@@ -196,7 +196,7 @@ def reduce_tensor(tensor):
     storage, offset, stride = located(tensor)
     rebuild, dtype = rebuild_tensor_v2, tensor.dtype
     args = Typed(storage, dtype), offset, tuple(tensor.array.shape), stride, tensor.needs_grad, OrderedDict()
-    if dtype.name in ("uint16", "uint32", "uint64") or dtype in dtypes.FLOAT8:  # no storage classes
+    if dtype.name in ("uint16", "uint32", "uint64") or dtype in dtypes.FLOAT8:  # PyTorch has no classes for these
         rebuild, args = rebuild_tensor_v3, (Typed(storage, None), *args[1:], dtype)
     if type(tensor) is Tensor and not state:
         return rebuild, args
