@@ -8,7 +8,6 @@ https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc: a cat
 
 import builtins
 from functools import cache
-from math import inf
 
 import numpy as np
 
@@ -212,36 +211,3 @@ def common_dtype(operands):
 def can_cast(from_, to):
     """Whether PyTorch's promotion rules allow the cast: not to a lower category, such as from float to integer."""
     return from_.category <= to.category
-
-
-def fit(x, d):
-    """The Python number `x` as it is written into a tensor of dtype `d`; RuntimeError if it is out of range.
-
-    Fractions are cut off for integer types, negative numbers wrap around for unsigned ones, as in PyTorch.
-    """
-    if d.category == COMPLEX or d.category == BOOL:
-        return x if d.category == COMPLEX else builtins.bool(x)
-    try:
-        if isinstance(x, complex):
-            raise ValueError
-        if d.category == FLOATING:
-            fits = not -inf < x < inf or abs(x) <= limits(d).max
-            x = builtins.float(x)
-        else:
-            x, lo, hi = builtins.int(x), limits(d).min, limits(d).max
-            x += hi + 1 if lo == 0 and -hi <= x < 0 else 0
-            fits = lo <= x <= hi
-    except (ValueError, OverflowError):                    # complex, NaN, infinity
-        fits = False
-    if not fits:
-        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow: got {x}")
-    return x
-
-
-@cache
-def limits(d):
-    """NumPy's description of a type, with its `min` and `max`."""
-    if d.name in EXTENDED:
-        import ml_dtypes
-        return ml_dtypes.finfo(d.np)
-    return np.finfo(d.np) if d.category >= FLOATING else np.iinfo(d.np)

@@ -14,6 +14,7 @@ from ..core import dtypes
 from ..core.device import host
 from ..core.dtypes import as_np, get_default_dtype
 from ..core.tensor import Tensor, wrap
+from . import ranges
 
 __all__ = ["array_of", "as_number", "from_buffer", "from_dlpack", "from_numpy", "is_array", "is_capsule",
            "shares_memory"]
@@ -71,10 +72,10 @@ def cast_data(array, dtype):
     found = as_np(dtype)
     if array.size and found.kind in "iufV" and array.dtype.kind in "iufVc" and found != array.dtype:
         if array.dtype.kind == "c":
-            dtypes.fit(1j, dtype)
+            ranges.fit(1j, dtype)
         elif found.kind in "iu":                           # all numbers fit if these do; NaN is the minimum, too
-            dtypes.fit(array.min().item(), dtype)
-            dtypes.fit(array.max().item(), dtype)
+            ranges.fit(array.min().item(), dtype)
+            ranges.fit(array.max().item(), dtype)
     return array.astype(found)
 
 
@@ -138,7 +139,7 @@ def as_number(value, dtype):
     if not isinstance(value, (bool, int, float, complex)):
         raise TypeError(f"can't assign a {type(value).__name__} to a {dtype} tensor: make it a tensor first, by "
                         f"minitorch.tensor(value)")
-    return dtypes.fit(value, dtype)
+    return ranges.fit(value, dtype)
 
 
 # ---- memory of others --------------------------------------------------------------------------------------

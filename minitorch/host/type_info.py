@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..core.dtypes import EXTENDED, FLOATING, INTEGER, common_dtype, dtype, get_default_dtype
+from .ranges import limits
 
 __all__ = ["finfo", "iinfo", "result_type"]
 
@@ -16,11 +17,7 @@ class finfo:
             raise TypeError(f"minitorch.finfo() requires a floating point input type. Use minitorch.iinfo to handle "
                             f"'{getattr(d, 'name', d)}'")
         d = d.to_real()
-        if d.name in EXTENDED:
-            import ml_dtypes
-            found = ml_dtypes.finfo(d.np)
-        else:
-            found = np.finfo(d.np)
+        found = limits(d)
         self.dtype, self.bits = d.name, d.itemsize * 8
         self.resolution = float(f"1e-{found.precision}")
         for name in ("eps", "max", "min", "tiny", "smallest_normal"):

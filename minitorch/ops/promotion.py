@@ -8,6 +8,7 @@ from ..core.arrays import is_floating, is_half
 from ..core.op import recorded
 from ..core.registry import PROMOTIONS
 from ..core.tensor import Tensor
+from ..host import ranges
 
 __all__ = ["MixedPrecision", "require_floating", "require_tensors"]
 
@@ -81,7 +82,7 @@ def promote_quotient(op, inputs, kinds, attrs):
 def promote_fitting(op, inputs, kinds, attrs):
     """Everything in the type that PyTorch's promotion finds; a number must fit into it."""
     dtype = dtypes.common_dtype(participants(inputs, kinds))
-    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+    inputs = [ranges.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
               for x, kind in zip(inputs, kinds)]
     return cast_all(inputs, kinds, dtype)
 
@@ -114,7 +115,7 @@ def promote_numbers(op, inputs, kinds, attrs):
 def promote_first(op, inputs, kinds, attrs):
     """Everything in the type of the first input; a number must fit into it."""
     dtype = dtypes.from_np(inputs[0].array.dtype)
-    inputs = [dtypes.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
+    inputs = [ranges.fit(x, dtype) if kind.kind == "number" and not isinstance(x, Tensor) else x
               for x, kind in zip(inputs, kinds)]
     return cast_all(inputs, kinds, dtype)
 

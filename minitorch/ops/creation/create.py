@@ -17,6 +17,7 @@ from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
+from ...host import ranges
 from .. import layouts
 from ..define import composite, method, op
 from ..out import resize_to, write
@@ -152,7 +153,7 @@ def make(maker, shape, size, dtype, device, requires_grad, out, layout=None, fil
     found = dtypes.get_default_dtype().np if dtype is None else as_np(dtype)
     xp = backend.xp
     if maker == "full":
-        array = xp.full(size, dtypes.fit(fill, dtypes.from_np(found)), found)
+        array = xp.full(size, ranges.fit(fill, dtypes.from_np(found)), found)
     else:
         array = getattr(xp, maker)(size, found)
     return leaf(array, backend, requires_grad)

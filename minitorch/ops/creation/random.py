@@ -18,6 +18,7 @@ from ...core.op import recorded
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
+from ...host import ranges
 from ...random import rejection, sampling
 from ...random.generator import Generator, default_of
 from ..define import composite, method
@@ -179,7 +180,7 @@ def uniform_arguments(array, low=0.0, high=1.0):
 
 @cache
 def largest_number(dtype):
-    return float(dtypes.limits(dtypes.from_np(dtype)).max)
+    return float(ranges.limits(dtypes.from_np(dtype)).max)
 
 
 def from_to(name, values, named, defaults):
@@ -357,14 +358,14 @@ def digits_of(dtype):
 
 def limits(dtype):
     """The least and the largest number of an integer dtype."""
-    found = dtypes.limits(dtype)
+    found = ranges.limits(dtype)
     return found.min, found.max
 
 
 def largest_integer(dtype):
     if dtype.is_floating_point:
         return 1 << digits_of(dtype)
-    return 1 if dtype is dtypes.bool else dtypes.limits(dtype).max
+    return 1 if dtype is dtypes.bool else ranges.limits(dtype).max
 
 
 def within(dtype, low, high):

@@ -12,6 +12,7 @@ from ...core import dtypes
 from ...core.inplace import inplace
 from ...core.op import Number, Other
 from ...core.tensor import Tensor
+from ...host import ranges
 from ...host.type_info import result_type
 from ..define import composite, method, op, ufunc
 from ..older import sorted_out
@@ -59,7 +60,7 @@ def scaled(input, other, alpha):
     if not isinstance(other, Tensor):
         return alpha * other
     if found.category < dtypes.FLOATING:
-        alpha = dtypes.fit(alpha, found)                   # PyTorch refuses what does not fit, where x * 300 wraps
+        alpha = ranges.fit(alpha, found)                   # PyTorch refuses what does not fit, where x * 300 wraps
     return mul(other if other.dtype is found else other.to(found), alpha)
 
 

@@ -7,6 +7,7 @@ from ...core import dtypes, errors
 from ...core.errors import worded
 from ...core.op import Number
 from ...core.tensor import Tensor
+from ...host import ranges
 from ...return_types import frexp as Frexp
 from ..define import composite, op, ufunc
 from .arithmetic import mul, pow
@@ -119,7 +120,7 @@ def nan_to_num(F, input, *, nan=None, posinf=None, neginf=None):
     """`input` with NaN replaced by `nan` (0) and infinities by `posinf`, `neginf` (the dtype's limits)."""
     if input.dtype.kind not in "fV":
         return input.copy()
-    out, limit = input.copy(), float(dtypes.limits(dtypes.from_np(input.dtype)).max)
+    out, limit = input.copy(), float(ranges.limits(dtypes.from_np(input.dtype)).max)
     out[F.xp.isnan(input)] = 0 if nan is None else nan
     out[input == F.xp.inf] = limit if posinf is None else posinf
     out[input == -F.xp.inf] = -limit if neginf is None else neginf

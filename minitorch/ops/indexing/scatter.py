@@ -9,6 +9,7 @@ from ...core import dtypes
 from ...core.errors import checked_dim, not_implemented, worded
 from ...core.op import Number, Other
 from ...core.tensor import Tensor, wrap
+from ...host import ranges
 from ..define import composite, op
 from ..shapes.shape import ints
 from ..shapes.view import row_major
@@ -251,7 +252,7 @@ def neutral(reduce, d):
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
     if d.kind in "iu":
-        limits = dtypes.limits(dtypes.from_np(d))
+        limits = ranges.limits(dtypes.from_np(d))
         return int(limits.min if reduce == "amax" else limits.max)
     return (reduce == "amin") if d.kind == "b" else float("-inf" if reduce == "amax" else "inf")
 

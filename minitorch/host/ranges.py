@@ -1,0 +1,43 @@
+"""The numbers that a type can hold, and Python's numbers as they are written into tensors."""
+
+from functools import cache
+from math import inf
+
+import numpy as np
+
+from ..core import dtypes
+
+__all__ = ["fit", "limits"]
+
+
+def fit(x, d):
+    """The Python number `x` as it is written into a tensor of dtype `d`; RuntimeError if it is out of range.
+
+    Fractions are cut off for integer types, negative numbers wrap around for unsigned ones, as in PyTorch.
+    """
+    if d.category == dtypes.COMPLEX or d.category == dtypes.BOOL:
+        return x if d.category == dtypes.COMPLEX else bool(x)
+    try:
+        if isinstance(x, complex):
+            raise ValueError
+        if d.category == dtypes.FLOATING:
+            fits = not -inf < x < inf or abs(x) <= limits(d).max
+            x = float(x)
+        else:
+            x, lo, hi = int(x), limits(d).min, limits(d).max
+            x += hi + 1 if lo == 0 and -hi <= x < 0 else 0
+            fits = lo <= x <= hi
+    except (ValueError, OverflowError):                    # complex, NaN, infinity
+        fits = False
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {d.name} without overflow: got {x}")
+    return x
+
+
+@cache
+def limits(d):
+    """NumPy's description of a type, with its `min` and `max`."""
+    if d.name in dtypes.EXTENDED:
+        import ml_dtypes
+        return ml_dtypes.finfo(d.np)
+    return np.finfo(d.np) if d.category >= dtypes.FLOATING else np.iinfo(d.np)
