@@ -10,7 +10,7 @@
 
 ROWS: dict = {}            # name -> Row
 GROUPS = ("models", "elementwise", "matrix products", "convolution", "embedding", "optimisers", "overhead",
-          "transforms", "programs")
+          "transforms", "programs", "sparse matrices")
 
 
 class Row:
@@ -38,5 +38,17 @@ def row(name, group, title, gate=None, target=None, wall=None, steps=1):
 
 def load_rows():
     """The table in the order of the report, with every module of workloads read."""
-    from . import convolution, elementwise, embedding, images, matmul, models, optimizers, overhead, programs, vmap  # noqa: F401
+    from . import (  # noqa: F401
+        convolution,
+        elementwise,
+        embedding,
+        images,
+        matmul,
+        models,
+        optimizers,
+        overhead,
+        programs,
+        sparse,
+        vmap,
+    )
     return dict(sorted(ROWS.items(), key=lambda item: GROUPS.index(item[1].group)))

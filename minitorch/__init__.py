@@ -107,6 +107,7 @@ late.places.update(
     own_attributes="minitorch.serialization.tensors:OwnAttributes",
     older="minitorch.ops.older:answer",
     own_grad="minitorch.ops.layouts:own_grad",
+    plain="minitorch.host.data:plain",
     process_group_place="minitorch.distributed.world:place",
     raise_freed="minitorch.explain.graphs:raise_freed",
     raise_written="minitorch.explain.graphs:raise_written",
@@ -146,7 +147,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
          "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api")
-_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo")       # PyTorch's own, which programs use
+_PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo", "_subclasses")       # PyTorch's own, which programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
              "Event": "cuda", "Stream": "cuda",
@@ -177,6 +178,8 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
 def __getattr__(name):
     if name in ELSEWHERE:
         found = getattr(importlib.import_module(f"minitorch.{ELSEWHERE[name]}"), name)
+    elif name == "_tensor_str":                            # PyTorch's module of `set_printoptions`
+        found = importlib.import_module("minitorch.printing")
     elif name.startswith("_foreach_"):
         found = getattr(importlib.import_module("minitorch.optim.foreach"), name)
     elif name in PARTS or name in _PRIVATE:

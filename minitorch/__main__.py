@@ -7,6 +7,7 @@ USAGE = """python -m minitorch demo [options]       train a small network on han
        python -m minitorch SCRIPT.py [args]     run a PyTorch script, unmodified, on minitorch
        python -m minitorch --check SCRIPT.py    list the names that a script uses and minitorch lacks
        python -m minitorch notebooks [DIR]      copy the lessons out, and open JupyterLab if it is installed
+       python -m minitorch grade FOLDER         grade the hand-ins of a lesson (--help: options)
        python -m minitorch info                 versions and devices"""
 
 
@@ -18,6 +19,9 @@ def main(argv=None):
     if argv and argv[0] == "notebooks":
         from .check.copies import main as notebooks
         return notebooks(argv[1:])
+    if argv and argv[0] == "grade":
+        from .check.grading import main as grade
+        return grade(argv[1:])
     if argv and argv[0] == "--check":
         from .cli.check import main as check
         return check(argv[1:])

@@ -284,6 +284,19 @@ def _row(items: list[str], cut: bool, indent: int, width: int, options: PrintOpt
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
+PRINT_OPTS = PrintOptions()                                # PyTorch's name; `get_printoptions` has what is set now
+
+
+def _tensor_str(self: Any, indent: int) -> str:
+    """The values of a tensor in brackets: `format_array`, by PyTorch's name."""
+    return format_array(_host(self.array), indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:
+    """`_close`, by PyTorch's name."""
+    return _close(tensor_str, suffixes, indent, _options, force_newline)
+
+
 def _close(text: str, suffixes: Sequence[str], indent: int, options: PrintOptions, new_line: bool = False) -> str:
     """Append `suffixes` and the closing parenthesis; a suffix that would pass the line width starts a new line, and so
     does the first if `new_line`."""

@@ -1,10 +1,10 @@
 """Programs of sharded tensors, written for PyTorch: `fully_shard`, tensor parallelism, both, DTensors, checkpoints.
 
     torchrun --nproc-per-node 4 sharded_ranks.py OUT CHECKPOINT NAME...    each rank writes OUT.NAME.RANK.json
-    python sharded_ranks.py OUT CHECKPOINT plain                           the same training in one process
 
-Models begin alike on all ranks and in both libraries; each program trains on one batch, divided by ranks. What is
-written down are losses, norms and gradients of each step, and in the end parameters and states of the optimiser, whole.
+NAME "plain" is the training of a rank by itself. Models begin alike on all ranks and in both libraries; the programs
+train on the same batches, divided by ranks. What is written down are losses, norms and gradients of each step, and in
+the end parameters and states of the optimiser, whole.
 """
 
 import json
@@ -90,6 +90,7 @@ def sharded(mesh, model=None):
 
 
 def plain(checkpoint):
+    """What the others are compared with."""
     model = started()
     seen, optimizer = trained(model)
     return seen | {"later": trained(model, start=3, optimizer=optimizer)[0]}
@@ -203,14 +204,12 @@ def dtensors(checkpoint):
 
 
 def main(out, checkpoint, *names):
-    if names != ("plain",):
-        dist.init_process_group("gloo")
+    dist.init_process_group("gloo")
     for name in names:
         seen = globals()[name](checkpoint)
         with open(f"{out}.{name}.{os.environ.get('RANK', os.environ.get('PMI_RANK', 0))}.json", "w") as file:
             json.dump(seen, file)
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":

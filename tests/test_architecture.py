@@ -33,7 +33,7 @@ ARROWS = {
     "amp": "core explain pytree",                          # casts around calls
     "nn": "core explain host ops autograd amp random pytree",  # layers; RNNs ask whether autocast is on
     "optim": "core explain host ops autograd backends nn",      # nn: averaged models; backends: tuned sizes
-    "serialization": "core explain ops nn sparse utils",   # files know parameters; utils: bounds for readers
+    "serialization": "core explain nested nn ops sparse utils", # files know parameters; utils: bounds for readers
     "transforms": "core host autograd ops nn pytree",      # nn: a transform can be a module; samples are nested
     "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
     "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
@@ -55,8 +55,8 @@ ARROWS = {
     "futures": "", "jit": "futures nn", "_jit_internal": "futures jit", "sym": "core", "types": "core ops",
     "functional": "core", "_VF": "core", "_tensor": "core", "_utils": "core cuda ops serialization utils",
     "torch_version": "", "version": "torch_version", "cpu": "amp", "xpu": "", "mps": "xpu", "mtia": "xpu",
-    "ao": "nn", "quantization": "ao", "hub": "datasets serialization", "_dynamo": "compiler",
-    "library": "amp autograd compiler core ops pytree testing",       # operators of the user's own
+    "ao": "nn", "quantization": "ao", "_subclasses": "core", "hub": "datasets serialization", "_dynamo": "compiler",
+    "library": "amp autograd compiler core nn ops pytree sparse testing",       # operators of the user's own
     "linalg": "core ops", "func": "core ops autograd backends pytree",
     "cuda": "core amp backends ops random", "accelerator": "core cpu cuda",
     "cuda_graphs": "core autograd backends nn", "memory": "core explain nn",

@@ -351,6 +351,17 @@ def test_writes_that_do_not_matter_do_not_raise():
     assert x.grad.tolist() == [2, 2]
 
 
+def test_a_partial_pass_frees_only_what_it_ran():
+    x = leaf(1.0, 2.0)
+    h = x * x
+    y = (h * h).sum()
+    assert torch.autograd.grad(y, h)[0].tolist() == [2, 8]
+    h.sum().backward()                                     # behind h nothing was freed
+    assert x.grad.tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
 def test_recorded_writes():
     x = leaf(1.0, 2.0)
     y = x * 1

@@ -29,30 +29,31 @@ from datetime import timedelta
 import torch, torch.distributed as dist
 
 dist.init_process_group("gloo")
-rank, fault = dist.get_rank(), sys.argv[1]
-dist.all_reduce(torch.ones(4)); dist.group.WORLD.set_timeout(timedelta(seconds=1))
+rank, fault, group, store = dist.get_rank(), sys.argv[1], dist.group.WORLD, dist.group.WORLD.get_group_store()
+dist.all_reduce(torch.ones(4)); group.set_timeout(timedelta(seconds=1))
 if rank == 1:
     if fault == "exception":
         raise KeyError("no such column")
     if fault == "killed":                                  # once rank 0 waits in the second call
-        time.sleep(0.3); os.kill(os.getpid(), signal.SIGKILL)
-    if fault == "sleeps":
+        here = lambda: group.world.record.entry_of(0, 0, 2) is None; [time.sleep(0.01) for _ in iter(here, False)]
+        os.kill(os.getpid(), signal.SIGKILL)
+    if fault == "sleeps" and not store.set("asleep", ""):  # rank 0 waits for no more than the sleep
         time.sleep(1000)
     if fault == "another":
         dist.broadcast(torch.zeros(500), 0)
     if fault == "shape":
         dist.all_reduce(torch.zeros(500))
-dist.all_reduce(torch.zeros(1000))
+rank or fault != "sleeps" or store.wait(["asleep"]); dist.all_reduce(torch.zeros(1000))
 """
-WAITS = r"rank 0 waits in all_reduce #2 float32 \[1000\] sum \(faulty.py:20\)"
+WAITS = r"rank 0 waits in all_reduce #2 float32 \[1000\] sum \(faulty.py:21\)"
 NAMED = {
     "exception": rf"rank 1 failed: KeyError: 'no such column' \(faulty.py:11\); {WAITS}",
     "killed": r"rank 1 was killed \(signal 9, SIGKILL\) after all_reduce #1 float32 \[4\] sum \(faulty.py:8\); "
               + WAITS,
-    "sleeps": r"rank 1 has not called #2 for [\d.]+ s; it is at faulty.py:15 \(time.sleep\(1000\)\); its last call was "
+    "sleeps": r"rank 1 has not called #2 for [\d.]+ s; it is at faulty.py:16 \(time.sleep\(1000\)\); its last call was "
               rf"all_reduce #1 float32 \[4\] sum \(faulty.py:8\); {WAITS}",
-    "another": rf"rank 1 is in broadcast #2 float32 \[500\] from 0 \(faulty.py:17\); {WAITS}",
-    "shape": rf"rank 1 is in all_reduce #2 float32 \[500\] sum \(faulty.py:19\); {WAITS}",
+    "another": rf"rank 1 is in broadcast #2 float32 \[500\] from 0 \(faulty.py:18\); {WAITS}",
+    "shape": rf"rank 1 is in all_reduce #2 float32 \[500\] sum \(faulty.py:20\); {WAITS}",
 }
 
 

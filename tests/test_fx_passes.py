@@ -16,7 +16,10 @@ from minitorch.fx.operator_schemas import (
     normalize_module,
     type_matches,
 )
+from minitorch.fx.passes.infra.pass_base import PassBase, PassResult
+from minitorch.fx.passes.infra.pass_manager import PassManager, pass_result_wrapper, this_before_that_pass_constraint
 from minitorch.fx.passes.split_module import split_module
+from minitorch.fx.passes.tools_common import legalize_graph
 from minitorch.nn import functional as F
 
 
@@ -166,3 +169,63 @@ def test_fused_layers_and_dropout_left_out():
     z = torch.randn(1, 2, 3)
     torch.testing.assert_close(part(z)[0], twice.norm(twice.conv(z)))
     assert nodes[3].target is operator.add
+
+
+# ------------------------------------------------------------------ passes
+class Replace(PassBase):
+    """PyTorch's example: one function in the place of another."""
+
+    def __init__(self, old, new):
+        self.old, self.new = old, new
+
+    def call(self, graph_module):
+        found = [n for n in graph_module.graph.nodes if n.target is self.old]
+        for n in found:
+            n.target = self.new
+        return PassResult(graph_module, bool(found))
+
+    def requires(self, graph_module):
+        graph_module.graph.lint()
+
+
+def test_passes_run_in_order_until_nothing_changes():
+    traced = fx.symbolic_trace(lambda x: torch.sin(x) + 1)
+    first, second = Replace(torch.sin, torch.cos), Replace(torch.cos, torch.tanh)
+    manager = PassManager([second, first], [this_before_that_pass_constraint(first, second)])
+    result = manager(traced)
+    assert result.modified and manager.passes == [first, second]
+    x = torch.rand(3)
+    torch.testing.assert_close(result.graph_module(x), torch.tanh(x) + 1)
+    assert not manager(traced).modified
+    rounds = []
+    PassManager([pass_result_wrapper(lambda gm: rounds.append(1))], steps=3)(traced)
+    assert len(rounds) == 3
+    with pytest.raises(RuntimeError, match="violated"):
+        PassManager([second, first], [this_before_that_pass_constraint(first, second)]).validate_constraints()
+    circle = [this_before_that_pass_constraint(first, second), this_before_that_pass_constraint(second, first)]
+    with pytest.raises(RuntimeError, match="Circular"):
+        PassManager([first, second], circle)(traced)
+    with pytest.raises(Exception, match="'<lambda>' pass after the following passes: \\['Replace'\\]"):
+        PassManager([first, lambda gm: None])(traced)
+    checked = PassManager([first], run_checks_after_each_pass=True)
+    checked.add_checks(lambda gm: gm.graph.lint())
+    checked(traced)
+    with pytest.raises(TypeError, match="one variable"):
+        checked.add_checks(lambda a, b: None)
+
+
+def test_graphs_put_in_order():
+    def f(x):
+        return torch.sin(x) + torch.cos(x)
+    traced = fx.symbolic_trace(f)
+    sin, cos, add = [n for n in traced.graph.nodes if n.op == "call_function"]
+    sin.prepend(add)                                       # the sum before its terms
+    with pytest.raises(RuntimeError):
+        traced.graph.lint()
+    legalize_graph(traced).graph.lint()
+    x = torch.rand(2)
+    torch.testing.assert_close(traced(x), f(x))
+    nodes = list(traced.graph.nodes)
+    nodes[1].args = (nodes[3],)
+    with pytest.raises(RuntimeError, match="cycles"):
+        legalize_graph(traced)

@@ -16,6 +16,7 @@ import minitorch as torch
 from minitorch import nn
 from minitorch.nested import nested_tensor_from_jagged
 from minitorch.nn import functional as F
+from minitorch.serialization.tensors import rebuild_jagged
 from minitorch.utils.checkpoint import checkpoint
 
 QUICK = settings(max_examples=12, deadline=None, derandomize=True)
@@ -278,6 +279,10 @@ def test_training_with_checkpoints_autocast_and_compile():
     torch.testing.assert_close(compiled(nt), compiled(nt))
     with torch.autocast("cpu"):
         assert layer(nt).dtype == torch.bfloat16
+    fresh = two().requires_grad_()
+    with torch.inference_mode():
+        fresh.softmax(1)
+    fresh.softmax(1).sum().backward()                      # what was found out in inference mode is not kept
     half = nt.bfloat16() * 2
     assert half.dtype == torch.bfloat16 and half.sum(1).dtype == torch.bfloat16
 
@@ -309,10 +314,28 @@ def test_copies_and_files():
     torch.save(nt, buffer)
     buffer.seek(0)
     strided = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 2)])
-    for same in (copy.deepcopy(nt), pickle.loads(pickle.dumps(nt)), torch.load(buffer, weights_only=False), nt.clone(),
-                 nt.cpu()):
+    for same in (copy.deepcopy(nt), pickle.loads(pickle.dumps(nt)), torch.load(buffer), nt.clone(), nt.cpu()):
         assert torch.equal(same, nt) and same.requires_grad
     assert torch.equal(pickle.loads(pickle.dumps(strided)), strided) and copy.deepcopy(nt).shape == nt.shape
+    holes = nested_tensor_from_jagged(torch.arange(6.), torch.tensor([0, 3, 6]), torch.tensor([1, 2]))
+    buffer = io.BytesIO()
+    torch.save([strided, holes, holes.detach(), nt.transpose(1, 2)], buffer)
+    buffer.seek(0)
+    found = torch.load(buffer)
+    assert torch.equal(found[0], strided) and [x.tolist() for x in found[1]] == [[0], [3, 4]]
+    assert found[3].size(1) == 4 and found[1].shape == found[2].shape     # of the same lengths
+
+
+@pytest.mark.parametrize("parts", [
+    None, {}, {"values": 1, "offsets": 2}, {"values": torch.ones(3), "offsets": torch.tensor([0, 7])},
+    {"values": torch.ones(3), "offsets": torch.tensor([0, 2, 1])}, {"values": torch.ones(3), "offsets": torch.ones(2)},
+    {"values": torch.ones(3), "offsets": torch.tensor([0, 1]), "lengths": torch.tensor([4])},
+    {"values": torch.ones(3), "offsets": torch.tensor([0, 1]), "_ragged_idx": 3},
+    {"values": torch.ones(3), "offsets": torch.tensor([0, 1]), "requires_grad": "yes"},
+])
+def test_damaged_files(parts):
+    with pytest.raises((RuntimeError, AssertionError, ValueError)):
+        rebuild_jagged(parts)
 
 
 @pytest.mark.parametrize(("call", "error", "words"), [
@@ -337,7 +360,8 @@ def test_copies_and_files():
     (lambda nt: nt.to_padded_tensor(0.0, (2, 2, 4)), RuntimeError, "output_size"),
     (lambda nt: F.scaled_dot_product_attention(nt, nt, nt, attn_mask=torch.ones(1)), ValueError, "Masks"),
     (lambda nt: F.scaled_dot_product_attention(*[nt.transpose(1, 2)] * 3), ValueError, "transpose"),
-    (lambda nt: torch.nested.nested_tensor([]), RuntimeError, "empty"),
+    (lambda nt: torch.nested.nested_tensor([], layout=torch.jagged), RuntimeError, "empty"),
+    (lambda nt: torch.nested.nested_tensor([]).to_padded_tensor(0.0), RuntimeError, "empty"),
     (lambda nt: torch.nested.nested_tensor(torch.ones(2)), TypeError, "must be a list"),
     (lambda nt: torch.nested.nested_tensor([torch.ones(2), torch.ones(2, 2)]), RuntimeError, "same dim"),
     (lambda nt: torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(3, 2)], layout=torch.jagged), RuntimeError,

@@ -87,9 +87,11 @@ def test_as_one_process(kind, ranks, parts):
 
 
 def test_fewer_microbatches_are_held_by_1f1b():
+    start = stages(3)                                      # once: threads share the random numbers
+
     def program(rank):
         held = []
-        stage = PipelineStage(stages(3)[rank], rank, 3, "cpu")
+        stage = PipelineStage(start[rank], rank, 3, "cpu")
         really = stage.forward
 
         def forward(*args):
@@ -105,9 +107,10 @@ def test_keywords_specs_and_sharded_stages():
     plain = stages(3)
     h = plain[1](*plain[0](X), scale=torch.full((8, 1, 6), 0.5))
     F.cross_entropy(plain[2](*h), Y).backward()
+    start = stages(3)
 
     def program(rank):
-        module = stages(3)[rank]
+        module = start[rank]
         if rank == 1:
             fully_shard(module, mesh=dist.DeviceMesh("cpu", [1]))
         else:
@@ -134,8 +137,10 @@ def test_microbatches():
 
 
 def test_refusals():
+    start = stages(2)
+
     def program(rank):
-        stage = PipelineStage(stages(2)[rank], rank, 2, "cpu")
+        stage = PipelineStage(start[rank], rank, 2, "cpu")
         with pytest.raises(RuntimeError, match="must be equal"):
             PipelineStage(nn.Linear(2, 2), rank, 4, "cpu")
         with pytest.raises(ValueError, match="out of range"):

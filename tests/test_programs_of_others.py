@@ -50,3 +50,17 @@ def test_sizes_by_name(name):
     if hasattr(minitorch.Tensor, "new_" + name):
         new = getattr(minitorch.ones(1, dtype=minitorch.float64), "new_" + name)(size=(2, 3))
         assert new.shape == (2, 3) and new.dtype is minitorch.float64
+
+
+def test_a_tensor_in_a_list_is_a_number():
+    a, b = minitorch.tensor([0.5]), minitorch.tensor([[2.0]])
+    for make in (minitorch.tensor, minitorch.as_tensor, minitorch.asarray, minitorch.Tensor, minitorch.FloatTensor):
+        assert make([a, b]).shape == (2,) and make([[a], [b]]).tolist() == [[0.5], [2.0]]
+        assert make([a, 3.0]).tolist() == [0.5, 3.0] and make((a.requires_grad_(),)).shape == (1,)
+        with pytest.raises(ValueError, match="only one element tensors can be converted"):
+            make([minitorch.ones(2), minitorch.ones(2)])
+        with pytest.raises(ValueError, match="only one element tensors can be converted"):
+            make([minitorch.ones(0)])
+    assert minitorch.tensor([a.bfloat16(), a.bfloat16()]).dtype is minitorch.bfloat16
+    assert minitorch.tensor([np.ones(1), np.ones(1)]).shape == (2, 1)           # arrays are sequences
+    assert minitorch.tensor(b).shape == (1, 1)

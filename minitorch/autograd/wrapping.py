@@ -17,7 +17,7 @@ from . import api
 from .dispatch import asked, disabled_torch_function
 
 __all__ = ["NoArray", "WrappingTensor", "differentiate", "implementation_of", "inner_of", "is_elementwise",
-           "name_of", "written_by"]
+           "is_question", "name_of", "written_by"]
 
 ELEMENTWISE = "minitorch.ops.elementwise."                 # where definitions work element by element
 HANDED_OVER = ("dtype", "device", "itemsize", "nbytes", "is_cuda", "is_cpu", "is_leaf", "grad_fn", "needs_grad", "node",
@@ -187,6 +187,11 @@ def is_elementwise(func):
         return op.forward is None or op.forward.__module__.startswith(ELEMENTWISE)
     body = inspect.unwrap(implementation_of(func) or func)
     return getattr(body, "__globals__", {}).get("__name__", "").startswith(ELEMENTWISE)
+
+
+def is_question(name, args, kwargs):
+    """Whether a call asks only what kind of tensor it is: the inner tensor answers."""
+    return name.startswith("is_") and len(args) == 1 and not kwargs and isinstance(args[0], WrappingTensor)
 
 
 def written_by(name):

@@ -8,7 +8,8 @@ nb03.unbroadcast: not yet right
 ...
 
 Each lesson has a file of checks here, `nb01` to `nb18`; `exercise.py` is the framework, `notebook.py` makes student and
-solved notebooks from one source and grades them. Not imported by ``import minitorch``.
+solved notebooks from one source, `grading.py` grades a folder of hand-ins, each in a process of
+its own (`judge.py`). Not imported by ``import minitorch``.
 """
 
 import importlib
@@ -23,9 +24,10 @@ __all__ = ["Exercise", "Result", "allow_hints", "exercises", "grade", "in_pytorc
            "solved", "student"]
 
 
-def exercises():
-    """All exercises of all lessons by their names."""
-    lessons = sorted(path.stem for path in Path(__file__).parent.glob("nb[0-9][0-9].py"))
+def exercises(lesson=None):
+    """All exercises by their names, of all lessons or of the one with this number."""
+    pattern = "nb[0-9][0-9].py" if lesson is None else f"nb{int(lesson):02}.py"
+    lessons = sorted(path.stem for path in Path(__file__).parent.glob(pattern))
     return {found.name: found for lesson in lessons
             for found in vars(importlib.import_module(f"{__name__}.{lesson}")).values() if isinstance(found, Exercise)}
 

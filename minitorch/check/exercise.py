@@ -139,10 +139,11 @@ class Exercise:
         return Result(self, "wrong", tried=len(tried), example=self.words(args), found=self._outcome(solution, args),
                       expected=self._outcome(self._truth, args), mistake=self._name_mistake(tried))
 
-    def _examples(self):
+    def _examples(self, seed=None):
+        """Examples from the smallest to the largest; a `seed` draws others than those that students see."""
         yield from (self._cases() if self._cases else ())
         if self._draw:
-            rng = random.Random(self.name)
+            rng = random.Random(self.name if seed is None else f"{self.name} {seed}")
             yield from sorted((self._draw(Draw(rng)) for _ in range(self.tries)), key=size)
 
     def _outcome(self, solution, args):

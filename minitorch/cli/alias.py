@@ -30,6 +30,7 @@ ELSEWHERE = {"torchvision": "minitorch.vision", "torchvision.datasets": "minitor
              "torch.distributed._composable.fsdp": "minitorch.distributed.fsdp",
              "torch.distributed._tensor": "minitorch.distributed.tensor",
              "torch._dynamo.eval_frame": "minitorch._dynamo", "torch._higher_order_ops": "minitorch.func",
+             "torch._tensor_str": "minitorch.printing",
              "torch._higher_order_ops.associative_scan": "minitorch.func.scans",
              "torchvision.utils": "minitorch.vision.utils", "torch.utils.flop_counter": "minitorch.nn.flops",
              "torchvision.ops.stochastic_depth": "minitorch.vision.ops.drop_layers",
@@ -42,7 +43,7 @@ FILES = {
     "cpu.amp": {"amp.cpu": "/ autocast_mode grad_scaler"},
     "cuda": {"": "graphs memory random streams", "backends.cuda.nvtx": "nvtx"},
     "cuda.amp": {"amp.cuda": "/ autocast_mode common grad_scaler"},
-    "nn.parallel": {"": "distributed"},
+    "nn.parallel": {"": "distributed scatter_gather"},
     "optim": {".adam": "adamax adamw nadam radam", ".adaptive": "adadelta adagrad rmsprop rprop", ".sgd": "asgd"},
     "profiler": {"": "profiler"},
     "signal.windows": {"": "windows"},
@@ -118,7 +119,8 @@ def install():
         if loaded:
             raise RuntimeError("PyTorch is already imported in this process; minitorch cannot take its name any more")
         sys.meta_path.insert(0, Finder())
-        torch.__version__ = torch.version.__version__
+        torch.__version__, torch.__name__ = torch.version.__version__, "torch"
+        torch.torch = torch                                # PyTorch's has this name too
 
 
 def run(argv):

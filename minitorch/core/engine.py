@@ -61,7 +61,7 @@ def run(roots, seeds, create_graph=False, retain_graph=False, capture=None, told
                 left = place[LEFT] = place[LEFT] - 1
                 if not left:
                     ready.append(place)
-        if not retain_graph:
+        if not retain_graph and (wanted is None or node in wanted):
             node.release()
 
 

@@ -89,7 +89,7 @@ class Tensor(Kept):
         elif len(data) == 1 and isinstance(data[0], Size):
             self.array = backend.xp.empty(data[0], dtype)
         elif len(data) == 1 and hasattr(data[0], "__len__"):
-            self.array = backend.from_host(np.array(data[0], dtype))
+            self.array = backend.from_host(np.array(late.plain(data[0]), dtype))
         elif all(isinstance(n, int) for n in data):
             self.array = backend.xp.empty(data or (0,), dtype)
         else:

@@ -79,15 +79,22 @@ def cast_data(array, dtype):
 
 
 def plain(data):
-    """Nested sequences with tensors inside as nested lists."""
+    """Nested sequences with tensors inside as nested lists: a tensor in a list is a number, whatever its dimensions."""
     if isinstance(data, Tensor):
         return data.tolist()
     if isinstance(data, (list, tuple)):
-        return [plain(x) for x in data] if any_tensor(data) else data
+        return [number_of(x) if isinstance(x, Tensor) else plain(x) for x in data] if any_tensor(data) else data
     if hasattr(data, "__array__"):
         return np.asarray(data)
     is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict))
     return list(data) if is_sequence else data
+
+
+def number_of(tensor):
+    if tensor.array.size != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars: one of shape "
+                         f"{list(tensor.shape)} is in a list; torch.stack() joins tensors")
+    return tensor.item()
 
 
 def any_tensor(data):

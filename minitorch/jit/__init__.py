@@ -85,6 +85,14 @@ def trace_module(mod, inputs, **kwargs):
     return mod
 
 
+def _overload(func):
+    """`func` as it is: a decorator of signatures."""
+    return func
+
+
+_overload_method = _overload
+
+
 def script_method(fn):
     """`fn` as it is: a decorator of methods of a `ScriptModule`."""
     return fn

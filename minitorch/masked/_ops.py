@@ -32,6 +32,7 @@ def combined(name, input, mask, fill):
         input, mask = input.get_data(), input.get_mask()
     if mask is None:
         return input
+    mask = canonical(input, mask)
     if math.isinf(fill) and not input.is_floating_point():
         if input.dtype.np.kind == "c" and name == "logsumexp":
             fill = complex(fill, 0)
@@ -39,7 +40,7 @@ def combined(name, input, mask, fill):
             fill = iinfo(input.dtype).max if fill > 0 else iinfo(input.dtype).min
         else:
             raise NotImplementedError(f"identity of {name} on {input.dtype} input")
-    return function("where")(canonical(input, mask), input, input.new_tensor(fill))
+    return function("where")(mask, input, input.new_tensor(fill))
 
 
 def canonical(input, mask):
@@ -218,9 +219,10 @@ def cumprod(input, dim, *, dtype=None, mask=None):
 
 def cumulated(name, input, dim, dtype, mask, fill):
     d, = dims_of(dim, input.ndim)
+    values = combined(name, input, mask, fill)
     if (dtype or input.dtype).name == "bool":
         raise NotImplementedError(f'"{name}" not implemented for \'Bool\': give a dtype, as in dtype=minitorch.int64')
-    return function(name)(combined(name, input, mask, fill), d, dtype=dtype or input.dtype)
+    return function(name)(values, d, dtype=dtype or input.dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):

@@ -68,8 +68,6 @@ def listed(name, elements):
         raise TypeError(f"{name}(): Expected first argument to be a tensor or a list / tuple of tensors, got "
                         f"{type(elements).__name__}" if name != "nested_tensor" else
                         f"nested_tensor(): argument 'tensor_list' must be a list, got {type(elements).__name__}")
-    if not elements:
-        raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     tensors = [x for x in elements if isinstance(x, Tensor)]
     for what in ("dtype", "device", "ndim"):
         found = list(dict.fromkeys([getattr(x, what) for x in tensors]))
@@ -81,6 +79,8 @@ def listed(name, elements):
 
 def of_ragged(elements):
     """A jagged tensor of elements that differ in one size at most."""
+    if not elements:
+        raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
     sizes = [tuple(x.shape) for x in elements]
     if not sizes[0]:
         raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")

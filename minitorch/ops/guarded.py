@@ -15,6 +15,8 @@ import time
 from opcode import opmap
 from types import CodeType, FunctionType
 
+from ..explain.trees import one_at_a_time
+
 __all__ = ["guarded", "is_pending", "with_free_variables"]
 
 IMPORTED = time.time()     # a file that changes later is no source of what was imported
@@ -47,7 +49,8 @@ def guarded(function):
     def load():
         target = load.target                               # which `autograd.dispatch` may have replaced
         names, required = numpy_names(function)
-        code = in_try_block(function.__code__, target, names, required)
+        with one_at_a_time:
+            code = in_try_block(function.__code__, target, names, required)
         if code is function.__code__:                      # without source
             names, required = {}, []
         # The code last, and `_load` stays: another thread may be about to run the old code, which needs it.

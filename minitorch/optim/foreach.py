@@ -14,6 +14,9 @@ def __getattr__(name):
     method = name.removeprefix("_foreach_")
     public = FUNCTIONS.get(("linalg", "vector_norm") if method == "norm" else ("", method))
     function = public.call if public else getattr(Tensor, method, None)
+    if function is None and ("", method[:-1]) in FUNCTIONS:    # `maximum_`
+        plain = FUNCTIONS["", method[:-1]].call
+        function = lambda x, *args: x.copy_(plain(x, *args))                        # noqa: E731
     if method == name or function is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return of_lists(name, function)

@@ -6,6 +6,10 @@ says what it may refer to, and `tensors` takes tensors apart and puts them toget
 too. `legacy` is PyTorch's format before 1.6.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..core.device import device
 from .formats import load_file, load_npz, save_file, save_npz
 from .loading import load
 from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
@@ -13,4 +17,6 @@ from .saving import save
 from .tensors import deepcopy_tensor, reduce_tensor
 
 __all__ = ["save", "load", "add_safe_globals", "get_safe_globals", "clear_safe_globals", "safe_globals", "save_file",
-           "load_file", "save_npz", "load_npz", "deepcopy_tensor", "reduce_tensor"]
+           "load_file", "MAP_LOCATION", "save_npz", "load_npz", "deepcopy_tensor", "reduce_tensor"]
+
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | device | str | dict[str, str] | None     # for annotations

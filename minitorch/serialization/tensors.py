@@ -17,6 +17,7 @@ import numpy as np
 from ..core import dtypes
 from ..core.arrays import owner, pointer
 from ..core.device import get, host
+from ..core.storage import jagged
 from ..core.tensor import Tensor, kept, wrap
 from ..ops.shapes.memory import TypedStorage, UntypedStorage
 
@@ -180,6 +181,8 @@ def reduce_tensor(tensor):
 
     A computed tensor is saved as a leaf. Hooks are not saved (with a warning), nor is ``grad``.
     """
+    if tensor.is_nested:
+        return nested_parts(tensor)
     if tensor.hooks is not None and (tensor.hooks.pre or tensor.hooks.post or tensor.hooks.accumulated):
         warnings.warn("the hooks of a tensor are not saved with it; register them again after loading", stacklevel=4)
     if hasattr(tensor.array, "value"):                     # of a batch or a mesh: this says why it cannot be
@@ -193,7 +196,7 @@ def reduce_tensor(tensor):
     storage, offset, stride = located(tensor)
     rebuild, dtype = rebuild_tensor_v2, tensor.dtype
     args = Typed(storage, dtype), offset, tuple(tensor.array.shape), stride, tensor.needs_grad, OrderedDict()
-    if dtype.name in ("uint16", "uint32", "uint64"):       # PyTorch has no storage classes for these
+    if dtype.name in ("uint16", "uint32", "uint64") or dtype in dtypes.FLOAT8:  # PyTorch has no storage classes for these
         rebuild, args = rebuild_tensor_v3, (Typed(storage, None), *args[1:], dtype)
     if type(tensor) is Tensor and not state:
         return rebuild, args
@@ -221,6 +224,63 @@ def rebuild_sparse_tensor(layout, data):
     if n == 3:
         return sparse_compressed_tensor(*parts, size, layout=layout)
     return sparse_coo_tensor(*parts, size, is_coalesced=bool(data[3]) if len(data) == 4 else None)
+
+
+# ------------------------------------------------------------------ nested tensors
+class NestedType:
+    """What stands in files for the class of nested tensors, whose package is loaded with the first of them."""
+
+
+class Ignored:
+    """What stands in files for notes that PyTorch's compiler leaves on nested tensors."""
+
+    def __setstate__(self, state):
+        pass
+
+
+def nested_parts(tensor):
+    """A function and its arguments that make a nested tensor again, as PyTorch saves it."""
+    values = tensor._inner.detach()
+    if tensor.layout == jagged:
+        parts = dict(values=values, offsets=tensor.offsets(), lengths=tensor.lengths(), _ragged_idx=tensor._ragged_idx,
+                     _metadata_cache={}, requires_grad=tensor.requires_grad)
+        return rebuild_from_type_v2, (rebuild_jagged, NestedType, (parts,), {})
+    sizes = np.array(tensor._sizes, np.int64).reshape(len(tensor), -1)
+    strides = np.ones_like(sizes)
+    strides[:, :-1] = np.cumprod(sizes[:, :0:-1], 1)[:, ::-1]
+    offsets = np.cumsum(sizes.prod(1)) - sizes.prod(1)
+    return rebuild_nested, (values, *[wrap(x, host()) for x in (sizes, strides, offsets)])
+
+
+def rebuild_jagged(parts):
+    """A nested tensor of the layout ``torch.jagged`` of its values, offsets and lengths, which are checked."""
+    from ..nested._internal.nested_tensor import NestedTensor
+    if not isinstance(parts, dict) or not {"values", "offsets"} <= parts.keys():
+        raise RuntimeError(f"a nested tensor is made of values and offsets, got {shown(parts)}")
+    values, offsets, lengths = parts["values"], parts["offsets"], parts.get("lengths")
+    ragged, requires_grad = parts.get("_ragged_idx", 1), parts.get("requires_grad", False)
+    if not all(type(x) is Tensor for x in (values, offsets, *([] if lengths is None else [lengths]))) or not (
+            type(ragged) is int and type(requires_grad) is bool):
+        raise RuntimeError(f"a nested tensor is made of tensors and a dimension, got {shown(list(parts.values()))}")
+    made = NestedTensor(values, offsets, lengths=lengths, _ragged_idx=ragged)
+    begins, length = offsets.tolist(), values.shape[ragged - 1]
+    ends = begins[1:] if lengths is None else [a + n for a, n in zip(begins, lengths.tolist(), strict=False)]
+    if not all(type(x) is int and 0 <= a <= x <= length for a, x in zip(begins, ends, strict=False)):
+        raise RuntimeError(f"elements of a nested tensor do not lie in its values of length {length}: offsets "
+                           f"{shown(begins)}")
+    return made.requires_grad_(requires_grad)
+
+
+def rebuild_nested(values, sizes, strides, offsets):
+    """A nested tensor of the layout ``torch.strided``: where in `values` each element lies."""
+    from ..nested._internal.strided import of_elements
+    if not all(type(x) is Tensor for x in (values, sizes, strides, offsets)) or values.ndim != 1:
+        raise RuntimeError(f"a nested tensor is made of four tensors, got {shown([values, sizes, strides, offsets])}")
+    places = zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=False)
+    memory = Memory.of(owner(values.array), values.backend)
+    first = (pointer(values.array) - pointer(memory.memory)) // values.array.itemsize
+    return of_elements([wrap(array_view(memory, values.array.dtype, first + at, tuple(size), tuple(stride)),
+                             values.backend) for size, stride, at in places])
 
 
 def parameter_class():
@@ -341,6 +401,8 @@ def rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def rebuild_from_type_v2(rebuild, kind, args, state):
     """A tensor of a subclass, or one with attributes: ``rebuild(*args)`` as `kind`, with `state` set on it."""
+    if rebuild is rebuild_jagged and isinstance(args, tuple) and len(args) == 1:
+        return rebuild_jagged(*args)
     known = rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter
     if not any(rebuild is function for function in known):
         raise RuntimeError(f"a tensor is rebuilt by one of PyTorch's functions for it, got {shown(rebuild)}")

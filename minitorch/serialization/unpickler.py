@@ -18,7 +18,7 @@ from pickle import UnpicklingError
 
 from . import names
 from .collisions import Table
-from .tensors import shown
+from .tensors import Ignored, shown
 
 __all__ = ["Unpickler"]
 
@@ -385,6 +385,9 @@ class Unpickler:
     @opcode(pickle.NEWOBJ)
     def new_object(self, kwargs=None):
         args, cls = self.stack.pop(), self.stack.pop()
+        if cls is Ignored and not args:
+            self.push(Ignored())
+            return
         if not isinstance(cls, type) or not self.is_allowed(cls) or type(args) is not tuple:
             raise UnpicklingError(f"Can only create new object for classes allowlisted via `add_safe_globals` but got "
                                   f"{shown(cls)}")
@@ -410,6 +413,8 @@ class Unpickler:
                 if type(key) is not str or key.startswith("__") or hasattr(OrderedDict, key):
                     raise UnpicklingError(f"a file may not replace {shown(key)} of an OrderedDict")
                 target.__dict__[key] = value
+        elif type(target) is Ignored:              # whatever it was
+            pass
         elif self.is_allowed(type(target)):
             self.call(set_state, target, state)
         else:

@@ -1,9 +1,8 @@
 """Conversion between layouts, dtypes and devices, masks, copies."""
 
+from ..core.registry import FUNCTIONS
 from ..core.storage import strided
 from ..core.tensor import Tensor, wrap
-from ..ops.creation.create import full_like as FULL_LIKE
-from .creation import empty_of
 from .functions import ToDense, build, coalesce, dense, pick, picked, reordered, values_of
 from .layouts import LAYOUTS
 from .patterns import Pattern
@@ -182,25 +181,30 @@ for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "ch
 
 @answers("zeros_like", "empty_like")
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """A tensor without entries, or a dense one of zeros for another `layout`."""
+    like = to(input.detach(), device=device, dtype=dtype)
     if layout is not None and layout == strided:
-        return wrap(input.backend.xp.zeros(input.shape, (dtype or input.dtype).np), input.backend)
-    return empty_of("zeros", input.shape, layout or input.layout, dtype or input.dtype, device or input.device,
-                    requires_grad)
+        return wrap(like.backend.xp.zeros(like.shape, like.array.dtype), like.backend).requires_grad_(requires_grad)
+    array = like.array.copy()
+    array.fill(0)
+    return to_sparse(made(array, like.backend), layout=layout or input.layout).requires_grad_(requires_grad)
 
 
-@answers("ones_like")
-def ones_like(input, **options):
-    return full_like(input, 1, **options)
+def filled_like(name):
+    """``name(input, ...)`` of a compressed tensor, at the same places; a COO tensor is refused, as in PyTorch."""
+    function = FUNCTIONS["", name].call
+
+    def fill(input, *args, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, **options):
+        if input.is_sparse:
+            raise refused(name, input)
+        like = to(input.detach(), device=device, dtype=dtype)
+        found = build(function(values_of(like), *args, **options), like.array.pattern)
+        return found.requires_grad_(requires_grad)
+    return fill
 
 
-@answers("full_like")
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """Of a compressed tensor one with the same places; a COO tensor has no such thing, as in PyTorch."""
-    if input.is_sparse:
-        raise refused("fill_", input)
-    moved = to(input.detach(), device=device, dtype=dtype)
-    values = values_of(moved)
-    return build(FULL_LIKE(values, fill_value), moved.array.pattern).requires_grad_(requires_grad)
+for _name in ("ones_like", "full_like", "randn_like"):
+    answers(_name)(filled_like(_name))
 
 
 # ---- questions ---------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ of each other. A gradient of a sparse tensor stands for the dense one: of the el
 once. """
 
 from ..autograd.function import Function
+from ..core.grad_mode import grad_mode, open_batches
 from ..core.tensor import Tensor, wrap
 from . import kernels
 from .arrays import SparseArray, add_into, coalesced, densified, joined, rows_of
@@ -17,10 +18,13 @@ __all__ = ["SparseFunction", "ToDense", "add_dense", "add_sparse", "build", "coa
 
 
 class SparseFunction(Function):
-    """A function of sparse tensors, which a compiled function does not record: it runs eagerly then."""
+    """A function of sparse tensors. A compiled function leaves it to Python; `vmap` does not take it."""
 
     @classmethod
     def _called(cls, args):
+        if open_batches and grad_mode.batches:
+            raise NotImplementedError("vmap does not go through functions of sparse tensors: write a loop, or put the "
+                                      "batch into the columns of the dense factor")
         for x in args:
             recorder = getattr(x.backend, "recorder", None) if isinstance(x, Tensor) else None
             if recorder is not None:
@@ -238,9 +242,9 @@ def dense(x):
 
 
 def coalesce(x):
-    """A sparse COO tensor with each place once, in order; itself if it is known to be so already."""
+    """A sparse tensor as COO with each place once, in order; itself if it is known to be so already."""
     if x.array.pattern.layout != "sparse_coo":
-        return build(values_of(x), x.array.pattern.as_coo)
+        x = build(values_of(x), x.array.pattern.as_coo)
     return x if x.array.pattern.coalesced else Coalesce.apply(x)
 
 

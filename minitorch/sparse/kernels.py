@@ -13,7 +13,7 @@ def product(F, pattern, values, dense):
 
     Rows are sorted by how many entries they have and taken in blocks. Of a block the first entries of all rows are
     added up, then the second ones of those that have one, and so on: the indexed rows of `dense` are never there all at
-    once. A long row is a vector times a matrix, which adds exactly enough.
+    once. A long row is a product of its own, added in parts.
     """
     xp, kind = F.xp, values.dtype
     if is_half(kind):                                      # rounded once, not after each addition
@@ -32,13 +32,20 @@ def product(F, pattern, values, dense):
     long = int(xp.count_nonzero(counts > LONG))
     for row in by_count[:long].tolist():
         part = slice(int(starts[row]), int(starts[row + 1]))
-        out[row] = values[part] @ dense[cols[part]]
+        out[row] = long_row(F, values[part], dense[cols[part]])
     size = max(1, BLOCK // dense.shape[1])
     used = int(xp.count_nonzero(counts))
     for begin in range(long, used, size):
         rows = by_count[begin:min(begin + size, used)]
         out[rows] = block(xp, starts[rows], counts[rows], cols, values, dense)
     return out
+
+
+def long_row(F, values, rows):
+    """The sum of the rows times their values: `LONG` at a time are a product, and these are added in parts."""
+    n = len(values) // LONG * LONG
+    parts = F.xp.matmul(values[:n].reshape(-1, 1, LONG), rows[:n].reshape(-1, LONG, rows.shape[1]))[:, 0]
+    return F.sum(parts, dim=(0,), keepdim=False) + values[n:] @ rows[n:]
 
 
 def block(xp, starts, counts, cols, values, dense):

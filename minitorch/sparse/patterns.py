@@ -36,9 +36,11 @@ class Pattern:
     (row) of each entry; indices are made of these when something asks for them.
     """
 
-    def __init__(self, F, sizes, *, indices=None, coalesced=False, layout="sparse_coo", compressed=None, plain=None):
+    def __init__(self, F, sizes, *, indices=None, coalesced=False, layout="sparse_coo", compressed=None, plain=None,
+                 once=False):
         self.F, self.sizes, self.layout, self.coalesced = F, tuple(sizes), layout, coalesced
         self.compressed, self.plain = compressed, plain
+        self.once = once or coalesced or layout != "sparse_coo"
         if indices is not None:
             self.indices = indices
         self.nnz = (self.indices if indices is not None else plain).shape[-1]
@@ -64,11 +66,6 @@ class Pattern:
     def in_order(self):
         """Whether each place occurs once and the entries stand in the order of their places."""
         return self.coalesced or self.layout == "sparse_csr"
-
-    @property
-    def once(self):
-        """Whether each place is known to occur once."""
-        return self.coalesced or self.layout != "sparse_coo"
 
     @cached_property
     def merged(self):
@@ -101,21 +98,21 @@ class Pattern:
 
     def chosen(self, which):
         """The COO pattern of some of the entries, in their order."""
-        return Pattern(self.F, self.sizes, indices=self.indices[:, which], coalesced=self.in_order)
+        return Pattern(self.F, self.sizes, indices=self.indices[:, which], coalesced=self.in_order, once=self.once)
 
     @cached_property
     def as_coo(self):
         """The same entries in the same order, as indices."""
         if self.layout == "sparse_coo":
             return self
-        return Pattern(self.F, self.sizes, indices=self.indices, coalesced=self.layout == "sparse_csr")
+        return Pattern(self.F, self.sizes, indices=self.indices, coalesced=self.layout == "sparse_csr", once=True)
 
     # -- matrices --------------------------------------------------------------------------------------------
     @cached_property
     def transposed(self):
         """The pattern of the transposed matrix, with its entries in the same order."""
         if self.layout == "sparse_coo":
-            found = Pattern(self.F, self.sizes[::-1], indices=self.indices[::-1])
+            found = Pattern(self.F, self.sizes[::-1], indices=self.indices[::-1], once=self.once)
         else:
             layout = "sparse_csc" if self.layout == "sparse_csr" else "sparse_csr"
             found = Pattern(self.F, self.sizes[::-1], layout=layout, compressed=self.compressed, plain=self.plain)

@@ -6,6 +6,7 @@
 from ..core.tensor import Tensor, wrap
 from ..ops.nn.embedding import max_bags
 from . import kernels
+from .arrays import rows_of
 from .functions import (
     SparseFunction,
     add_sparse,
@@ -59,7 +60,7 @@ def times(values, pattern, other):
     """The product of a matrix or a batch of them, by values and pattern, and a dense one."""
     if other.ndim == 2:
         return multiply(values, other, pattern)
-    found = multiply(values, other.reshape(-1, other.shape[-1]), flat(pattern))
+    found = multiply(values, other.flatten(0, 1), flat(pattern))
     return found.reshape(*pattern.sizes[:2], other.shape[-1])
 
 
@@ -71,8 +72,9 @@ class Mm(SparseFunction):
         ctx.transposed = transposed
         ctx.save_for_backward(input, other)
         pattern = input.array.pattern.transposed if transposed else flat(input.array.pattern)
-        found = kernels.product(pattern.F, pattern, input.array.values, other.array.reshape(-1, other.array.shape[-1]))
-        return wrap(found.reshape(*other.array.shape[:-2], -1, other.array.shape[-1]), other.backend)
+        *batch, rows, columns = other.array.shape
+        found = kernels.product(pattern.F, pattern, input.array.values, rows_of(other.array, len(batch) + 1))
+        return wrap(found.reshape(*batch, input.shape[-1 if transposed else -2], columns), other.backend)
 
     @staticmethod
     def backward(ctx, g):
@@ -114,7 +116,8 @@ def no_out(out, name):
 
 
 def of_sparse(input, other):
-    """The product of two sparse matrices, coalesced, in the layout of the first: entries times rows of entries."""
+    """The product of two sparse matrices, coalesced: entries times rows of entries. Of two compressed ones it is CSR,
+    unless both are CSC."""
     F, xp = input.backend, input.backend.xp
     a, b = coalesce(input), coalesce(other)
     starts, cols, _ = b.array.pattern.by_rows
@@ -123,8 +126,10 @@ def of_sparse(input, other):
     found = of_indices(F, xp.stack([rows[of_a], cols[of_b]]), values_of(a)[wrap(of_a, F)] * values_of(b)[wrap(of_b, F)],
                        (input.shape[0], other.shape[1]))
     found = coalesce(found)
-    layout = input.array.pattern.layout
-    return found if layout == "sparse_coo" else reordered(found, layout)
+    layouts = {x.array.pattern.layout for x in (input, other)}
+    if "sparse_coo" in layouts:
+        return found
+    return reordered(found, "sparse_csc" if layouts == {"sparse_csc"} else "sparse_csr")
 
 
 def spread(xp, starts, groups):

@@ -4,7 +4,8 @@ from ..core.dtypes import from_np
 from ..core.errors import checked_dim
 from ..core.tensor import wrap
 from ..ops.nn.embedding import segment_sum
-from .functions import SparseFunction, build, coalesce, of_indices, reordered, values_of
+from .convert import to_layout
+from .functions import SparseFunction, build, coalesce, of_indices, values_of
 from .tensor import SparseTensor, answers
 
 __all__ = ["log_softmax", "softmax", "sum"]
@@ -40,8 +41,9 @@ def summed_over(input, dims, dtype=None, keepdim=False):
     sparse, F = input.sparse_dim(), input.backend
     gone, inner = [d for d in dims if d < sparse], [d - sparse + 1 for d in dims if d >= sparse]
     values = values.sum(inner, keepdim=keepdim) if inner else values
-    if len(gone) == sparse and not keepdim:
-        return values.sum(0)
+    if len(gone) == sparse:
+        out = values.sum(0)
+        return out.reshape([1] * sparse + list(out.shape)) if keepdim else out
     pattern = input.array.pattern
     if not gone:
         return build(values, pattern)
@@ -78,7 +80,7 @@ def tensor_sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
         return summed_over(input, dims, dtype, keepdim)
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
-    return reordered(summed_over(coalesce(input), dims, dtype, keepdim), input.array.pattern.layout)
+    return to_layout(summed_over(coalesce(input), dims, dtype, keepdim), input.array.pattern.layout)
 
 
 @answers("norm")

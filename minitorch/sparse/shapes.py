@@ -3,10 +3,11 @@
 from ..core.errors import checked_dim
 from ..core.tensor import Tensor, wrap
 from ..ops.shapes.join import cat as of_dense
-from .functions import build, of_indices, values_of
-from .patterns import sorted_order
+from .arrays import SparseArray
+from .functions import SparseFunction, build, of_indices, values_of
+from .patterns import Pattern, sorted_order
 from .products import spread
-from .tensor import SparseTensor, answers, refused
+from .tensor import SparseTensor, answers, made, refused
 
 __all__ = []
 
@@ -39,20 +40,33 @@ def permute(input, *dims):
 
 def permuted(input, order, name):
     """The tensor with its dimensions in this order; sparse dimensions stay among themselves."""
-    n, pattern = input.sparse_dim(), input.array.pattern
+    n = input.sparse_dim()
     if order == list(range(input.ndim)):
         return input
     if any((d < n) != (i < n) for i, d in enumerate(order)):
         raise RuntimeError(f"{name}: sparse and dense dimensions cannot change places: got the order {order} of {n} "
                            f"sparse and {input.dense_dim()} dense dimensions")
-    values = values_of(input)
-    if order[n:] != list(range(n, input.ndim)):
-        values = values.permute(0, *[d - n + 1 for d in order[n:]])
-    if order[:n] == list(range(n)):
-        return build(values, pattern)
-    if n == 2:
-        return build(values, pattern.transposed)
-    return of_indices(input.backend, pattern.indices[order[:n]], values, [pattern.sizes[d] for d in order[:n]])
+    return Permute.apply(input, order)
+
+
+class Permute(SparseFunction):
+    """The tensor with its dimensions in another order; the gradient is put back, be it sparse or dense."""
+
+    @staticmethod
+    def forward(ctx, input, order):
+        n, pattern, values = input.sparse_dim(), input.array.pattern, input.array.values
+        ctx.back = [order.index(d) for d in range(len(order))]
+        values = values.transpose(0, *[d - n + 1 for d in order[n:]])
+        if order[:n] == [1, 0]:
+            pattern = pattern.transposed
+        elif order[:n] != list(range(n)):
+            pattern = Pattern(pattern.F, [pattern.sizes[d] for d in order[:n]], indices=pattern.indices[order[:n]],
+                              once=pattern.once)
+        return made(SparseArray(pattern, values), input.backend)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.permute(ctx.back), None
 
 
 # ---- parts -------------------------------------------------------------------------------------------------

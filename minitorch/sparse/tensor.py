@@ -5,6 +5,7 @@ there is refused. Other modules of this package fill the table.
 """
 
 from ..autograd.dispatch import disabled_torch_function, enter_layout, full_name
+from ..core.registry import FUNCTIONS
 from ..core.tensor import Tensor, wrap
 from ..nn.parameter import Parameter
 from .arrays import SparseArray
@@ -200,7 +201,8 @@ def named(func):
     if isinstance(stored := getattr(func, "__self__", None), property):
         return next((name for name, found in vars(Tensor).items() if found is stored), "property")
     name = getattr(func, "__name__", None) or full_name(func)
-    return f"linalg_{name}" if getattr(func, "__module__", "") == "minitorch.linalg" else name
+    plain, of_linalg = [getattr(FUNCTIONS.get((space, name)), "call", None) for space in ("", "linalg")]
+    return f"linalg_{name}" if func is of_linalg is not plain else name
 
 
 def made(array, backend, new=object.__new__):

@@ -15,9 +15,9 @@ as much by that alone, such as Adam on gradients that are zero but for rounding,
 Compared are the losses that were differentiated, the parameters of all optimisers, and the numbers that were printed,
 and the processor time of both. Each run is a process of its own with one thread.
 
-Keys of a program: "script" (a .py or .ipynb file), "args" (a list), "steps", "cwd" (else the folder of the script),
-"replace" ({text: text}), "paths" (more folders to import from), "loose" (a tolerance in the place of the usual one, and
-"why").
+Keys of a program: "script" (a .py or .ipynb file), "args" (a list), "steps", "cwd" (the folder that it may write to, of
+which each run gets a copy, else that of the script; it runs where the script lies), "replace" ({text: text}), "paths"
+(more folders to import from), "loose" (a tolerance in the place of the usual one).
 """
 
 import argparse
@@ -41,7 +41,7 @@ TOLERANCE = 2e-3                # relative, of losses, parameters and printed nu
 NARROW = {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41"}
 NUMBER = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
 TIMING = re.compile(r"\b(?:time|sec|secs|seconds|ms|it/s|s/it|min|took|elapsed|hours|minutes|duration|eta|tok/sec)\b"
-                    r"|\d+s\b|\bdevice\b|0x[0-9a-f]+|%\||version", re.I)
+                    r"|\d+m?s\b|\bdevice\b|0x[0-9a-f]+|%\||version", re.I)
 
 
 # ---- one run, in a process of its own ----------------------------------------------------------------------
@@ -152,12 +152,11 @@ def ran(library, job, paths, home, timeout, **variables):
     """The record of one run in a fresh copy of the program's working folder."""
     with tempfile.TemporaryDirectory() as place:
         result = Path(place) / "record.json"
-        cwd = Path(job.get("cwd", Path(job["script"]).parent))
-        (work := Path(place) / "work").mkdir()
-        if sum(f.stat().st_size for f in cwd.rglob("*") if f.is_file()) < 64 << 20:
-            shutil.copytree(cwd, work, dirs_exist_ok=True)
-            script = Path(job["script"])
-            job = {**job, "script": str(work / script.relative_to(cwd)) if script.is_relative_to(cwd) else str(script)}
+        script = Path(job["script"])
+        cwd = Path(job.get("cwd", script.parent))
+        shutil.copytree(cwd, Path(place) / "work", ignore=shutil.ignore_patterns(".git"))
+        script = Path(place) / "work" / script.relative_to(cwd)
+        job = {**job, "script": str(script)}
         (Path(place) / "job.json").write_text(json.dumps(job))
         paths = [str(Path(__file__).parents[2]), *job.get("paths", []), *paths]
         env = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
@@ -167,8 +166,8 @@ def ran(library, job, paths, home, timeout, **variables):
         env.pop("PYTHONDONTWRITEBYTECODE", None)
         order = [sys.executable, __file__, "--run", library, str(Path(place) / "job.json"), str(result)]
         nothing = subprocess.DEVNULL
-        done = subprocess.Popen(order, cwd=work, env=env, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE,
-                                start_new_session=True, text=True)
+        done = subprocess.Popen(order, cwd=script.parent, env=env, stdin=nothing, stdout=nothing, text=True,
+                                stderr=subprocess.PIPE, start_new_session=True)
         try:
             _, said = done.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

@@ -2,9 +2,11 @@
 
 from enum import Enum
 
-from . import async_save, save
+from .. import checkpoint
 
 __all__ = ["AsyncCheckpointerType", "async_save", "save"]
+
+async_save, save = checkpoint.async_save, checkpoint.save
 
 
 class AsyncCheckpointerType(Enum):

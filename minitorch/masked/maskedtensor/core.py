@@ -6,6 +6,7 @@ from ...autograd.wrapping import (
     implementation_of,
     inner_of,
     is_elementwise,
+    is_question,
     name_of,
     written_by,
 )
@@ -176,6 +177,8 @@ def answer(func, args, kwargs):
     name = name_of(func)
     if kwargs.get("out") is not None:
         raise TypeError(f"{name}(): MaskedTensors do not support out=")
+    if is_question(name, args, kwargs):
+        return func(args[0]._inner)
     if name in RULES:
         return RULES[name](func, *args, **kwargs)
     written = written_by(name)

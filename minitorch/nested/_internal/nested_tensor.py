@@ -5,6 +5,7 @@ and the last ends. With `lengths` an element is shorter than the distance to the
 """
 
 from ...autograd.wrapping import WrappingTensor
+from ...core.grad_mode import grad_mode
 from ...core.registry import FUNCTIONS
 from ...core.storage import jagged
 from ...core.tensor import Size, Tensor, new_size
@@ -135,13 +136,15 @@ class NestedTensor(WrappingTensor):
 
     def places(self):
         """For each row of the batch, behind each other: its element, its place there, and its place in `values`."""
-        if "places" not in self._kept:
+        if (found := self._kept.get("places")) is None:
             device, lengths = self._inner.device, self._lengths
             lengths = self._offsets.diff() if lengths is None else lengths
             element = arange(len(self), device=device).repeat_interleave(lengths)
             place = arange(sum(self.sizes()), device=device) - (lengths.cumsum(0) - lengths)[element]
-            self._kept["places"] = element, place, place + self._offsets[:-1][element]
-        return self._kept["places"]
+            found = element, place, place + self._offsets[:-1][element]
+            if not grad_mode.inference:                    # graphs cannot keep what is made there
+                self._kept["places"] = found
+        return found
 
     def packed(self):
         """This batch without holes: itself, if it has none."""
@@ -179,20 +182,9 @@ class NestedTensor(WrappingTensor):
                                f"{self._get_max_seqlen()}")
         return self.padded(padding, sizes[r])
 
-    # -- copies and files ----------------------------------------------------------------------------------
-    def __reduce_ex__(self, protocol):
-        return rebuild_nested, (dict(
-            values=self._inner.detach(), offsets=self._offsets, lengths=self._lengths, _ragged_idx=self._ragged_idx,
-            requires_grad=self.requires_grad),)
-
     def __tensor_flatten__(self):
         names = ["_inner", "_offsets", *(["_lengths"] if self._lengths is not None else [])]
         return names, dict(requires_grad=self.requires_grad, ragged_idx=self._ragged_idx)
-
-
-def rebuild_nested(parts):
-    """The NestedTensor that was pickled."""
-    return NestedTensor(**parts)
 
 
 def check(values, offsets, lengths, ragged):

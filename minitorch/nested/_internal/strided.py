@@ -6,11 +6,20 @@ work on each number: these run on the buffer.
 
 import math
 
-from ...autograd.wrapping import WrappingTensor, differentiate, implementation_of, is_elementwise, name_of, written_by
+from ...autograd.wrapping import (
+    WrappingTensor,
+    differentiate,
+    implementation_of,
+    is_elementwise,
+    is_question,
+    name_of,
+    written_by,
+)
+from ...core.dtypes import get_default_dtype
 from ...core.storage import strided
 from ...core.tensor import Tensor
 from ...utils._pytree import tree_leaves, tree_map
-from .nested_tensor import cat
+from .nested_tensor import arange, cat
 from .rules import RULES as JAGGED
 from .rules import arguments, in_place_by_name, parameters, pointwise, spread
 
@@ -96,6 +105,8 @@ class StridedNestedTensor(WrappingTensor):
 
     def to_padded_tensor(self, padding, output_size=None):
         """A dense tensor as large as the largest element in each dimension, or as `output_size` says."""
+        if not self._sizes:
+            raise RuntimeError("at least one constituent tensor should have non-zero numel: the nested tensor is empty")
         largest = [len(self), *map(max, zip(*self._sizes, strict=True))]
         if output_size is not None and (len(output_size) != len(largest) or any(
                 a < b for a, b in zip(output_size, largest, strict=True))):
@@ -112,18 +123,11 @@ class StridedNestedTensor(WrappingTensor):
         grad = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn else ", requires_grad=True" * self.requires_grad
         return f"nested_tensor([\n{elements}\n]{grad})"
 
-    def __reduce_ex__(self, protocol):
-        return rebuild_strided, (self._inner.detach(), self._sizes, self.requires_grad)
-
-
-def rebuild_strided(buffer, sizes, requires_grad):
-    """The StridedNestedTensor that was pickled."""
-    return StridedNestedTensor(buffer, sizes).requires_grad_(requires_grad)
-
 
 def of_elements(elements):
     """A batch of these tensors."""
-    return StridedNestedTensor(cat([x.reshape(-1) for x in elements]), [tuple(x.shape) for x in elements])
+    buffer = cat([x.reshape(-1) for x in elements]) if elements else arange(0).to(get_default_dtype())
+    return StridedNestedTensor(buffer, [tuple(x.shape) for x in elements])
 
 
 # ------------------------------------------------------------------ answers
@@ -132,6 +136,8 @@ def answer(func, args, kwargs):
     name = name_of(func)
     if kwargs.get("out") is not None:
         raise NotImplementedError(f"{name}() is not there for nested tensors with out=")
+    if is_question(name, args, kwargs):
+        return func(args[0]._inner)
     if name in RULES:
         return RULES[name](func, *args, **kwargs)
     by_number = is_elementwise(func) or JAGGED.get(name) is pointwise

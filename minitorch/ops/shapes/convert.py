@@ -63,7 +63,7 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 def cast(x, found):
     """`x` in a NumPy dtype; a result that is no float has no gradient."""
-    if found.kind not in "fcV" or not (x.needs_grad or open_levels and grad_mode.levels):
+    if found.kind not in "fcV" or found.itemsize > 1 and not (x.needs_grad or open_levels and grad_mode.levels):
         return wrap(copy_like(x.array, found), x.backend)
     return _to(x, dtype=found)
 

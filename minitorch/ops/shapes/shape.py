@@ -160,8 +160,8 @@ def copy_contiguous(F, input):
     sample=lambda d: ([d.array()], dict(dtype=float64)))
 def _to(F, input, *, dtype):
     """`input` cast to another dtype. To float8_e4m3fn, which has no infinity, the largest number stands for more."""
-    if getattr(dtype, "name", None) == "float8_e4m3fn":     # compiled source names a class of NumPy's
-        input = F.xp.clip(input, -448, 448)
+    if getattr(dtype, "itemsize", 0) == 1 and dtype.name == "float8_e4m3fn":   # compiled source names NumPy's classes
+        input = F.xp.clip(input.astype("float32"), -448, 448)
     return input.astype(dtype)
 
 

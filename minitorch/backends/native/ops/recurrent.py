@@ -10,7 +10,7 @@ import numpy as np
 from ....ops.nn.recurrent import GATES
 from ..eager import kernel, limits, plain, whole
 
-PANEL, DEEP = 64, 256          # as in src/tile.h; PANEL at most
+PANEL, MANY = 64, 256          # as in src, at most
 MODES = {"LSTM": 0, "GRU": 1, "RNN_TANH": 2, "RNN_RELU": 3}
 
 
@@ -63,18 +63,18 @@ def rnn_layer(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=None, *, 
     if c is not None:
         c[first] = cell
     extra = np.empty((steps, batch, n), dtype) if mode in ("LSTM", "GRU") else None
-    bias, of_state = biases(mode, b_ih, b_hh, n)
-    scratch = np.empty((width + PANEL) * max(n, DEEP) + (batch * width if mode == "GRU" else 0), dtype)
+    bias, of_state = biases(mode, b_ih, b_hh, n, width, dtype)
+    scratch = np.empty((width + PANEL) * (size + n) + (batch * width if mode == "GRU" else 0), dtype)
     whole("recurrent", "forward", x, "ppppp pppp p llllll", x, w_ih, w_hh, bias, of_state, gates, h, c, extra, scratch,
           steps, batch, size, n, MODES[mode], reverse)
     y = (h[:-1] if reverse else h[1:]).copy()
     return ((y, c[last].copy()) if mode == "LSTM" else (y,)), gates, h, c, extra
 
 
-def biases(mode, b_ih, b_hh, n):
+def biases(mode, b_ih, b_hh, n, width, dtype):
     """The bias of all gates, and for a GRU that of the part of n that comes from the state."""
     if b_ih is None and b_hh is None:
-        return None, None
+        return np.zeros(width, dtype), None
     both = [b for b in (b_ih, b_hh) if b is not None]
     total = np.ascontiguousarray(both[0] + both[1] if len(both) == 2 else both[0]).copy()
     if mode != "GRU":
@@ -103,8 +103,10 @@ def rnn_layer_backward(F, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None, cell=
         dc[...] = grad_cell
     dx = np.empty(x.shape, dtype) if needs[0] else None
     dw = np.empty(w_ih.shape, dtype) if needs[2] else None
-    scratch = np.empty((max(n, size) + PANEL) * max(len(w_hh), DEEP), dtype)
-    dw_hh, sums = np.empty(w_hh.shape, dtype), np.zeros((2, len(w_hh)))
+    width = len(w_hh)
+    scratch = np.empty((n + PANEL) * width + (width + PANEL) * max(batch, MANY) + n * width
+                       + (2 * size + PANEL) * width, dtype)
+    dw_hh, sums = np.empty(w_hh.shape, dtype), np.zeros((2, width))
     whole("recurrent", "backward", x, "ppp ppppp pp ppppp pp llllll", x, w_ih, w_hh, grad, gates, h, c, extra, dg, dp,
           dx, dh, dc, dw, dw_hh, scratch, sums, steps, batch, size, n, MODES[mode], reverse)
     db_ih = sums[0].astype(dtype)

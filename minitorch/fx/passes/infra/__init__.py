@@ -1,0 +1,1 @@
+"""Passes over graphs and what runs them, where PyTorch has them."""
