@@ -1,4 +1,4 @@
-"""What gpt2.py and llama.py share: reading a folder of published weights, 8-bit weights, generating, the command line.
+"""The common part of gpt2.py and llama.py: folders of published weights, 8-bit weights, generating, the command line.
 
 A folder is what a model's page offers: ``config.json``, safetensors files, one or several with an index, and a
 tokenizer's files. Nothing is downloaded. Like all of this folder it runs on PyTorch as on minitorch.

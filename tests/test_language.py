@@ -1,6 +1,6 @@
 """examples/gpt2.py and examples/llama.py: published weights read, texts continued, weights of 8 bits, byte pairs.
 
-What transformers computes for the same weights under PyTorch is recorded: see `language_cases`.
+The numbers of transformers for the same weights under PyTorch are recorded: see `language_cases`.
 """
 
 import importlib.util
