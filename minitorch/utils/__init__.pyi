@@ -11,6 +11,7 @@ from . import deterministic as deterministic
 from . import dlpack as dlpack
 from . import einops_backend as einops_backend
 from . import hooks as hooks
+from . import model_graph as model_graph
 from . import model_zoo as model_zoo
 from . import tensorboard as tensorboard
 from . import weak as weak

@@ -133,13 +133,17 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 # ---- filled ------------------------------------------------------------------------------------------------
+def sizes(shape, size, name):
+    """The size given as ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    shape = shape if size is None else (size,)
+    if not shape:
+        raise TypeError(f"{name}() needs a size, as in {name}(2, 3) or {name}((2, 3)); {name}(()) is a single number")
+    return shape
+
+
 def make(maker, shape, size, dtype, device, requires_grad, out, layout=None, fill=None):
-    """The common part of `zeros`, `ones`, `empty` and `full`: their size as ``f(2, 3)`` or as ``f(size=(2, 3))``."""
-    size = shape if size is None else (size,)
-    if not size:
-        raise TypeError(f"{maker}() needs a size, as in {maker}(2, 3) or {maker}((2, 3)); {maker}(()) is a single "
-                        f"number")
-    size = ints(size)
+    """The common part of `zeros`, `ones`, `empty` and `full`."""
+    size = ints(sizes(shape, size, maker))
     if builtins.any(n < 0 for n in size):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
     if layout is not None and layout != strided:
