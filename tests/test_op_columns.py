@@ -32,7 +32,7 @@ OTHER_WORDS = {
     "backends/sim/opcodes.py": "instructions of PTX",
     "backends/sim/opcodes_memory.py": "instructions of PTX",
     "backends/sim/translate.py": "instructions of PTX",
-    "compiler/c.py": "NumPy's ufuncs, as C",
+    "compiler/c_words.py": "NumPy's ufuncs, as C",
     "compiler/indexed.py": "NumPy's ufuncs, whose `at` it has",
     "compiler/loops.py": "NumPy's ufuncs, whose `at` it has",
     "compiler/sums.py": "NumPy's ufuncs, whose `reduce` it has",

@@ -24,7 +24,7 @@ from ..backends.cuda.runtime.kernel import TYPES as WORDS
 from ..backends.cuda.runtime.kernel import Kernel as Launcher
 from ..backends.cuda.runtime.kernel import c_name
 from ..core.arrays import is_half
-from . import c
+from . import c, c_words
 from .loops import REDUCTIONS, SPECIAL, Effect, level_of
 
 __all__ = ["Fused", "Printed", "printed", "supported"]
@@ -72,7 +72,7 @@ def number(value, dtype):
     if dtype.kind == "b":
         return str(bool(value)).lower()
     if dtype.kind in "iu":
-        return "op::lowest<long long>()" if int(value) == -1 << 63 else c.number(value, dtype)
+        return "op::lowest<long long>()" if int(value) == -1 << 63 else c_words.number(value, dtype)
     with np.errstate(all="ignore"):
         value = dtype.type(value)
     if is_half(dtype):
@@ -80,7 +80,7 @@ def number(value, dtype):
     kind = c_name(dtype)
     if math.isnan(value):
         return f"static_cast<{kind}>(__int_as_float(0x7fffffff))"
-    return f"({'-' if value < 0 else ''}op::highest<{kind}>())" if math.isinf(value) else c.number(value, dtype)
+    return f"({'-' if value < 0 else ''}op::highest<{kind}>())" if math.isinf(value) else c_words.number(value, dtype)
 
 
 # ------------------------------------------------------------------ kernels in the form that suits a device
@@ -189,7 +189,7 @@ class Printer(c.Printer):
         return f"{self.carried[n]}[k]"
 
     def own_cost(self, n):
-        known = c.SCALAR.get(n.op, {}) if n.op != "cast" else {"": (0, 1)}
+        known = c_words.SCALAR.get(n.op, {}) if n.op != "cast" else {"": (0, 1)}
         return max([cost for _, cost in known.values()], default=12)       # others are functors of whole ops
 
     def by_row(self, e):

@@ -18,7 +18,7 @@ from ..core.grad_mode import recording
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..utils._pytree import tree_leaves
-from . import c
+from . import c, c_words
 from .compiled import Compiled
 from .emit import identifier
 from .guards import signature
@@ -223,8 +223,8 @@ class File:
 
     # -- texts ---------------------------------------------------------------------------------------------
     def signature(self):
-        inputs = [f"const {c.TYPES[v.dtype.name]} *{self.names[v]}" for v in self.inputs]
-        outputs = [f"{c.TYPES[v.dtype.name]} *{self.names[v]}" for v in self.outputs]
+        inputs = [f"const {c_words.TYPES[v.dtype.name]} *{self.names[v]}" for v in self.inputs]
+        outputs = [f"{c_words.TYPES[v.dtype.name]} *{self.names[v]}" for v in self.outputs]
         return f"int {self.name}({', '.join([*inputs, *outputs])})"
 
     def head(self):
@@ -238,7 +238,7 @@ class File:
         for kind, letter in (("float", "s"), ("double", "d")):
             if any(f"{letter}dot(" in line for line in lines):
                 functions.insert(0, DOT.format(kind=kind, letter=letter))
-        memory = [f"static {c.TYPES[d.name]} {name}[{size}];" for d, (name, size) in self.memory.items()]
+        memory = [f"static {c_words.TYPES[d.name]} {name}[{size}];" for d, (name, size) in self.memory.items()]
         return "\n".join([f"/* {self.head()}. Written by minitorch.export_c; C99, needs libm alone. */",
                           "#include <math.h>", "#include <stdint.h>", "#include <string.h>", "", "typedef int64_t i64;",
                           self.signature() + ";", "", helpers("\n".join(functions)), *map(self.constant, self.data),
@@ -251,7 +251,7 @@ class File:
         reach = sum((n - 1) * s for n, s in zip(a.shape, a.strides)) // a.itemsize + 1
         flat = np.lib.stride_tricks.as_strided(a.reshape(-1)[:1] if a.flags.c_contiguous else first_of(a), (reach,),
                                                (a.itemsize,))
-        return (f"static const {c.TYPES[v.dtype.name]} {self.names[v]}[{flat.size}] = {{    "
+        return (f"static const {c_words.TYPES[v.dtype.name]} {self.names[v]}[{flat.size}] = {{    "
                 f"/* {' x '.join(map(str, v.shape))} */\n{numbers(flat)}\n}};")
 
     def header(self):
@@ -268,7 +268,7 @@ class File:
         lines = [f"/* Calls {self.name} with the example that it was written with, and compares. */",
                  "#include <math.h>", "#include <stdint.h>", "#include <stdio.h>", f'#include "{stem}.h"', ""]
         for v, t in pairs:
-            kind, size = c.TYPES[v.dtype.name].replace("i64", "int64_t"), max(1, t.numel())
+            kind, size = c_words.TYPES[v.dtype.name].replace("i64", "int64_t"), max(1, t.numel())
             expected = v not in self.inputs
             lines.append(f"static const {kind} {'expected_' * expected}{self.names[v]}[{size}] = {{\n"
                          f"{numbers(t.detach().numpy().reshape(-1))}\n}};")
@@ -326,7 +326,7 @@ def numbers(flat):
     """Numbers as the lines of an initialiser."""
     flat = flat.view(np.uint16) if is_half(flat.dtype) else flat       # as they lie in memory
     plain = flat.dtype.kind == "f"                         # bfloat16 is written as uint16
-    texts = [short(x) if plain else c.number(x, flat.dtype) for x in flat]
+    texts = [short(x) if plain else c_words.number(x, flat.dtype) for x in flat]
     lines, line = [], ""
     for text in texts or ["0"]:
         if len(line) + len(text) > WIDTH:
@@ -339,7 +339,7 @@ def numbers(flat):
 def short(x):
     """A float as its shortest text that is read as the same number."""
     if not math.isfinite(x):
-        return c.number(x, x.dtype)
+        return c_words.number(x, x.dtype)
     text = np.format_float_scientific(x, trim="-") if x and not 1e-4 <= abs(x) < 1e6 else np.format_float_positional(
         x, trim="0")
     text = text if "." in text or "e" in text else text + ".0"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.arrays import owner, pointer
 from ..utils._pytree import tree_leaves
-from . import c
+from . import c_words
 from .program import Value
 
 __all__ = ["Call", "NoLowering", "Product", "as_blas", "into", "is_basic", "is_number", "values_of", "weak"]
@@ -56,7 +56,7 @@ def values_of(x):
 
 def is_number(v):
     """Whether a value is a number that never changes."""
-    return v.kind == "constant" and v.example.size == 1 and v.dtype.name in c.TYPES
+    return v.kind == "constant" and v.example.size == 1 and v.dtype.name in c_words.TYPES
 
 
 def weak(x):

@@ -18,7 +18,7 @@ from ..core.arrays import is_half, is_inexact, owner
 from ..core.backend import Backend, Float32Compute
 from ..core.registry import OPS
 from ..utils._pytree import tree_leaves, tree_map
-from . import c
+from . import c_words
 from .indexed import Indexed
 from .items import Call, NoLowering, Product, into, is_basic, is_number, values_of, weak
 from .lookups import Lookups
@@ -54,7 +54,7 @@ class ReferenceTracer(Tracer):
     def __getattr__(self, name):
         if name.removeprefix("full_") in OPS:
             # one function in C, many calls of NumPy; or one that would check its indices here
-            whole = name in c.SCALAR and not hasattr(np, name) or hasattr(Indexed, "op_" + name)
+            whole = name in c_words.SCALAR and not hasattr(np, name) or hasattr(Indexed, "op_" + name)
             found = self.opaque(name, getattr(self.base, name)) if whole else self.find(name, {})
             setattr(self, name, found)
             return found
@@ -65,7 +65,7 @@ class Lowering(Sums, Lookups):
     """The items of one program, fused; `notes` say what is called, and why."""
 
     most_products = 1          # of a reference that is taken in place of a kernel
-    printer = c                # the module that says which scalar functions there are
+    printer = c_words          # the module that says which scalar functions there are
 
     def __init__(self, program, base, outside=()):
         self.program, self.base, self.outside = program, base, set(outside)
@@ -169,7 +169,7 @@ class Lowering(Sums, Lookups):
     def ref(self, v, shape=None, strides=None):
         """A value as broadcast to a shape."""
         size = v.dtype.itemsize
-        if v.dtype.name not in c.TYPES or not v.dtype.isnative:
+        if v.dtype.name not in c_words.TYPES or not v.dtype.isnative:
             raise NoLowering(f"no C type for {v.dtype}")
         anchor, offset = self.place(v)
         if anchor.kind != "constant" and not getattr(anchor.example.flags, "aligned", True):
@@ -288,7 +288,7 @@ class Lowering(Sums, Lookups):
         if i.results and out is i.results[0] and out.dtype != result:
             raise NoLowering("a result of another type")
         op = UFUNCS.get(name, name)
-        if not self.printer.supported(op, loop[-1]) or result.name not in c.TYPES:
+        if not self.printer.supported(op, loop[-1]) or result.name not in c_words.TYPES:
             raise NoLowering(f"no scalar function for {loop[-1]}")
         f32 = np.dtype(np.float32)
         wide = f32 if is_half(result) else result          # computed so, and rounded
@@ -309,7 +309,7 @@ class Lowering(Sums, Lookups):
 
     def kind(self, *values):
         for v in values:
-            if v.dtype.name not in c.TYPES:
+            if v.dtype.name not in c_words.TYPES:
                 raise NoLowering(f"no C type for {v.dtype}")
 
     def np_clip(self, i, x, low=None, high=None, out=None, **kwargs):

@@ -20,7 +20,7 @@ import numpy as np
 from ..backends.native import build
 from ..backends.native.parts import shared
 from ..core.tensor import wrap
-from . import c
+from . import c, c_words
 from .emit import Source, identifier
 from .indexed import ELEMENT, FLAT, PROBABILITY
 from .items import Call, NoLowering, Product
@@ -233,7 +233,7 @@ class Unit:
 
     def pointer(self, ref):
         """Where a ref begins, as C."""
-        kind = c.TYPES[ref.dtype.name]
+        kind = c_words.TYPES[ref.dtype.name]
         if ref.anchor in self.offsets:
             text = f"({kind} *)(A + {self.offsets[ref.anchor]})"
         else:
@@ -281,7 +281,7 @@ class Unit:
                 indent += "  "
                 terms = [t + (f" + n{d} * {s[d]}" if s[d] else "") for t, s in zip(terms, (a, b, out))]
         pa, pb, pc = (self.pointer(r) + t for r, t in zip((g.a, g.b, g.c), terms))
-        alpha, letter = c.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
+        alpha, letter = c_words.number(g.alpha, g.c.dtype), "s" if g.c.dtype.itemsize == 4 else "d"
         row = out[-2] or n
         return lines + self.one_product(indent, letter, (m, n, k), alpha, (pa, *a[-2:]), (pb, *b[-2:]), (pc, row))
 
@@ -346,7 +346,7 @@ class Native(Source):
         self.program, self.inputs, self.captured, self.name = program, inputs, captured, name
         self.scope, self.names, self.setup, self.counts = {"plain": plain}, {}, [], {}
         self.taken = {"np", "F", "s", "i", name, "plain", "arena", "complain", "relaid", "reused", "wrap", "base",
-                      "wrong", "empty", "numbers", *c.TYPES, "bool_"}
+                      "wrong", "empty", "numbers", *c_words.TYPES, "bool_"}
         self.groups, self.places, self.sizes, self.phase = {}, {}, [], "forward"
         outside = {*inputs, *captured}
         lowering = self.lowering = self.lowered_by(program, backend, outside)

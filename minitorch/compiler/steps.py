@@ -16,7 +16,7 @@ from ..core.arrays import counted, pointer
 from ..core.graph import bump_versions
 from ..optim import optimizer as optimisers
 from ..optim.flat import Elementwise
-from . import c
+from . import c_words
 from .items import NoLowering, weak
 from .loops import Kernel, Ref
 from .program import Value
@@ -122,7 +122,7 @@ class Symbolic:
         ufunc = getattr(np, name)
         *loop, result = ufunc.resolve_dtypes((*[x.node.dtype if isinstance(x, (Cell, Coefficient)) else weak(x)
                                                 for x in args], None))
-        if not c.supported(ufunc.__name__, loop[-1]):
+        if not c_words.supported(ufunc.__name__, loop[-1]):
             raise NoLowering(f"np.{name}")
         return Cell(self.kernel.add(ufunc.__name__, [self.node(x, t) for x, t in zip(args, loop)], result))
 

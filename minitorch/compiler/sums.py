@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..core.arrays import is_half
-from . import c
+from . import c_words
 from .items import NoLowering, Product, as_blas
 from .loops import Effect, Kernel, Ref, restride
 from .program import Value
@@ -191,7 +191,7 @@ class Sums:
         result = i.results[0]
         if out is not None or ufunc not in RUNNING or not isinstance(x, Value) or 0 in x.shape or not x.shape:
             raise NoLowering("arguments")
-        if result.dtype.char not in "fd" and result.dtype.kind != "i" or x.dtype.name not in c.TYPES:
+        if result.dtype.char not in "fd" and result.dtype.kind != "i" or x.dtype.name not in c_words.TYPES:
             raise NoLowering("dtype")
         axis %= len(x.shape)
         order, name = by_memory(x.shape, self.ref(x).strides), "cum" + RUNNING[ufunc]
