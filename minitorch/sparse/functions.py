@@ -103,6 +103,14 @@ class Pick(SparseFunction):
         return (build if ctx.sparse else scatter)(g, ctx.pattern), None, None
 
 
+def by_product_rule(function, ctx, left_tangent, right_tangent):
+    """The tangent of a function of two saved tensors that is linear in each; None stands for a tangent of zero."""
+    left, right = ctx.saved_tensors
+    found = [function(left_tangent, right, ctx.pattern)] if left_tangent is not None else []
+    found += [function(left, right_tangent, ctx.pattern)] if right_tangent is not None else []
+    return found[0] if len(found) == 1 else found[0] + found[1]
+
+
 class Multiply(SparseFunction):
     """The product of a sparse matrix, by values and pattern, and a dense one."""
 
@@ -115,10 +123,7 @@ class Multiply(SparseFunction):
 
     @staticmethod
     def jvp(ctx, values_tangent, other_tangent, pattern):
-        values, other = ctx.saved_tensors
-        found = [multiply(values_tangent, other, ctx.pattern)] if values_tangent is not None else []
-        found += [multiply(values, other_tangent, ctx.pattern)] if other_tangent is not None else []
-        return found[0] if len(found) == 1 else found[0] + found[1]
+        return by_product_rule(multiply, ctx, values_tangent, other_tangent)
 
     @staticmethod
     def backward(ctx, g):
@@ -140,10 +145,7 @@ class ProductsAt(SparseFunction):
 
     @staticmethod
     def jvp(ctx, left_tangent, right_tangent, pattern):
-        left, right = ctx.saved_tensors
-        found = [products_at(left_tangent, right, ctx.pattern)] if left_tangent is not None else []
-        found += [products_at(left, right_tangent, ctx.pattern)] if right_tangent is not None else []
-        return found[0] if len(found) == 1 else found[0] + found[1]
+        return by_product_rule(products_at, ctx, left_tangent, right_tangent)
 
     @staticmethod
     def backward(ctx, g):

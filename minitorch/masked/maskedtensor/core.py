@@ -8,6 +8,7 @@ from ...autograd.wrapping import (
     is_elementwise,
     is_question,
     name_of,
+    ruling,
     written_by,
 )
 from ...core.registry import FUNCTIONS
@@ -19,6 +20,7 @@ __all__ = ["MaskedTensor", "is_masked_tensor", "rule"]
 
 KINDS = {"float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"}
 RULES: dict = {}                                           # name of a function or method: its rule
+rule = ruling(RULES)
 where, ones_like = FUNCTIONS["", "where"].call, FUNCTIONS["", "ones_like"].call
 
 
@@ -164,14 +166,6 @@ def indented(lines):
 
 
 # ------------------------------------------------------------------ rules
-def rule(names):
-    """Decorator: enter a rule, ``rule(func, *args, **kwargs)``, for functions and methods of these names."""
-    def enter(function):
-        RULES.update(dict.fromkeys(names.split(), function))
-        return function
-    return enter
-
-
 def answer(func, args, kwargs):
     """The answer of masked tensors to a call."""
     name = name_of(func)

@@ -17,6 +17,7 @@ from ...autograd.wrapping import (
     is_elementwise,
     is_question,
     name_of,
+    ruling,
     written_by,
 )
 from ...core.tensor import Tensor
@@ -26,14 +27,7 @@ __all__ = ["RULES", "answer", "arguments", "first", "not_there", "parameters", "
            "spread"]
 
 RULES: dict = {}                                           # name of a function or method: its rule
-
-
-def rule(names):
-    """Decorator: enter a rule, ``rule(func, *args, **kwargs)``, for functions and methods of these names."""
-    def enter(function):
-        RULES.update(dict.fromkeys(names.split(), function))
-        return function
-    return enter
+rule = ruling(RULES)
 
 
 def answer(func, args, kwargs):
