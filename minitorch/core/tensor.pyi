@@ -1564,7 +1564,7 @@ class Tensor:
         """The number of dimensions that are kept by indices: 0."""
     def dense_dim(self) -> Tensor:
         """The number of dimensions whose elements are all kept: all."""
-    def to_dense(self, dtype: _dtype | builtins.type[Any] | None = None, *, masked_grad: Any = None) -> Tensor:
+    def to_dense(self, dtype: _dtype | builtins.type[Any] | None = None, *, masked_grad: Any = True) -> Tensor:
         """All elements of a sparse tensor; a dense one is returned as it is, or in another `dtype`.
 
         The gradient of a sparse tensor is sparse and has its entries alone, unless `masked_grad` is False.

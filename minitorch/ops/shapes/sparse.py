@@ -37,7 +37,7 @@ def dense_dim(self):
 
 
 @method
-def to_dense(self, dtype=None, *, masked_grad=None):
+def to_dense(self, dtype=None, *, masked_grad=True):
     """All elements of a sparse tensor; a dense one is returned as it is, or in another `dtype`.
 
     The gradient of a sparse tensor is sparse and has its entries alone, unless `masked_grad` is False.
