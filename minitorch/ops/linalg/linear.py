@@ -10,7 +10,14 @@ from ..shapes.shape import count
 from .products import linear_mismatch, product_flops
 
 
-@op(promotion="same", refuses="b", namespace="nn.functional", node_name="AddmmBackward0", complex="holomorphic",
+def name_of_layer(node):
+    """PyTorch's name for the last step of a layer with a bias that is trained, or of one without."""
+    matrix, other = ("AddmmBackward0", "ViewBackward0") if node.parents[2] is not None else ("MmBackward0",
+                                                                                             "UnsafeViewBackward0")
+    return matrix if len(node.shape) == 2 else other
+
+
+@op(promotion="same", refuses="b", namespace="nn.functional", node_name=name_of_layer, complex="holomorphic",
     input=lambda F, g, weight: linear_input(F, g, weight),
     weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
     bias=lambda F, g: g,

@@ -17,8 +17,13 @@ from .products import product_flops, product_mismatch
 
 
 # ---- the product -------------------------------------------------------------------------------------------
+def name_of_product(node):
+    """PyTorch's name for the last step of a product, which depends on the number of dimensions."""
+    return {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0"}.get(len(node.shape), "UnsafeViewBackward0")
+
+
 @op(complex="holomorphic", layout="contiguous", promotion="same", refuses="b", xp_name="matmul",
-    shapes="* n k, * k m -> * n m",
+    shapes="* n k, * k m -> * n m", node_name=name_of_product,
     autocast="lower", inline=True, flops=product_flops, mismatch=product_mismatch,
     input=lambda F, g, other: matmul_left(F, g, other),
     other=lambda F, g, input, other_shape: matmul_right(F, g, input, other_shape))

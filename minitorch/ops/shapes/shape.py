@@ -202,7 +202,7 @@ def as_strided_take(F, input, *, size, stride, storage_offset, layout):
     return padded[take + 1]
 
 
-@op(namespace=None, sample=lambda d: ([d.array((3, 4)), d.array((2, 2))], dict(
+@op(namespace=None, node_name="CopySlices", sample=lambda d: ([d.array((3, 4)), d.array((2, 2))], dict(
         size=(2, 2), stride=d.choice([(1, 2), (4, 1)]), storage_offset=d.int(0, 3), layout=((3, 4), (4, 1), 0))),
     input=lambda F, g, size, stride, storage_offset, layout: F.as_strided_zero(
         g, size=size, stride=stride, storage_offset=storage_offset, layout=layout),
