@@ -154,6 +154,7 @@ def test_tensorboard(tmp_path, x):
         writer.add_image("gray", torch.ones(4, 5, dtype=torch.uint8), dataformats="HW")
         writer.add_images("images", torch.rand(10, 1, 4, 5))
         writer.add_text("note", "# Ünïcode")
+        writer.add_pr_curve("curve", torch.tensor([0, 1, 1, 0]), torch.tensor([0.1, 0.9, 0.4, 0.6]), 3, num_thresholds=3)
         assert writer.get_logdir() == str(tmp_path / "run")
     found = events(tmp_path / "run")
     assert [(step, value.simple_value) for step, value in found["loss"]] == [
@@ -165,6 +166,9 @@ def test_tensorboard(tmp_path, x):
     image, images = found["image"][0][1].image, found["images"][0][1].image
     assert (image.height, image.width) == (4, 5) and image.encoded_image_string.startswith(b"\x89PNG")
     assert (images.height, images.width) == (8, 40) and found["gray"][0][1].image.height == 4
+    (step, curve), = found["curve"]                        # at the thresholds 0, 1/2 and 1
+    assert step == 3 and curve.metadata.plugin_data.plugin_name == "pr_curves"
+    assert list(curve.tensor.float_val) == pytest.approx([2, 1, 0, 2, 1, 0, 0, 1, 2, 0, 1, 2, 0.5, 0.5, 0, 1, 0.5, 0])
     text = found["note/text_summary"][0][1]
     assert text.tensor.string_val[0].decode() == "# Ünïcode" and text.metadata.plugin_data.plugin_name == "text"
     assert events(tmp_path / "run" / "both_test")["both"][0][1].simple_value == 2.0

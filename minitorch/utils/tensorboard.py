@@ -216,6 +216,35 @@ class SummaryWriter:
         with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "w", encoding="utf-8") as opened:
             opened.write("".join(self._embeddings))
 
+    def add_pr_curve(self, tag, labels, predictions, global_step=None, num_thresholds=127, weights=None, walltime=None):
+        """Precision and recall of a classifier of two classes, over thresholds.
+
+        labels: the true classes, 0 or 1. predictions: the probabilities of class 1. num_thresholds: how many
+        thresholds from 0 to 1, at most 127. weights: of the samples, 1 by default.
+        """
+        labels, predictions = (_array(x).ravel().astype(np.float64) for x in (labels, predictions))
+        weights = 1.0 if weights is None else _array(weights).ravel()
+        n = min(num_thresholds, 127)
+        buckets = np.floor(predictions * (n - 1)).astype(np.int32)
+        true, false = (np.histogram(buckets, n, (0, n - 1), weights=part * weights)[0][::-1].cumsum()[::-1]
+                       for part in (labels, 1.0 - labels))             # at or above each threshold
+        missed, precision = true[0] - true, true / np.maximum(true + false, 1e-7)
+        self.add_pr_curve_raw(tag, true, false, false[0] - false, missed, precision,
+                              true / np.maximum(true + missed, 1e-7), global_step, n, walltime=walltime)
+
+    def add_pr_curve_raw(self, tag, true_positive_counts, false_positive_counts, true_negative_counts,
+                         false_negative_counts, precision, recall, global_step=None, num_thresholds=127, weights=None,
+                         walltime=None):
+        """A curve of precision and recall whose six rows of numbers, by threshold, are known."""
+        tb, n = _package(), min(num_thresholds, 127)
+        from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
+        rows = np.stack([_array(row) for row in (true_positive_counts, false_positive_counts, true_negative_counts,
+                                                 false_negative_counts, precision, recall)])
+        shape = tb.shape.TensorShapeProto(dim=[tb.shape.TensorShapeProto.Dim(size=size) for size in rows.shape])
+        proto = tb.tensor.TensorProto(dtype="DT_FLOAT", float_val=rows.ravel().tolist(), tensor_shape=shape)
+        metadata = _metadata("pr_curves", PrCurvePluginData(version=0, num_thresholds=n).SerializeToString())
+        self._write(tb.summary.Summary.Value(tag=tag, metadata=metadata, tensor=proto), global_step, walltime)
+
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
         """The ops that ``model(*input_to_model)`` runs, once, by module; ValueError without an input.
 
