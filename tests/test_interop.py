@@ -154,7 +154,7 @@ def test_tensorboard(tmp_path, x):
         writer.add_image("gray", torch.ones(4, 5, dtype=torch.uint8), dataformats="HW")
         writer.add_images("images", torch.rand(10, 1, 4, 5))
         writer.add_text("note", "# Ünïcode")
-        writer.add_pr_curve("curve", torch.tensor([0, 1, 1, 0]), torch.tensor([0.1, 0.9, 0.4, 0.6]), 3, num_thresholds=3)
+        writer.add_pr_curve("curve", torch.tensor([0, 1, 1, 0]), torch.tensor([0.1, 0.9, 0.4, 0.6]), 3, 3)
         assert writer.get_logdir() == str(tmp_path / "run")
     found = events(tmp_path / "run")
     assert [(step, value.simple_value) for step, value in found["loss"]] == [
