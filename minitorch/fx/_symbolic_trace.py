@@ -78,7 +78,9 @@ def recorded_call(function):
         proxy = first_proxy((args, kwargs)) if running.tracers else None
         if proxy is None:
             return function(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made.node.meta["is_wrapped"] = True                # so that the code says so, for a tracer of that code
+        return made
     return call
 
 

@@ -78,7 +78,7 @@ class Printer:
     def __init__(self, codegen, graph, root, verbose):
         self.codegen, self.graph, self.root, self.verbose = codegen, graph, root, verbose
         self.taken = {node.name for node in graph.nodes}
-        self.parameters, self.lines, self.annotation = [], [], ""
+        self.parameters, self.lines, self.annotation, self.wrapped = [], [], "", {}
         self.globals = {"inf": math.inf, "nan": math.nan, "NoneType": type(None),
                         "torch": sys.modules[PACKAGE], "device": device}
         self.globals.update(codegen.additional_globals())
@@ -97,7 +97,8 @@ class Printer:
         head = self.codegen.gen_fn_def(self.parameters, self.annotation)
         body = "".join(lines).lstrip("\n")
         text = "\n".join(["    " + line for line in body.split("\n")])
-        return PythonCode(f"\n\n\n{head}\n{text}", self.globals)
+        wraps = "\n".join([f'torch.fx._symbolic_trace.wrap("{name}")' for name in self.wrapped])
+        return PythonCode(f"\n{wraps}\n\n{head}\n{text}", self.globals)
 
     def comment(self, node):
         """Say, above the first of several nodes, where the traced program makes them."""
@@ -138,7 +139,10 @@ class Printer:
         if (node.target is getattr and len(node.args) == 2 and isinstance(node.args[1], str)
                 and node.args[1].isidentifier()):
             return path(self.text(node.args[0]), node.args[1])
-        return f"{self.global_name(qualified_name(node.target), node.target)}({self.arguments(node.args, node.kwargs)})"
+        name = self.global_name(qualified_name(node.target), node.target)
+        if node.meta.get("is_wrapped"):
+            self.wrapped.setdefault(name)
+        return f"{name}({self.arguments(node.args, node.kwargs)})"
 
     def arguments(self, args, kwargs):
         return ", ".join([*map(self.text, args), *[f"{k} = {self.text(v)}" for k, v in kwargs.items()]])
