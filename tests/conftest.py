@@ -10,7 +10,8 @@ import os
 
 import pytest
 
-collect_ignore = ["data", "libraries"]                     # programs with mistakes, for type checkers; on torch
+collect_ignore = ["data", "libraries",                     # programs with mistakes, for type checkers; on torch
+                  "parity/public_prelude.py", "sharded_ranks.py"]              # run before programs; a program
 if importlib.util.find_spec("torch") is None:
     collect_ignore.append("parity/ranks.py")               # a program for PyTorch, no test
 
