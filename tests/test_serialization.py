@@ -516,3 +516,15 @@ def test_modules_saved_under_the_names_of_0_1_0_load():
     assert known("minitorch.nn.containers", "Sequential") is minitorch.nn.Sequential
     assert known("minitorch.tensor", "Size") is minitorch.Size
     assert known("minitorch.optim.sgd", "SGD") is None     # still there: pickle finds it
+
+
+@pytest.mark.parametrize("dtype", [minitorch.int16, minitorch.float64, minitorch.bfloat16])
+def test_storages_by_themselves_keep_their_kind(dtype):
+    """A typed storage is elements, an untyped one bytes; a typed one was saved as bytes."""
+    x = minitorch.arange(4).to(dtype)
+    for storage in (x.storage(), x.untyped_storage()):
+        file = io.BytesIO()
+        minitorch.save(storage, file)
+        file.seek(0)
+        found = minitorch.load(file)
+        assert found.tolist() == storage.tolist() and len(found) == len(storage)

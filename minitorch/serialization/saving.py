@@ -109,7 +109,7 @@ class Storages:
     def reference(self, storage, legacy=False):
         """PyTorch's persistent id: what stands in the pickle for the storage."""
         memory, dtype = storage.memory, getattr(storage, "dtype", dtypes.uint8)
-        untyped = getattr(storage, "untyped", not hasattr(storage, "dtype"))
+        untyped = storage.untyped if isinstance(storage, Typed) else not hasattr(storage, "dtype")
         kind = names.UNTYPED if untyped else names.STORAGE_OF[dtype]
         if not isinstance(storage, (Typed, Memory)):       # one that the user saves
             storage = Memory.of(memory, backend_of(memory))
