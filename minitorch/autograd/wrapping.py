@@ -61,7 +61,7 @@ class WrappingTensor(Tensor):
 
     @property
     def grad(self):
-        """What backward passes have added up for this leaf, in the structure of this tensor; None before the first."""
+        """The gradients added up for this leaf, in the structure of this tensor; None before the first."""
         found = self._inner.grad
         return None if found is None else self.shown(found)
 

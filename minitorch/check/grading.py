@@ -29,7 +29,7 @@ MOST = 64 << 20                                            # bytes of answers th
 
 
 class Grade:
-    """What one hand-in got: for each check its state, share of examples passed and misconception."""
+    """The grade of one hand-in: for each check its state, share of examples passed and misconception."""
 
     def __init__(self, student, checks, errors=(), ended=""):
         self.student, self.checks, self.errors, self.ended = student, checks, list(errors), ended
@@ -109,7 +109,7 @@ def lesson_of(source):
 
 
 def answers_to(path, lesson, seed, seconds, megabytes):
-    """What the process of a hand-in has written, and in words how it ended if it did not end by itself."""
+    """The answers that the process of a hand-in has written, and in words its end if it did not end by itself."""
     with tempfile.TemporaryDirectory() as home:
         told = {"path": str(Path(path).resolve()), "answers": os.path.join(home, "answers.json"),
                 "lesson": lesson, "seed": seed, "seconds": seconds, "megabytes": megabytes}

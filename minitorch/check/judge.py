@@ -86,7 +86,7 @@ def decoded(value):
 
 
 def outcome_of(found):
-    """What a function gave on an example, encoded."""
+    """The outcome of a function on an example, encoded."""
     told = {"changed": found.changed_inputs is not None}
     if found.error is None:
         return {**told, "value": encoded(found.value)}
@@ -109,7 +109,7 @@ def take_truths_away(lesson):
 
 
 def answers_of(one, solution, seed):
-    """What a solution gives on all examples; "missing" for a stub, the text of a kernel as it is."""
+    """The outcomes of a solution on all examples; "missing" for a stub, the text of a kernel as it is."""
     if solution is None or solution is ...:
         return {"state": "missing"}
     if isinstance(solution, str):

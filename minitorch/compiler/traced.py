@@ -44,7 +44,7 @@ def share_version(array, traced):
 
 
 class Behind(NamedTuple):
-    """What stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of traces."""
+    """Stands between the array of ``x.data`` and the memory `obj`, as a memoryview does outside of traces."""
 
     obj: Any
 

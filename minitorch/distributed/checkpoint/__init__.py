@@ -141,7 +141,7 @@ def saver_of(group):
 
 
 def staged(state_dict, group):
-    """What is saved, as copies: this rank's parts of tensors, the index, and the kinds of containers."""
+    """Copies of everything that is saved: this rank's parts of tensors, the index, and the kinds of containers."""
     rank, size = place(group)
     parts, index, containers = {}, {}, {}
     for path, leaf in flattened(state_dict, containers):
