@@ -23,10 +23,9 @@ from stub_types import OVERLOADS, PARAMETERS, RESULTS, SPECIAL  # noqa: E402
 import minitorch  # noqa: E402
 from minitorch.core import dtypes, tensor  # noqa: E402
 from minitorch.core.registry import FUNCTIONS  # noqa: E402
-from minitorch.core.template import takes_out  # noqa: E402
+from minitorch.core.template import NUMPY_NAMES, takes_out  # noqa: E402
 from minitorch.ops.creation.legacy import STORAGES, TYPES  # noqa: E402
 from minitorch.ops.creation.query import CONSTANTS  # noqa: E402
-from minitorch.ops.define import NUMPY_NAMES  # noqa: E402
 from minitorch.ops.operators import BINARY  # noqa: E402
 
 ROOT = HERE.parent
@@ -115,7 +114,7 @@ def signatures(owner, call, *, is_method=False, no_out=False):
         parameters[0] = parameters[0].replace(name="self")
     extra = []
     if takes_numpy_names(call) and not (row is not None and not takes_out(row) and "dim" not in dict(row.attrs)):
-        extra = [(theirs, ours) for theirs, ours in NUMPY_NAMES if ours in names and theirs not in names]
+        extra = [(theirs, ours) for theirs, ours in NUMPY_NAMES.items() if ours in names and theirs not in names]
     if "return_indices" in names and result == "Tensor":
         return indices_too(owner, parameters, kinds)
     needed = "dim" in names and parameters[names.index("dim")].default is P.empty and extra

@@ -56,17 +56,22 @@ def test_sum_of_a_sparse_and_a_dense_gradient():
     assert w.grad.sum().item() == 24
 
 
+def train_alike(one, two, optimizers):
+    """Steps of two tables on the same rows, after which they must be equal."""
+    for index in INDICES:
+        for table, optimizer in zip((one, two), optimizers):
+            optimizer.zero_grad()
+            (table(index) ** 2).sum().backward()
+            optimizer.step()
+    assert torch.allclose(one.weight, two.weight)
+
+
 @pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"maximize": True},
                                      {"momentum": 0.5, "dampening": 0.3}])
 def test_sgd_steps_as_with_dense_gradients(options):
     one, two = tables()
     both = [torch.optim.SGD(table.parameters(), 0.1, **options) for table in (one, two)]
-    for index in INDICES:
-        for table, optimizer in zip((one, two), both):
-            optimizer.zero_grad()
-            (table(index) ** 2).sum().backward()
-            optimizer.step()
-    assert torch.allclose(one.weight, two.weight)
+    train_alike(one, two, both)
     state = copy.deepcopy(both[0].state_dict())
     both[0].load_state_dict(state)
     both[0].step()
@@ -75,12 +80,7 @@ def test_sgd_steps_as_with_dense_gradients(options):
 def test_adagrad_steps_as_with_dense_gradients():
     one, two = tables()
     both = [torch.optim.Adagrad(table.parameters(), 0.1, lr_decay=0.1) for table in (one, two)]
-    for index in INDICES:
-        for table, optimizer in zip((one, two), both):
-            optimizer.zero_grad()
-            (table(index) ** 2).sum().backward()
-            optimizer.step()
-    assert torch.allclose(one.weight, two.weight)
+    train_alike(one, two, both)
 
 
 def test_sparse_adam_moves_the_rows_that_were_looked_up():

@@ -7,6 +7,7 @@ checks) changes no grade but its own.
 """
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -136,10 +137,8 @@ def bounded(command, home, seconds):
             code = None
         finally:
             if hasattr(os, "killpg"):
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
             process.kill()
             process.wait()
         err.seek(0)
@@ -148,7 +147,8 @@ def bounded(command, home, seconds):
 
 def ended_in_words(code, err, seconds):
     """Why a process has written no answers."""
-    if code is None or code in (-signal.SIGXCPU, -signal.SIGKILL) if hasattr(signal, "SIGXCPU") else code is None:
+    limits = [-getattr(signal, name) for name in ("SIGXCPU", "SIGKILL") if hasattr(signal, name)]
+    if code is None or code in limits:
         return f"stopped after {seconds} s: does it end?"
     last = err.strip().splitlines()[-1][:200] if err.strip() else ""
     if "MemoryError" in err or "Unable to allocate" in err:

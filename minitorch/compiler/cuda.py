@@ -42,7 +42,7 @@ COMBINED = {"sum": ("Add", "{0} + {1}", "0"), "rowsum": ("Add", "{0} + {1}", "0"
             "min": ("Least", "op::lesser_of<{2}>({0}, {1})", "op::highest<{2}>()")}
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "equal": "==", "not_equal": "!=",
          "greater": ">", "less": "<", "greater_equal": ">=", "less_equal": "<="}
-FUNCTORS_OF = {"min": """struct Least {        // of which NaN, if there is one, is the least
+FUNCTORS_OF = {"min": """struct Least {        // NaN counts as the least
   template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
 };
 """, "prod": """struct Times {

@@ -183,7 +183,7 @@ class Lookups(Indexed):
 
     # -- tables: numbers of rows -----------------------------------------------------------------------------------
     def rows_of(self, index, table):
-        """Of a table's rows that an index names: the dimensions in a kernel, their ref, their lookup."""
+        """The dimensions in a kernel, the ref and the lookup of the table's rows that an index names."""
         r, lead = self.ref(table), len(index.shape)
         return (*index.shape, table.shape[1]), r.moved([0] * lead + [r.strides[1]]), [
             Lookup(index, (*self.ref(index).strides, 0), table.shape[0], r.strides[0], kind=1)]

@@ -36,10 +36,13 @@ def signature(op):
     return ", ".join(parameters + (["*", *named] if named else []))
 
 
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}       # which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``
+
+
 def numpy_names(op):
-    """NumPy's names for attributes, which PyTorch takes too: ``x.sum(axis=0, keepdims=True)``."""
+    """Pairs of NumPy's name and ours for attributes of an op."""
     needed = [k for k, d in op.attrs if d is Parameter.empty]
-    return [(theirs, ours) for ours, theirs in (("dim", "axis"), ("keepdim", "keepdims"))
+    return [(theirs, ours) for theirs, ours in NUMPY_NAMES.items()
             if ours in dict(op.attrs) and (ours not in needed or needed[-1] == ours)]
 
 

@@ -99,7 +99,7 @@ class _Around(Constraint):
 
 
 class _IndependentConstraint(_Around):
-    """A constraint of which some batch dimensions are dimensions of the event: it holds where it holds for all."""
+    """A constraint on events that have some of its batch dimensions: it holds where it holds for all of them."""
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
         super().__init__(base_constraint)

@@ -173,7 +173,7 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
-                continue                                   # another parameter was given, of which this one follows
+                continue                                   # it follows from the parameter that was given
             value = getattr(self, name)
             if not all_true(constraint.check(value)):
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "

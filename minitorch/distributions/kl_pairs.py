@@ -176,7 +176,7 @@ def bernoulli_poisson(p, q):
 
 
 def infinite(p, q):
-    """For families of which p has values, with a probability above 0, that q has not."""
+    """Infinity: p has values, with a probability above 0, that q has not."""
     return full_like(p.mean, math.inf)
 
 

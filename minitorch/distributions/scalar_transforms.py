@@ -14,13 +14,18 @@ __all__ = ["AbsTransform", "AffineTransform", "CumulativeDistributionTransform",
            "SigmoidTransform", "SoftplusTransform", "TanhTransform", "unit"]
 
 
-class ExpTransform(Alike):
-    """``exp(x)``."""
+class Increasing(Alike):
+    """Base of transforms of all real numbers that grow with them."""
 
     domain = constraints.real
-    codomain = constraints.positive
     bijective = True
     sign = +1
+
+
+class ExpTransform(Increasing):
+    """``exp(x)``."""
+
+    codomain = constraints.positive
 
     def _call(self, x):
         return x.exp()
@@ -72,13 +77,10 @@ def unit(y):
     return y.clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
-class SigmoidTransform(Alike):
+class SigmoidTransform(Increasing):
     """``1 / (1 + exp(-x))``, kept away from 0 and 1."""
 
-    domain = constraints.real
     codomain = constraints.unit_interval
-    bijective = True
-    sign = +1
 
     def _call(self, x):
         return unit(x.sigmoid())
@@ -91,13 +93,10 @@ class SigmoidTransform(Alike):
         return -softplus(-x) - softplus(x)
 
 
-class SoftplusTransform(Alike):
+class SoftplusTransform(Increasing):
     """``log(1 + exp(x))``; linear above 20."""
 
-    domain = constraints.real
     codomain = constraints.positive
-    bijective = True
-    sign = +1
 
     def _call(self, x):
         return softplus(x)
@@ -109,13 +108,10 @@ class SoftplusTransform(Alike):
         return -softplus(-x)
 
 
-class TanhTransform(Alike):
+class TanhTransform(Increasing):
     """``tanh(x)``. It is better composed of affine and sigmoid transforms where y comes near -1 or 1."""
 
-    domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
-    bijective = True
-    sign = +1
 
     def _call(self, x):
         return x.tanh()

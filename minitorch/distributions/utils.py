@@ -121,7 +121,7 @@ def probs_to_logits(probs, is_binary=False):
 
 
 class ByProbabilities:
-    """Parameters of which either `probs` or `logits` is given; the other is computed when it is first read.
+    """Parameters given as either `probs` or `logits`; the other is computed when it is first read.
 
     `_is_binary` says whether they are of one event, or of several that exclude each other, along the last dimension.
     """

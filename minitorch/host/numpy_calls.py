@@ -14,7 +14,7 @@ __all__ = ["answer"]
 
 
 def answer(tensor, function, types, args, kwargs):
-    """The result of ``function(*args, **kwargs)``, a function of NumPy of which `tensor` is an argument.
+    """The result of ``function(*args, **kwargs)``, a function of NumPy that has `tensor` among its arguments.
 
     NumPy's own code runs on the tensors first, with PyTorch's results: a method of theirs answers, in the graph, or
     their arrays do. Where a method does not take what NumPy hands it, or gives PyTorch's result where NumPy's is
@@ -46,7 +46,7 @@ def hidden(value):
 
 
 def shown(tensor, value):
-    """Arrays and NumPy's numbers as tensors, in lists and tuples too; `tensor` says of which class."""
+    """Arrays and NumPy's numbers as tensors of the class of `tensor`, in lists and tuples too."""
     if isinstance(value, (np.ndarray, np.generic)):
         return tensor.__array_wrap__(np.array(value))
     return type(value)([shown(tensor, x) for x in value]) if type(value) in (list, tuple) else value

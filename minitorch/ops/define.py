@@ -18,6 +18,7 @@ from dataclasses import MISSING, fields
 from ..core import registry
 from ..core.op import Input, Number, Op, Other, compile_call
 from ..core.registry import FUNCTIONS, METHODS, NAMES, late
+from ..core.template import NUMPY_NAMES
 from .guarded import guarded, is_pending
 
 __all__ = ["composite", "method", "op", "publish", "ufunc"]
@@ -112,7 +113,7 @@ def with_out(function, exact=False, overlap=True):
     @functools.wraps(function)
     def call(*args, out=None, **kwargs):
         if kwargs:
-            for theirs, ours in NUMPY_NAMES:               # ``x.max(axis=0, keepdims=True)``
+            for theirs, ours in NUMPY_NAMES.items():       # ``x.max(axis=0, keepdims=True)``
                 if theirs in kwargs and ours in signature.parameters:
                     kwargs[ours] = kwargs.pop(theirs)
         try:
@@ -131,7 +132,6 @@ def with_out(function, exact=False, overlap=True):
     return call
 
 
-NUMPY_NAMES = (("axis", "dim"), ("keepdims", "keepdim"))
 OPTIONS = {f.name for f in fields(Op) if f.default is not MISSING or f.default_factory is not MISSING}
 PUBLIC = {"namespace", "method", "inplace", "aliases", "public_name"}
 

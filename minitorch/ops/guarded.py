@@ -15,13 +15,13 @@ import time
 from opcode import opmap
 from types import CodeType, FunctionType
 
+from ..core.template import NUMPY_NAMES
 from ..explain.trees import one_at_a_time
 
 __all__ = ["guarded", "is_pending", "with_free_variables"]
 
 IMPORTED = time.time()     # a file that changes later is no source of what was imported
 
-NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}       # which PyTorch takes too
 FUNCTION = "the function that the block is in"
 BLOCK = f"""
 try:

@@ -103,6 +103,13 @@ class Pick(SparseFunction):
         return (build if ctx.sparse else scatter)(g, ctx.pattern), None, None
 
 
+def keep(ctx, pattern, left, right):
+    """Keep a pattern and both factors for derivatives."""
+    ctx.pattern = pattern
+    ctx.save_for_backward(left, right)
+    ctx.save_for_forward(left, right)
+
+
 def by_product_rule(function, ctx, left_tangent, right_tangent):
     """The tangent of a function of two saved tensors that is linear in each; None stands for a tangent of zero."""
     left, right = ctx.saved_tensors
@@ -116,9 +123,7 @@ class Multiply(SparseFunction):
 
     @staticmethod
     def forward(ctx, values, other, pattern):
-        ctx.pattern = pattern
-        ctx.save_for_backward(values, other)
-        ctx.save_for_forward(values, other)
+        keep(ctx, pattern, values, other)
         return wrap(kernels.product(pattern.F, pattern, values.array, other.array), other.backend)
 
     @staticmethod
@@ -138,9 +143,7 @@ class ProductsAt(SparseFunction):
 
     @staticmethod
     def forward(ctx, left, right, pattern):
-        ctx.pattern = pattern
-        ctx.save_for_backward(left, right)
-        ctx.save_for_forward(left, right)
+        keep(ctx, pattern, left, right)
         return wrap(kernels.products_at(pattern.F, pattern, left.array, right.array), left.backend)
 
     @staticmethod

@@ -113,6 +113,11 @@ def policy_of(text: str) -> list[tuple]:
     return found
 
 
+def magnitude_at(values: Tensor | None, step: int | None) -> float:
+    """The magnitude of a step; 0 for an operation without magnitudes, or a policy that names no step."""
+    return 0.0 if values is None or step is None else float(values[step].item())
+
+
 def signed(magnitude: float, has_sign: bool) -> float:
     """A magnitude, half of the times negative where it has a sign."""
     return -magnitude if has_sign and below(2) else magnitude
@@ -163,7 +168,7 @@ class AutoAugment(Policy):
         for (name, p, step), drawn, sign in zip(self.policies[number], chances.tolist(), signs.tolist(), strict=True):
             if drawn <= p:
                 values, has_sign = magnitudes(name, 10, move=self.move(img))
-                magnitude = 0.0 if values is None or step is None else float(values[step].item())
+                magnitude = magnitude_at(values, step)
                 found.append((name, -magnitude if has_sign and sign == 0 else magnitude))
         return {"operations": found}
 
@@ -185,7 +190,7 @@ class RandAugment(Policy):
         for _ in range(self.num_ops):
             name = self.names[below(len(self.names))]
             values, has_sign = magnitudes(name, self.num_magnitude_bins, move=self.move(img))
-            found.append((name, self.sign(0.0 if values is None else float(values[self.magnitude].item()), has_sign)))
+            found.append((name, self.sign(magnitude_at(values, self.magnitude), has_sign)))
         return {"operations": found}
 
 
@@ -203,7 +208,7 @@ class TrivialAugmentWide(Policy):
     def draw(self, img: Any) -> dict[str, Any]:
         name = self.names[below(len(self.names))]
         values, has_sign = magnitudes(name, self.num_magnitude_bins, 0.99, (32.0, 32.0), 135.0, 0.99, 6)
-        magnitude = 0.0 if values is None else float(values[below(len(values))].item())
+        magnitude = magnitude_at(values, None if values is None else below(len(values)))
         return {"operations": [(name, self.sign(magnitude, has_sign))]}
 
 
@@ -239,7 +244,7 @@ class AugMix(Policy):
         for _ in range(self.chain_depth if self.chain_depth > 0 else 1 + below(3)):
             name = self.names[below(len(self.names))]
             values, has_sign = magnitudes(name, 10, move=self.move(img, 1 / 3), most=4)
-            magnitude = 0.0 if values is None else float(values[below(self.severity)].item())
+            magnitude = magnitude_at(values, None if values is None else below(self.severity))
             found.append((name, self.sign(magnitude, has_sign)))
         return found
 

@@ -18,13 +18,13 @@
 """
 
 from .fully_sharded_data_parallel import (
-                                          BackwardPrefetch,
-                                          CPUOffload,
-                                          FullStateDictConfig,
-                                          FullyShardedDataParallel,
-                                          MixedPrecision,
-                                          ShardingStrategy,
-                                          StateDictType,
+    BackwardPrefetch,
+    CPUOffload,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardingStrategy,
+    StateDictType,
 )
 from .module import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
 from .policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy

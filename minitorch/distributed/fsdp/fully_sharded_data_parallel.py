@@ -22,7 +22,7 @@ class FullyShardedDataParallel(Module):
 
 
 class ShardingStrategy(Enum):
-    """What the first FSDP shards."""
+    """The state that the first FSDP shards: parameters, gradients, states of optimisers."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -32,7 +32,7 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When the first FSDP gathers the next parameters of a backward pass."""
+    """The moment at which the first FSDP gathers the next parameters of a backward pass."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()

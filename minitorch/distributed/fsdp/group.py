@@ -1,9 +1,9 @@
 """The parameters that one call of `fully_shard` manages: gathered in one collective, gradients reduced in one.
 
-Of each parameter there are two tensors. The sharded one, a DTensor, is what optimisers and states know. The full one
+Each parameter has two tensors. The sharded one, a DTensor, is what optimisers and states know. The full one
 is what the module uses; its memory is there between `unshard` and `reshard` only, else it has a shape and nothing
 behind it. The graph of a forward pass would keep the memory alive: where it saves a full parameter, or a view of one,
-it is given a note of which, and finds it when the backward pass comes (`Notes`).
+it is given a note that names the parameter, and finds it when the backward pass comes (`Notes`).
 """
 
 import math

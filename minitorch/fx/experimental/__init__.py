@@ -1,1 +1,1 @@
-"""What PyTorch builds on `fx`, as far as it is here: `optimization`."""
+"""Parts of PyTorch that are built on `fx`: `optimization` and `proxy_tensor`."""

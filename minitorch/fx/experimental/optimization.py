@@ -60,7 +60,7 @@ class WithoutDropout(Transformer):
     """Leaves out the calls of `Dropout` modules."""
 
     def call_module(self, target, args, kwargs):
-        """What goes into a dropout layer, or the call of another layer."""
+        """The input of a dropout layer, or the call of another layer."""
         if isinstance(self.fetch_attr(target), Dropout):
             return args[0]
         return super().call_module(target, args, kwargs)

@@ -1,4 +1,4 @@
-"""Products with weights of 8 bits, each row of which has a scale of its own."""
+"""Products with weights of 8 bits, whose rows have a scale each."""
 
 from ...core.dtypes import int8
 from ...core.errors import worded

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...ops.creation.random import rand, randint
 from .. import autoaugment
-from ..autoaugment import magnitudes
+from ..autoaugment import magnitude_at, magnitudes
 from ..tv_tensors import Mask, Places
 from .transform import OfImages
 
@@ -31,7 +31,7 @@ class AutoAugment(OfPolicies, autoaugment.AutoAugment):
         for name, p, step in self.policies[int(randint(len(self.policies), ()))]:
             if rand(()).item() <= p:
                 values, has_sign = magnitudes(name, 10, move=self.move(img))
-                found.append((name, signed(0.0 if values is None or step is None else values[step].item(), has_sign)))
+                found.append((name, signed(magnitude_at(values, step), has_sign)))
         return {"operations": found}
 
 

@@ -83,7 +83,7 @@ template <int N> __device__ __forceinline__ void locate(const Layout& layout, u3
 
 // ---- reductions ------------------------------------------------------------------------------------------------
 struct Add { template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
-struct Max {                                               // of which NaN, if there is one, is the greatest
+struct Max {                                               // NaN counts as the greatest
   template <class A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
 };
 
