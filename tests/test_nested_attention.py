@@ -57,7 +57,8 @@ def test_causal_and_queries_of_other_lengths():
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_an_encoder_of_nested_tensors_is_that_of_a_masked_batch(layout, norm_first):
-    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first,
+                                       dtype=torch.float64)
     encoder, parts = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), elements()
     nt = torch.nested.as_nested_tensor(parts, layout=layout)
     padded = nt.to_padded_tensor(0.0)

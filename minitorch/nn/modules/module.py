@@ -479,7 +479,7 @@ def _attribute(module, name):
     return getattr(module, name)
 
 
-for part in (Hooked, Stateful):                            # texts of methods, help and tracebacks name the class of users
+for part in (Hooked, Stateful):                            # texts of methods, help and tracebacks name Module
     for function in vars(part).values():
         if isinstance(function, FunctionType):
             function.__qualname__ = f"Module.{function.__name__}"
