@@ -171,8 +171,9 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
              **dict.fromkeys(("sparse_coo", "sparse_csc", "sparse_csr"), "sparse.layouts"),
              **dict.fromkeys(("dsmm", "hsmm", "hspmm", "saddmm", "smm", "spmm", "sspaddmm"), "sparse.products"),
              "resize_as_sparse_": "sparse.pointwise",
-             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
-                              "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
+             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "sym_float",
+                              "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt",
+                              "sym_sum"), "sym")}
 
 
 def __getattr__(name):
