@@ -1,6 +1,7 @@
 """Integers of 32 and 64 bits, which generated calls compute with as quickly as with floats: the same results."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
