@@ -73,6 +73,8 @@ class KernelExercise(Exercise):
     read from global memory.
     """
 
+    composes = False                        # each trial is a launch on the simulator
+
     def __init__(self, name, task, hints, signature, sectors=None, turns=None, reads=None):
         super().__init__(name, task, hints, tensors=False, rtol=1e-4, atol=1e-5)
         self.signature, self.sectors, self.turns, self.reads = signature, sectors, turns, reads
@@ -129,7 +131,7 @@ class KernelExercise(Exercise):
         return outcome
 
     def _name_mistake(self, tried):
-        errors = [type(found.error).__name__ for _, found, _ in tried if found.error is not None]
+        errors = [type(x.found.error).__name__ for x in tried if x.found.error is not None]
         known = None if "CompileError" in errors else super()._name_mistake(tried)
         return known or next(((name.lower(), WORDS[name]) for name in errors if name in WORDS), None)
 
