@@ -38,6 +38,7 @@ from .naming import Tried, name_of
 
 __all__ = ["Exercise", "Result", "allow_hints", "passed", "report"]
 
+GAP = "____"                        # what students fill in, in the last hint of an exercise
 RESULTS: dict = {}                  # of this session: name of the exercise -> its latest Result
 HINTS = os.environ.get("MINITORCH_HINTS", "1") != "0"
 
@@ -63,7 +64,7 @@ class Exercise:
         self.name, self.task, self.hints = name, task, tuple(hints)
         self.tensors, self.rtol, self.atol, self.tries = tensors, rtol, atol, tries
         self.parts = tuple(parts)
-        self.mistakes, self.families = {}, {}
+        self.mistakes = {}
         self._cases = self._draw = self._truth = self._describe = None
         self._run = lambda solution, *args: solution(*args)
 
@@ -104,12 +105,6 @@ class Exercise:
         """Mistakes of one line: ``name=(words, function)``."""
         self.mistakes.update(mistakes)
 
-    def faults(self, make, **mistakes):
-        """Mistakes that can be made together: ``name=(words, options)``, each of them ``make(**options)``."""
-        for name, (words, options) in mistakes.items():
-            self.families[name] = make, options
-            self.mistakes[name] = words, make(**options)
-
     # What students and graders use.
     def __call__(self, solution):
         """Check `solution`; never raises because of what is wrong with it."""
@@ -124,7 +119,10 @@ class Exercise:
         if not self.hints:
             return Words("There are no hints for this exercise.")
         level = min(max(int(level), 1), len(self.hints))
-        return Words(f"Hint {level} of {len(self.hints)}: {self.hints[level - 1]}")
+        words = self.hints[level - 1]
+        if GAP in words:
+            return Words(f"Hint {level} of {len(self.hints)}, with gaps to fill in: `{words}`")
+        return Words(f"Hint {level} of {len(self.hints)}: {words}")
 
     def needs(self):
         """What checking needs that is not installed here, in words; "" if nothing."""
@@ -326,8 +324,8 @@ def passed(*names):
 class Words(str):
     """Text that a notebook shows without quotes."""
 
-    def _repr_markdown_(self):
-        return str(self)
+    def _repr_html_(self):
+        return f"<span>{card.code_spans(self)}</span>"
 
     __repr__ = str.__str__
 

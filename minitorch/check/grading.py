@@ -184,7 +184,7 @@ class Sent:
     """An exercise whose outcomes are those that were sent: mistakes are tried here and compared as if they had been."""
 
     def __init__(self, one):
-        self.mistakes, self.families, self.parts, self.composes = one.mistakes, one.families, one.parts, one.composes
+        self.mistakes, self.parts, self.composes = one.mistakes, one.parts, one.composes
         self.same, self.one = one.same, one
 
     def _outcome(self, function, args):

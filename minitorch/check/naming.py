@@ -1,8 +1,8 @@
 """The name of a wrong answer: which mistake, or which mistakes together, give what a student's function gave.
 
 A mistake is known by what it does. It is named if it gives what was found on every example; so are two or more, if each
-example that fails is explained by one of them (or is one where several of them act), or if the two were declared so
-that they can be made together (`Exercise.faults`). Parts of an answer that are labelled are named one by one. What no
+example that fails is explained by one of them (or is one where several of them act), or if the two are options of one
+function (`variants`). Parts of an answer that are labelled are named one by one. What no
 declared mistake explains may still be right but for a sign, a factor, a shape or an order.
 """
 
@@ -10,9 +10,24 @@ import itertools
 
 import numpy as np
 
-__all__ = ["name_of"]
+__all__ = ["Tried", "Variant", "name_of", "variants"]
 
 MOST = 4                                                   # mistakes in one answer
+
+
+class Variant:
+    """A function with some options changed, as a mistake: two of one function are made together by both options."""
+
+    def __init__(self, of, options):
+        self.of, self.options = of, options
+
+    def __call__(self, *args, **settings):
+        return self.of(*args, **settings, **self.options)
+
+
+def variants(of):
+    """``variants(f)(option=value)``: the mistakes that the options of the right ``f`` can make."""
+    return lambda **options: Variant(of, options)
 
 
 class Tried:
@@ -36,7 +51,7 @@ def name_of(exercise, tried):
             return name, words
     if all(example.found.error is None and example.found.value is None for example in tried):
         return "returned_none", "your function returns nothing: is there a `return`?"
-    ways = [by_parts, by_joining, right_but, by_examples] if exercise.composes else [right_but]
+    ways = [by_joining, right_but, by_parts, by_factor, by_examples] if exercise.composes else [right_but]
     return next(filter(None, (way(exercise, tried) for way in ways)), None)
 
 
@@ -62,8 +77,10 @@ def by_parts(exercise, tried):
     if not count or not all(isinstance(value, (list, tuple)) and len(value) == count for value in outcomes):
         return None
     wrong = [k for k in range(count) if not all(same_part(exercise, x.found, x.expected, k) for x in tried)]
-    named = {k: next((name for name, (_, function) in exercise.mistakes.items()
-                      if all(same_part(exercise, x.found, exercise._outcome(function, x.args), k) for x in tried)), None)
+
+    def gives(function, k):
+        return all(same_part(exercise, x.found, exercise._outcome(function, x.args), k) for x in tried)
+    named = {k: next((name for name, (_, function) in exercise.mistakes.items() if gives(function, k)), None)
              for k in wrong}
     found = [name for name in named.values() if name]
     if not found:
@@ -82,30 +99,57 @@ def same_part(exercise, one, other, k):
 
 
 def by_joining(exercise, tried):
-    """Two mistakes of one family, made together."""
-    for (first, (make, one)), (second, (make_too, other)) in itertools.combinations(exercise.families.items(), 2):
-        if make is make_too and not one.keys() & other.keys() and explains(exercise, make(**one, **other), tried):
-            return together(exercise, [first, second])
+    """Two or three variants of one function, with the options of all."""
+    made = [(name, function) for name, (_, function) in exercise.mistakes.items() if isinstance(function, Variant)]
+    for chosen in itertools.chain(itertools.combinations(made, 2), itertools.combinations(made, 3)):
+        options = [variant.options for _, variant in chosen]
+        joined = {key: value for some in options for key, value in some.items()}
+        if len({variant.of for _, variant in chosen}) == 1 and len(joined) == sum(map(len, options)):
+            if explains(exercise, Variant(chosen[0][1].of, joined), tried):
+                return together(exercise, [name for name, _ in chosen])
+    upstream = exercise.mistakes.get("no_upstream", ("", None))[1]
+    if upstream is not None and not isinstance(upstream, Variant):     # any other mistake, with a g of ones
+        for name, (_, function) in exercise.mistakes.items():
+            if explains(exercise, lambda g, *rest, f=function: f(g * 0 + 1, *rest), tried):
+                return together(exercise, ["no_upstream", name])
+    return None
+
+
+def by_factor(exercise, tried):
+    """A mistake whose answers have been multiplied by one number, or have the opposite sign."""
+    found = [numbers(example.found.value) for example in tried]
+    if any(array is None for array in found):
+        return None
+    for name, (words, function) in exercise.mistakes.items():
+        given = [numbers(exercise._outcome(function, example.args).value) for example in tried]
+        factor = None if any(array is None for array in given) else constant_factor(list(zip(found, given)))
+        if factor:
+            return f"{name} + {factor[0]}", f"2 mistakes at once. (1) {words}. (2) Compared with that, {factor[1]}."
     return None
 
 
 def by_examples(exercise, tried):
-    """Mistakes each of which errs only where the answer errs, and which explain all failing examples together."""
-    failing = [example for example in tried if not example.right]
+    """Mistakes each of which errs only where the answer errs, and which explain all failing examples together.
+
+    The entries of a dictionary count as examples of their own.
+    """
+    cells = entries(exercise, tried, [example.found for example in tried])
+    right = entries(exercise, tried, [example.expected for example in tried])
+    failing = [i for i, (found, expected) in enumerate(zip(cells, right)) if not agree(exercise, found, expected)]
     candidates = {}
     for name, (_, function) in exercise.mistakes.items():
-        outcomes = [exercise._outcome(function, example.args) for example in tried]
-        errs = [not exercise.same(outcome, x.expected) for outcome, x in zip(outcomes, tried)]
-        if any(bad and x.right for bad, x in zip(errs, tried)):
-            continue
-        hits = {i for i, (outcome, x) in enumerate(zip(outcomes, failing)) if exercise.same(outcome, x.found)}
-        if hits:
-            candidates[name] = hits, {i for i, bad in enumerate(errs) if bad}
-    chosen, left = [], set(range(len(failing)))
+        given = entries(exercise, tried, [exercise._outcome(function, example.args) for example in tried])
+        if len(given) == len(cells):
+            errs = {i for i, (one, other) in enumerate(zip(given, right)) if not agree(exercise, one, other)}
+            hits = {i for i in failing if agree(exercise, given[i], cells[i])}
+            if hits and errs <= set(failing):
+                candidates[name] = hits, errs
+    by_chance = all(numbers(cells[i].value) is not None for i in failing)      # numbers agree by chance, now and then
+    chosen, left = [], set(failing)
     while left and candidates and len(chosen) < MOST:
         name = max(candidates, key=lambda n: len(candidates[n][0] & left))
         hits, _ = candidates[name]
-        if not hits & left:
+        if len(hits & left) < min(2 if by_chance else 1, len(failing)):
             break
         chosen.append(name)
         left -= hits
@@ -115,6 +159,23 @@ def by_examples(exercise, tried):
     name, words = together(exercise, chosen)
     return name, words + (f" (On {len(left)} of {len(failing)} failing examples something else is wrong, too.)"
                           if left else "")
+
+
+def entries(exercise, tried, outcomes):
+    """The outcomes, those that are dictionaries like the expected ones one by one."""
+    found = []
+    for example, outcome in zip(tried, outcomes):
+        value, like = outcome.value, example.expected.value
+        if isinstance(like, dict) and isinstance(value, dict) and like.keys() == value.keys():
+            found += [type(outcome)(value[key]) for key in like]
+        else:
+            found.append(outcome)
+    return found
+
+
+def agree(exercise, one, other):
+    """Whether two outcomes are the same, arguments left as they were included."""
+    return one.changed_inputs is None and exercise.same(one, other)
 
 
 # ---- answers that are right but for one thing --------------------------------------------------------------
@@ -134,7 +195,7 @@ def right_but(exercise, tried):
     pairs = [(x.found.value, x.expected.value) for x in tried if x.expected.error is None]
     if any(x.found.error is not None for x in tried) or not pairs:
         return None
-    if all(isinstance(e, (bool, np.bool_)) or getattr(e, "dtype", None) == bool for _, e in pairs) and all(
+    if all(is_bool(e) for _, e in pairs) and all(
             numbers(f) is not None and np.array_equal(np.asarray(f) != 0, np.asarray(e)) for f, e in pairs):
         return "not_bools", "the right places, but numbers where True and False are asked for"
     arrays = [(numbers(f), numbers(e)) for f, e in pairs]
@@ -144,6 +205,10 @@ def right_but(exercise, tried):
         if all(test(f, e) for f, e in arrays):
             return name, words
     return constant_factor(arrays)
+
+
+def is_bool(value):
+    return isinstance(value, bool) or getattr(value, "dtype", None) == np.dtype(bool)
 
 
 def close(a, b):
@@ -170,8 +235,8 @@ def constant_factor(arrays):
     if len(ratios) < len(arrays) or not sum(map(len, ratios)) > 1:
         return None
     ratio = float(np.concatenate(ratios)[0])
-    if not np.isfinite(ratio) or ratio == 0 or not all(close(f, ratio * e) for f, e in arrays):
+    if not np.isfinite(ratio) or ratio == 0 or abs(ratio - 1) < 1e-3 or not all(close(f, ratio * e) for f, e in arrays):
         return None
     if ratio == -1:
-        return "other_sign", "right but for the sign: all numbers have the opposite one"
+        return "other_sign", "all numbers have the opposite sign"
     return "constant_factor", f"every number is {ratio:.4g} times what it should be: one factor is missing or too many"
