@@ -76,6 +76,7 @@ late.places.update(
     before_node="minitorch.autograd.hooks:before_node",
     beside="minitorch.autograd.aside:beside",
     check_grad="minitorch.explain.graphs:check_grad",
+    checkup="minitorch.viz.checkups:Checkup",
     consistent="minitorch.ops.shapes.memory:consistent",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
@@ -139,6 +140,7 @@ late.places.update(
     vmap="minitorch.func.vmap:vmap",
     writable="minitorch.backends.batched.draws:writable",
     write_tangents="minitorch.autograd.tangents:write_tangents",
+    values_behind="minitorch.viz.tape:values_behind",
 )
 
 # Parts that are imported when first asked for, and names that live in them.
