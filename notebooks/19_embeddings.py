@@ -20,7 +20,7 @@ from pydoc_data.topics import topics
 import matplotlib.pyplot as plt
 
 import minitorch as torch
-from minitorch import check, nn
+from minitorch import check
 from minitorch.nn import functional as F
 
 # %% [markdown]
@@ -46,8 +46,8 @@ print(text[5000:5300])
 #
 # The loss of a model is $-\log p$ of what really came, in natural logarithms. A file that the model compresses needs
 # $-\log_2 p$ bits instead; divided by the number of *characters* that is a number which you can compare between models
-# that read letters, pairs of letters or words. The losses below may be those of longer pieces than characters: there are
-# then fewer of them.
+# that read letters, pairs of letters or words. The losses below may be those of longer pieces than characters: there
+# are then fewer of them.
 
 
 # %%
@@ -64,7 +64,7 @@ check.nb19.bits(bits)
 # ## A table, counted and learned
 #
 # The bigram table of notebook 9: how often each character follows each other. Its logarithm is a table of logits. But a
-# table of logits can be *learned* as well, by gradient descent from zeros, without counting anything. Where does it end?
+# table of logits can be *learned* as well, by gradient descent from zeros, without any division. Where does it end?
 
 # %%
 n = len(symbols)
@@ -92,8 +92,8 @@ print(f"counted: {counted:.3f}; learned: {losses[0]:.3f} at first, {losses[-1]:.
 assert abs(losses[0] - math.log(n)) < 1e-4 and abs(losses[-1] - counted) < 0.05
 
 # %% [markdown]
-# Two things to remember. A model that knows nothing begins at $\log n$; a first loss far above means that the weights at
-# the beginning are too large. And what a network learns with this loss are *relative frequencies*: counting is the
+# Two things to remember. A model that knows nothing begins at $\log n$; a first loss far above means that the weights
+# at the beginning are too large. And what a network learns with this loss are *relative frequencies*: counting is the
 # special case in which the answer can be written down.
 #
 # What the table writes:
@@ -119,9 +119,9 @@ if check.passed("nb19.bits"):
     print({name: round(value, 2) for name, value in ladder.items()})
 
 # %% [markdown]
-# It knows that a `u` follows a `q`, and forgets everything else. A table of three characters would have a million rows,
-# one of eight more rows than there are atoms in a grain of sand, and nearly all would stay empty. So the next step is no
-# larger table, but a function with few parameters that can guess at rows which it never saw.
+# It knows that a `u` follows a `q`, and forgets everything else. A table of three characters would have nearly a
+# million rows, one of eight six million billion, and nearly all of them would stay empty. So the next step is no larger
+# table, but a function with few parameters that can guess at rows which it never saw.
 #
 # ## Exercise: windows
 #

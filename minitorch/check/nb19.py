@@ -27,8 +27,8 @@ bits.slips(
     base_ten=("divided by log 10: those are decimal digits, not bits", lambda x, n: x.sum() / math.log(10) / n))
 
 windows = Exercise(
-    "nb19.windows", "All windows of `context` codes as rows, and the code that follows each: (L - context, context) and "
-    "(L - context,).",
+    "nb19.windows", "All windows of `context` codes as rows, and the code that follows each: (L - context, context) "
+    "and (L - context,).",
     ("With context 2, the text a b c d has two windows that something follows. Which?",
      "Row i is codes[i:i + context], its target codes[i + context]; the last window has nothing after it.",
      "codes.unfold(0, context, 1) has all windows: leave out the one that ..., and take the targets from ..."))

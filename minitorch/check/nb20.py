@@ -102,8 +102,8 @@ def uses(x, n):
 
 lookup_pull.truth(scatter)
 lookup_pull.slips(
-    assigned=("a row that was looked up twice keeps only its last gradient: `grad[x] = g` overwrites, and `grad[x] += g` "
-              "does too, as it reads all rows before it writes", assigned),
+    assigned=("a row that was looked up twice keeps only its last gradient: `grad[x] = g` overwrites, and `grad[x] += "
+              "g` does too, as it reads all rows before it writes", assigned),
     mean=("divided by how often a row was used: gradients add up", lambda g, x, n: scatter(g, x, n) / uses(x, n).clamp(
         min=1)),
     gathered=("that looks gradients *up*: backwards, rows are added *to*", lambda g, x, n: g.flatten(0, 1)[
@@ -119,7 +119,7 @@ lookup_pull.slips(
 
 NAMES = ("logits", "h", "w2", "b2", "before", "row", "w1", "b1", "looked_up", "embedding")
 backward = Exercise(
-    "nb20.backward", "The gradients of all ten tensors of the network, by their names, from the logits to the embedding.",
+    "nb20.backward", "The gradients of all ten tensors of the network by their names, from logits to embedding.",
     ("Backwards is the forward pass read from below: the last line first.",
      "Each line of the forward pass gives a line here; what flows on is the gradient of the line's input.",
      "before: grad['h'] * (1 - ...); looked_up: grad['row'] in the shape of ...; the others by your three functions"),
@@ -186,7 +186,7 @@ backward.slips(
           lambda *a: back(*a, loss=lambda z, y: -rise(z, y))),
     overwritten=("only `embedding` is wrong: characters that stand in several places keep one gradient, add them up",
                  lambda *a: back(*a, lookup=assigned)),
-    reordered=("from `looked_up` on: the row has one character's vector after the other, so reshape, and do not transpose",
+    reordered=("from `looked_up` on: the row has one character's vector after the other, so reshape, no transpose",
                lambda *a: back(*a, shape=lambda g, t: g.reshape(len(g), -1, 2).transpose(1, 2).reshape(
                    t["looked_up"].shape))),
     mean_bias=("b1 and b2 are averaged over the rows: they add up",
