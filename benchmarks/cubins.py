@@ -140,7 +140,7 @@ def main():
     args = parser.parse_args()
     minitorch.backends.get("dry").machine.arch = args.arch
     try:
-        disassemble = bool(sass.disassembler())
+        disassemble = bool(sass.tool("nvdisasm"))
     except FileNotFoundError as error:
         print(f"no instructions are counted: {error}")
         disassemble = False

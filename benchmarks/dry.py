@@ -23,7 +23,11 @@ from minitorch.backends.cuda.runtime.machine import Machine
 from minitorch.random.generator import KINDS
 from minitorch.random.philox import PhiloxGenerator
 
-__all__ = ["Launch", "Dry", "launches"]
+__all__ = ["Code", "Dry", "Launch", "NoLibrary", "launches"]
+
+
+class NoLibrary(RuntimeError):
+    """A call would run CuPy's own code, which takes a GPU."""
 
 
 class Code(NamedTuple):
@@ -56,8 +60,22 @@ class Launch(NamedTuple):
         return int(np.prod(self.grid))
 
 
+class Nowhere:
+    """A device as CuPy describes it, on which nothing can be done."""
+
+    attributes = {"MultiProcessorCount": 132}
+
+    def __enter__(self):
+        raise NoLibrary("device 'dry' runs nothing, CuPy's functions neither")
+
+    def __exit__(self, *exc):
+        """Never reached."""
+
+
 class Dry(Machine):
-    """See the module; `arch` and `multiprocessors` are those of an H100 or H200."""
+    """See the module; `arch` and the number of multiprocessors are those of an H100 or H200."""
+
+    device = Nowhere()
 
     def __init__(self, index=None, arch="90"):
         super().__init__("cuda", index)

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CLASSES", "Instruction", "Part", "code_of", "cycles", "disassembler", "main_part", "mix"]
+__all__ = ["CLASSES", "Instruction", "Part", "assemble", "code_of", "cycles", "main_part", "mix", "tool"]
 
 # Classes of instructions by their first word, first match; then how many threads of a multiprocessor run one in a
 # cycle (compute capability 9.0; CUDA C++ Programming Guide, "Throughput of native arithmetic instructions").
@@ -74,22 +74,32 @@ def kind_of(word):
     return next(kind for kind, (words, _) in CLASSES.items() if re.match(words, word))
 
 
+WHEELS = {"nvdisasm": "nvidia-cuda-nvdisasm", "ptxas": "nvidia-cuda-nvcc"}
+
+
 @functools.cache
-def disassembler():
-    """The path of nvdisasm, on PATH or of its wheel; FileNotFoundError that says how to get it."""
-    found = shutil.which("nvdisasm")
+def tool(name):
+    """The path of "nvdisasm" or "ptxas", on PATH or of its wheel; FileNotFoundError that says how to get it."""
+    found = shutil.which(name)
     room = None if found else importlib.util.find_spec("nvidia")
     for folder in (room.submodule_search_locations or ()) if room else ():
-        found = found or next((str(p) for p in Path(folder).glob("*/bin/nvdisasm") if os.access(p, os.X_OK)), None)
+        found = found or next((str(p) for p in Path(folder).glob(f"*/bin/{name}") if os.access(p, os.X_OK)), None)
     if found is None:
-        raise FileNotFoundError("nvdisasm is missing: pip install nvidia-cuda-nvdisasm, or put the bin folder of a "
-                                "CUDA toolkit on PATH")
+        raise FileNotFoundError(f"{name} is missing: pip install {WHEELS[name]}, or put the bin folder of a CUDA "
+                                f"toolkit on PATH")
     return found
+
+
+def assemble(ptx, arch, options=()):
+    """What ptxas says against a file of PTX for an architecture such as "90a"; "" if it takes it."""
+    done = subprocess.run([tool("ptxas"), f"-arch=sm_{arch}", *options, str(ptx), "-o", os.devnull],
+                          capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode else ""
 
 
 def code_of(cubin, entry):
     """The instructions of one kernel of a cubin, and its labels: name -> index of the instruction that follows."""
-    done = subprocess.run([disassembler(), "-c", str(cubin)], capture_output=True, text=True)
+    done = subprocess.run([tool("nvdisasm"), "-c", str(cubin)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"nvdisasm refuses {cubin}: {done.stderr.strip()[:300]}")
     instructions, labels, inside = [], {}, False

@@ -44,7 +44,7 @@ SASS = """
 def test_the_loop_that_works_and_its_instructions(monkeypatch):
     class Done:
         returncode, stdout, stderr = 0, SASS, ""
-    monkeypatch.setattr(sass, "disassembler", lambda: "nvdisasm")
+    monkeypatch.setattr(sass, "tool", lambda name: name)
     monkeypatch.setattr(sass.subprocess, "run", lambda *args, **options: Done)
     instructions, labels = sass.code_of("some.cubin", "sum")
     assert len(instructions) == 17 and labels[".L_x_1"] == 2
