@@ -19,12 +19,19 @@ from .graphs import no_reading
 __all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
 
 
+OLDEST_CUPY = 14                                           # the first whose arrays hold bfloat16
+
+
 def import_cupy():
-    """CuPy; ImportError that says what to install where it is missing."""
+    """CuPy; ImportError that says what to install where it is missing or too old."""
     try:
-        return import_module("cupy")
+        cupy = import_module("cupy")
     except ImportError as error:
         raise ImportError(f"devices 'cuda' and 'sim' need CuPy, whose arrays they hold: {HELP}") from error
+    if int(cupy.__version__.partition(".")[0]) < OLDEST_CUPY:
+        raise ImportError(f"devices 'cuda' and 'sim' need CuPy {OLDEST_CUPY} or newer, this is {cupy.__version__}: "
+                          f"{HELP}")
+    return cupy
 
 
 def require_gpu(index=0):
@@ -57,6 +64,7 @@ class Machine:
 
     def __init__(self, kind, index):
         self.kind, self.index, self.cupy = kind, index, import_cupy()
+        self.number = index if kind == "cuda" and index is not None else 0       # of CuPy's device
 
     def __repr__(self):
         return f"<machine {self.kind}{'' if self.index is None else f':{self.index}'}>"
@@ -64,6 +72,14 @@ class Machine:
     def allocate(self, nbytes):
         """A CuPy memory pointer to `nbytes` of new memory, not initialised."""
         raise NotImplementedError
+
+    def pointer(self, address, nbytes, owner):
+        """A CuPy memory pointer to memory that `owner` keeps."""
+        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(address, nbytes, owner, self.number), 0)
+
+    def dlpack_stream(self):
+        """The current stream as DLPack numbers streams; None where there are none."""
+        return None
 
     def load(self, source, macros, arch, entry):
         """The kernel `entry` of a source, compiled; a function for `launch`."""
@@ -158,6 +174,10 @@ class Real(Machine):
                 function(grid, block, values, shared_mem=shared)
         else:
             function(grid, block, values, shared_mem=shared)
+
+    def dlpack_stream(self):
+        with self.device:
+            return self.stream().ptr or 1                  # 1 is the default stream, which CUDA calls 0
 
     def from_host(self, target, array, non_blocking=False):
         if self.capture is not None:
@@ -273,7 +293,7 @@ class Simulated(Machine):
 
     def allocate(self, nbytes):
         block = Block(self, nbytes) if self.capture is None else self.pool.take(nbytes)
-        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(block.pointer, nbytes, block, 0), 0)
+        return self.pointer(block.pointer, nbytes, block)
 
     def load(self, source, macros, arch, entry):
         path = compile_source(source, macros, arch or self.arch, "ptx")
