@@ -36,7 +36,7 @@ def install():
         def __init__(self):
             machines.Machine.__init__(self, "cuda", 0)
             self.arch, self.counts, self.at = "90", Counter(), 1 << 40
-            self.current, self.stream = lambda: 0, lambda: self
+            self.current, self.stream, self.ptr = lambda: 0, lambda: self, 0
 
             class Device:
                 attributes = {"MultiProcessorCount": 132}
@@ -55,13 +55,22 @@ def install():
         def launch(self, function, grid, block, values, shared):
             self.counts[function] += 1
 
+        def handle(self, function, shared):
+            return function
+
+        def start(self, handle, *arguments):
+            self.counts[handle] += 1
+
         def from_host(self, target, array, non_blocking=False):
             """Nobody reads it."""
+
+        def look(self, array, check):
+            """Not seen by the host."""
 
         def to_host(self, source):
             return np.ones(source.shape, source.dtype)
 
-        def fill_bytes(self, array, value):
+        def fill(self, pointer, nbytes, value):
             self.counts["memset"] += 1
 
         def synchronize(self):
