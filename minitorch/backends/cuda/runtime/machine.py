@@ -15,6 +15,7 @@ import numpy as np
 from ....core.errors import OutOfMemoryError
 from .compile import HELP, compile_source
 from .graphs import no_reading
+from .parameters import pieces_for_simulator, words_for_driver
 
 __all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
 
@@ -89,6 +90,33 @@ class Machine:
         """Run a loaded kernel; `values` are arrays, NumPy scalars and records."""
         raise NotImplementedError
 
+    extra: Any = None                                      # what `start` takes for parameters in a buffer
+
+    def handle(self, function, shared):
+        """A loaded kernel as `start` takes it, allowed to use so many bytes of dynamic shared memory."""
+        raise NotImplementedError
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, queue, parameters, extra):
+        """Run a kernel whose parameters lie in a buffer; the arguments of `cuLaunchKernel`."""
+        raise NotImplementedError
+
+    def queue(self):
+        """The current stream, as `start` takes it."""
+        raise NotImplementedError
+
+    @property
+    def real(self):
+        """The machine that carries out what this one is asked for: itself, but for a recorder."""
+        return self
+
+    def by_address(self, array, make):
+        """A parameter that depends on an array's address: ``make(address)`` has its bytes."""
+        found = make(array.data.ptr)
+        return np.frombuffer(found, f"V{len(found)}").reshape(())
+
+    def look(self, array, check):
+        """Call ``check(values)`` where the host sees the values of an array without waiting: on the simulator."""
+
     def from_host(self, target, array, non_blocking=False):
         """Copy a NumPy array into `target`; both contiguous, of one size and dtype."""
         raise NotImplementedError
@@ -101,9 +129,13 @@ class Machine:
         """Copy a contiguous array of another machine of this kind."""
         raise NotImplementedError
 
+    def fill(self, pointer, nbytes, value):
+        """Set bytes at an address."""
+        raise NotImplementedError
+
     def fill_bytes(self, array, value):
         """Set every byte of a contiguous array."""
-        raise NotImplementedError
+        self.fill(array.data.ptr, array.nbytes, value)
 
     def synchronize(self):
         """Wait until all queued work is done."""
@@ -143,6 +175,8 @@ class Real(Machine):
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
         self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
+        if self.cupy.cuda.runtime.getDeviceCount() == 1:   # else the current device must be looked at first
+            self.start = self.cupy.cuda.driver.launchKernel
 
     def allocate(self, nbytes):
         try:
@@ -166,9 +200,27 @@ class Real(Machine):
             raw.compile()
         return raw
 
-    def launch(self, function, grid, block, values, shared):
+    extra = staticmethod(words_for_driver)
+
+    def queue(self):
+        return self.stream().ptr
+
+    def handle(self, function, shared):
+        self.opt_in(function, shared)
+        with self.device:
+            return function.kernel.ptr
+
+    def start(self, *arguments):
+        with self.device:
+            self.cupy.cuda.driver.launchKernel(*arguments)
+
+    def opt_in(self, function, shared):
         if shared > self.opted_in.get(function, 48 << 10): # asking the driver each time would take longer than a launch
-            self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+            with self.device:
+                self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+
+    def launch(self, function, grid, block, values, shared):
+        self.opt_in(function, shared)
         if self.current() != self.index:
             with self.device:
                 function(grid, block, values, shared_mem=shared)
@@ -215,9 +267,9 @@ class Real(Machine):
         with theirs.device:                                # its memory may be used again only after that
             self.stream().wait_event(copied)
 
-    def fill_bytes(self, array, value):
+    def fill(self, pointer, nbytes, value):
         with self.device:
-            array.data.memset_async(value, array.nbytes, self.stream())
+            self.cupy.cuda.runtime.memsetAsync(pointer, value, nbytes, self.queue())
 
     def synchronize(self):
         self.device.synchronize()
@@ -305,6 +357,17 @@ class Simulated(Machine):
         arguments = [as_bytes(x) for x in values]
         self.do(lambda: module.launch(entry, triple(grid), triple(block), arguments, shared))
 
+    extra = staticmethod(pieces_for_simulator)
+
+    def handle(self, function, shared):
+        return function
+
+    def queue(self):
+        return 0
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, queue, parameters, extra):
+        self.launch(handle, (gx, gy, gz), (bx, by, bz), [bytes(piece) for piece in extra], shared)
+
     def from_host(self, target, array, non_blocking=False):
         if self.capture is not None:
             return self.capture.bring(target, array)
@@ -318,8 +381,11 @@ class Simulated(Machine):
         places = target.data.ptr, source.data.ptr, source.nbytes     # without the arrays: a graph keeps none
         self.do(lambda: ctypes.memmove(*places))
 
-    def fill_bytes(self, array, value):
-        self.do(lambda: self.view(array).reshape(-1).view("u1").fill(value))
+    def fill(self, pointer, nbytes, value):
+        self.do(lambda: ctypes.memset(pointer, value, nbytes))
+
+    def look(self, array, check):
+        check(self.view(array))
 
     def synchronize(self):
         """Nothing to do: each launch has ended when it returns."""
@@ -416,4 +482,4 @@ def as_bytes(value):
     pointer = getattr(value, "data", None)
     if hasattr(pointer, "ptr"):
         return pointer.ptr.to_bytes(8, "little")
-    return value.tobytes()
+    return value if value.__class__ is bytes else value.tobytes()
