@@ -1,4 +1,4 @@
-"""Run the lessons in JupyterLab in a browser: ``python tests/lessons_in_browser.py DIR [--only 02] [--version solved]``.
+"""Run the lessons in JupyterLab in a browser: ``python tests/lessons_in_browser.py DIR [--only 02]``.
 
 Each notebook is opened in JupyterLab, all of its cells run, and the page is drawn in the light and the dark theme. What
 went wrong is printed: exceptions in cells, errors on the browser's console, cells that did not end. DIR gets the
