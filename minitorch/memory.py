@@ -86,7 +86,7 @@ class Search:
     def __init__(self, memory):
         self.memory = memory
         objects = gc.get_objects()
-        with warnings.catch_warnings():                    # objects of other libraries that warn when they are looked at
+        with warnings.catch_warnings():                    # objects of others may warn when looked at
             warnings.simplefilter("ignore")
             self.tensors = [x for x in objects if isinstance(x, Tensor) and not is_lazy(x)]
             self.nodes = [x for x in objects if isinstance(x, Node)]
