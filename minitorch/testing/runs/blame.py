@@ -34,7 +34,7 @@ def user_line(frame):
 def spelled(file, line):
     """A line as words: ``train.py:12: loss.backward()``."""
     words = linecache.getline(file, line).strip()
-    name = os.path.basename(file) if not file.startswith("<") else "cell"
+    name = "cell" if file.startswith("<") or "ipykernel_" in file else os.path.basename(file)
     return f"{name}:{line}" + (f": {words}" if words else "")
 
 
