@@ -30,8 +30,8 @@ warnings.simplefilter("ignore")                  # the doctor warns at once, too
 # %% [markdown]
 # ## Before the first step
 #
-# A network that knows nothing yet should guess, and a guess has a price. If class $c$ has the share $p_c$ of the samples,
-# the best answer that does not look at the input says $p$ each time, and costs
+# A network that knows nothing yet should guess, and a guess has a price. If class $c$ has the share $p_c$ of the
+# samples, the best answer that does not look at the input says $p$ each time, and costs
 #
 # $$-\sum_c p_c \log p_c$$
 #
@@ -71,9 +71,9 @@ assert abs(loss - guess) < 0.2
 # %% [markdown]
 # ## One batch
 #
-# Before you train on everything, train on sixteen samples, again and again. A network with more parameters than that must
-# learn them by heart: the loss goes to zero. If it does not, the fault is in the program, not in the data, and you have
-# found out in a second.
+# Before you train on everything, train on sixteen samples, again and again. A network with more parameters than that
+# must learn them by heart: the loss goes to zero. If it does not, the fault is in the program, not in the data, and you
+# have found out in a second.
 
 
 # %%
@@ -100,14 +100,14 @@ plt.show()
 assert without[-1] < 0.02 and with_fault[-1] > 1.4
 
 # %% [markdown]
-# The second network looks as if it learnt, slowly. It cannot: `cross_entropy` applies a softmax itself, and a softmax of
-# numbers between 0 and 1 never says more than $e/(e+9)$, 23 %, so its loss cannot fall below 1.46.
+# The second network looks as if it learnt, slowly. It cannot: `cross_entropy` applies a softmax itself, and a softmax
+# of numbers between 0 and 1 never says more than $e/(e+9)$, 23 %, so its loss cannot fall below 1.46.
 #
 # ## Three measurements
 #
-# **How far does a step go?** The length of the change of a weight, divided by the length of the weight. About a thousandth
-# is usual; a tenth and more is wild, a millionth leads nowhere. This one number says more about a learning rate than the
-# rate itself.
+# **How far does a step go?** The length of the change of a weight, divided by the length of the weight. About a
+# thousandth is usual; a tenth and more is wild, a millionth leads nowhere. This one number says more about a learning
+# rate than the rate itself.
 
 
 # %%
@@ -174,8 +174,8 @@ if check.passed("nb23.update_ratio", "nb23.dead"):
 # %% [markdown]
 # ## In which order?
 #
-# A learning rate that is too high kills units; dead units stop gradients; without gradients weights stand still. Who sees
-# only the last of these turns the learning rate *up*. Ask for causes first:
+# A learning rate that is too high kills units; dead units stop gradients; without gradients weights stand still. Who
+# sees only the last of these turns the learning rate *up*. Ask for causes first:
 #
 # 1. Is the last loss a number at all? If not: `"not finite"`.
 # 2. Has the loss grown (`last > first`) while a step moved weights by more than a tenth (`ratio > 0.1`)?
@@ -203,9 +203,9 @@ check.nb23.triage(triage)
 # %% [markdown]
 # ## The doctor
 #
-# `torch.testing.doctor()` does what you have just done, and asks about thirty questions: it listens to modules, to backward
-# passes and to the steps of optimisers through hooks, watches some steps closely and most of them hardly at all, and says
-# what is wrong in a sentence, with your line. It changes nothing in the run.
+# `torch.testing.doctor()` does what you have just done, and asks about thirty questions: it listens to modules, to
+# backward passes and to the steps of optimisers through hooks, watches some steps closely and most of them hardly at
+# all, and says what is wrong in a sentence, with your line. It changes nothing in the run.
 
 # %%
 net = network()
@@ -254,8 +254,8 @@ watched
 # %% [markdown]
 # ## Exercise: the patient
 #
-# This training was found like this, and it finds the right class of one sample in four. Nothing in it raises an error. Let
-# the doctor look, mend what stands first, and look again, until it is silent:
+# This training was found like this, and it finds the right class of one sample in four. Nothing in it raises an error.
+# Let the doctor look, mend what stands first, and look again, until it is silent:
 #
 # ```
 # x, y = check.nb23.patient(0)
@@ -303,9 +303,9 @@ if check.passed("nb23.fit"):
 # %% [markdown]
 # ## What no doctor sees
 #
-# It sees a run, not what you meant. A test set that is part of the training set, labels that mean something else, a metric
-# that rewards the wrong thing: all of that trains beautifully. Look at the data, sample by sample; look at the answers that
-# are wrong; and keep a model that is too simple to be wrong beside the one you believe in.
+# It sees a run, not what you meant. A test set that is part of the training set, labels that mean something else, a
+# metric that rewards the wrong thing: all of that trains beautifully. Look at the data, sample by sample; look at the
+# answers that are wrong; and keep a model that is too simple to be wrong beside the one you believe in.
 #
 # ## In real PyTorch
 #
@@ -336,5 +336,6 @@ check.report()
 # * A step of a thousandth of the weight is usual. Dead units, wild steps and NaN have an order: the cause comes first.
 # * A program that runs is not a program that is right. Measure it.
 #
-# **Go further.** Plant a fault that the doctor does not find, and write the rule that would: `minitorch/testing/runs/rules.py`
-# has one function for each. Hand your broken loop to a neighbour, and let her find the fault from the curves alone.
+# **Go further.** Plant a fault that the doctor does not find, and write the rule that would:
+# `minitorch/testing/runs/rules.py` has one function for each. Hand your broken loop to a neighbour, and let her find
+# the fault from the curves alone.
