@@ -148,7 +148,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
-         "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api")
+         "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api", "quasirandom")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo", "_subclasses")    # names that programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
@@ -173,8 +173,9 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
              **dict.fromkeys(("sparse_coo", "sparse_csc", "sparse_csr"), "sparse.layouts"),
              **dict.fromkeys(("dsmm", "hsmm", "hspmm", "saddmm", "smm", "spmm", "sspaddmm"), "sparse.products"),
              "resize_as_sparse_": "sparse.pointwise",
-             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
-                              "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
+             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "sym_float",
+                              "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt",
+                              "sym_sum"), "sym")}
 
 
 def __getattr__(name):
