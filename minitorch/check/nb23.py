@@ -8,7 +8,7 @@ import numpy as np
 import minitorch as torch
 from minitorch import nn
 from minitorch.nn import functional as F
-from minitorch.testing import doctor
+from minitorch.testing.runs.watch import doctor
 
 from .exercise import Exercise, show
 
@@ -16,7 +16,7 @@ first_loss = Exercise(
     "nb23.first_loss", "The cross-entropy (natural logarithm) of guessing by the shares of classes; counts: a list.",
     ("Without looking at the input, which probability would you give to each class?",
      "p = count / total for each class. A sample of class c costs -log p[c]; how often does class c come?",
-     "-sum(... * log(...)) over the classes; a class without samples adds nothing"), tensors=False)
+     "-sum(____ * log(____)) over the classes; a class without samples adds nothing"), tensors=False)
 
 
 @first_loss.cases
@@ -56,7 +56,7 @@ first_loss.slips(
 update_ratio = Exercise(
     "nb23.update_ratio", "The norm of the change of a weight in a step, divided by the norm before, as a float.",
     ("By how many percent did the weight move?", "The norm is the root of the sum of the squares of all elements.",
-     "(after - before).norm() / ...norm(), and .item() at the end"))
+     "(____ - before).norm() / ____, and .item() at the end"))
 
 
 @update_ratio.draw
@@ -85,7 +85,7 @@ dead = Exercise(
     "nb23.dead", "The share of units (columns) of relu outputs h (N, units) that are 0 for all samples, as a float.",
     ("A unit that is 0 for one sample is at rest. When is it dead?",
      "First over the samples: is any above 0? Then count the units for which none is.",
-     "(h > 0).any(...) says which units live; the share of the others is 1 - ..."))
+     "(h > 0).any(____) says which units live; the share of the others is 1 - ____"))
 dead.draw(lambda d: ((lambda h: h * (h > 0))(d.integers((d.int(1, 4), d.int(1, 4)), -3, 2).astype(float)),))
 dead.truth(lambda h: (h == 0).all(0).double().mean().item())
 dead.slips(
@@ -102,7 +102,7 @@ dead.slips(
 first_bad = Exercise(
     "nb23.first_bad", "The name of the first array with a NaN or an infinity, of (name, array) pairs; None if none.",
     ("Which calls ask whether a number is a number?", "isfinite is false for nan, inf and -inf. Begin at the front.",
-     "for name, x in values: if not all of ...(x), return ... ; after the loop, None"))
+     "for name, x in values: if not ____(x).all(): return ____ ; after the loop, None"))
 
 
 def listed(d):
@@ -143,7 +143,7 @@ triage = Exercise(
     "nb23.triage", '"not finite", "rate too high", "dead", "rate too low" or "healthy", by (first, last, ratio, dead).',
     ("In which order do the questions stand in the text? The first that fits is the answer.",
      "not isfinite(last); then last > first and ratio > 0.1; then dead > 0.5; then ratio < 1e-5; else healthy",
-     "if not math.isfinite(last): return ...; if last > first and ratio > 0.1: return ...; and so on"), tensors=False,
+     "if ____: return 'not finite'; if last > first and ____: return ____; and so on"), tensors=False,
     tries=60)
 
 
@@ -196,7 +196,7 @@ fit = Exercise(
     "nb23.fit", "Train on x (N, 8), numbers from 0 to 255, and y (N,), 4 classes; return the classes found for x.",
     ("Print the doctor: `torch.testing.doctor().examine(fit, x, y)`. Mend what stands first, then look again.",
      "Scale the inputs, give cross_entropy the logits, clear the gradients in each step; then the learning rate.",
-     "x = (x - ...) / ...; no Softmax in the network; ... first in the loop; lr=... , a hundredth of what was found"),
+     "x = (x - ____) / ____; no Softmax in the network; ____ first in the loop; lr=____, much smaller"),
     tensors=False)
 
 
