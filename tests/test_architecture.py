@@ -65,7 +65,7 @@ ARROWS = {
     "masked": "core autograd explain host pytree",         # tensors some of whose elements do not count
     "vision": "core datasets hub nn ops transforms utils",
     # -- the top: imported by none, but the profiler's use of pictures
-    "viz": "core ops autograd nn formula printing",
+    "viz": "core ops autograd datasets nn formula printing",  # datasets: drawings are rendered as digits are
     "check": "minitorch core ops fft nn testing autograd backends",       # lessons: programs as a learner writes them
     "cli": "minitorch nn optim datasets utils",                       # the same: a demonstration
     "__main__": "minitorch cli check",
