@@ -7,6 +7,7 @@
     viz.attention(q, k, v)           attention step by step: scores, mask, softmax, values
     viz.fusion(compiled)             which calls of a compiled function went into which loops
     viz.kernel(records)              a kernel, thread by thread: memory touched, races, bank conflicts
+    viz.canvas(model)                a surface to draw on, judged by the model in the browser, without a kernel
     viz.curves(...), viz.feature_maps(...), viz.attention_map(...), viz.loss_surface(...), viz.decision_boundary(...)
                                      by matplotlib, where it is installed
 
@@ -16,6 +17,7 @@ writes to a file. ``python -m minitorch.viz contact-sheet DIR`` makes a page of 
 
 from .accesses import Access, emulate
 from .attentions import Attention, attention
+from .canvases import Canvas, canvas
 from .flows import Flow, flow
 from .fusions import Fusion, fusion
 from .graphs import Graph, graph
@@ -24,6 +26,6 @@ from .plots import attention_map, curves, decision_boundary, feature_maps, loss_
 from .replays import Replay, replay
 from .storage import Alias, Layout, alias, layout
 
-__all__ = ["Access", "Alias", "Attention", "Flow", "Fusion", "Graph", "Kernel", "Layout", "Replay", "alias",
-           "attention", "attention_map", "curves", "decision_boundary", "emulate", "feature_maps", "flow", "fusion",
+__all__ = ["Access", "Alias", "Attention", "Canvas", "Flow", "Fusion", "Graph", "Kernel", "Layout", "Replay", "alias",
+           "attention", "attention_map", "canvas", "curves", "decision_boundary", "emulate", "feature_maps", "flow", "fusion",
            "graph", "kernel", "layout", "loss_surface", "replay"]
