@@ -94,9 +94,14 @@ class Indices:
                 makers.setdefault(i.operands[0], []).append(i)
         wide = closure(bases, makers, address_arithmetic)
         narrow = {x for r in wide for i in makers.get(r, ()) for x in (widening(i) or ((),))[0]}
-        narrow = closure(narrow & makers.keys(), makers, lambda i: (arithmetic(i) or (0, ()))[1])
-        made = {r for r in narrow if any(is_computed(i) for i in makers[r])}
-        self.exact = spread(made, narrow, makers, lambda i: (arithmetic(i) or (0, ()))[1])
+        self.remainders = {i for i in code if is_remainder(i, makers)} if narrow else set()
+
+        def operands(i):
+            return () if i in self.remainders else (arithmetic(i) or (0, ()))[1]
+        narrow = closure(narrow & makers.keys(), makers, operands)
+        made = {r for r in narrow for i in makers[r] if is_computed(i) and i not in self.remainders}
+        self.small = {r for r in narrow if bound(r, makers) < 2**31}      # what their bits say is exact
+        self.exact = spread(made - self.small, narrow - self.small, makers, operands)
         begun = {r for r in wide for i in makers.get(r, ()) if self.exact & set((widening(i) or ((),))[0])}
         self.marked = spread(begun, wide, makers, address_arithmetic)
 
@@ -116,6 +121,7 @@ class Indices:
 
     def exact_value(self, w, i, to):
         kind, operands = arithmetic(i) or ("", ())
+        kind = "" if i in self.remainders else kind
         if kind == "selp":
             return f"({w.read(operands[2], 'pred')} ? {self.value(w, operands[0])} : {self.value(w, operands[1])})"
         x, y, z = [*(self.value(w, x) for x in operands), "0", "0"][:3] if kind else ("0", "0", "0")
@@ -132,7 +138,44 @@ class Indices:
             return f"E{w.register(operand)[1]}"
         if re.fullmatch(r"-?\d+", operand):
             return f"(f64)({operand})"
-        return f"leaf({w.read(operand, 'u32')})"
+        return f"(f64){w.read(operand, 's32')}" if operand in self.small else f"leaf({w.read(operand, 'u32')})"
+
+
+def bound(x, makers, depth=8):
+    """No 32-bit operand's exact value is above this."""
+    if re.fullmatch(r"-?\d+", x):
+        return abs(int(x))
+    if re.match(r"%(tid|ntid|laneid|warpid)\b", x):
+        return 1024
+    made = makers.get(x, ())
+    if len(made) != 1 or not depth:
+        return float("inf")
+    kind, *_, type = made[0].parts
+    y, z, w = [bound(y, makers, depth - 1) for y in (*made[0].operands[1:], "0", "0")[:3]]
+    if type not in INTEGERS or any(p in made[0].parts for p in ("hi", "wide", "cc")):
+        return float("inf")
+    if kind == "and":
+        return min(y, z)
+    if kind == "shr" and type != "s32" and z < 32:
+        return 2**32 >> z
+    return {"mov": y, "add": y + z, "sub": y + z, "mul": y * z, "mad": y * z + w,
+            "shl": y * 2.0**z if z < 32 else float("inf")}.get(kind, float("inf"))
+
+
+def is_remainder(i, makers):
+    """Whether an instruction takes off a number what was made of its own quotient, as ``x % 100`` is computed.
+
+    The exact value of x plays no part then: a remainder begins anew, as one by the instruction `rem` does.
+    """
+    kind, operands = arithmetic(i) or ("", ())
+    if kind not in ("sub", "add", "mad"):
+        return False
+    for taken in operands:
+        made_of = closure({taken} & makers.keys(), makers, lambda i: (arithmetic(i) or (0, ()))[1])
+        quotients = {q for q in made_of for m in makers[q] if arithmetic(m) is None and m.parts[0] != "ld"}
+        if (closure(quotients, makers, sources) - {taken}) & set(operands):
+            return True
+    return False
 
 
 def closure(found, makers, operands):
