@@ -320,7 +320,7 @@ def loader(s):
         n, count = (1 << 8, 4) if s.quick else (1 << 22, 200)
         sums = []
         for i in range(count):
-            batch = minitorch.full((n,), float(i % 100)).pin_memory().to(s.device, non_blocking=True)
+            batch = minitorch.full((n,), float(i % 100)).pin_memory(s.device).to(s.device, non_blocking=True)
             sums.append((batch.min(), batch.max()))
             del batch
         wrong = [i for i, (low, high) in enumerate(sums) if low.item() != i % 100 or high.item() != i % 100]
