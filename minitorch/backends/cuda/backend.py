@@ -16,7 +16,6 @@ from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
-from .runtime.machine import is_pinned, pinned_copy
 from .runtime.plans import Recorder, planned
 
 __all__ = ["CUDA", "kernel"]
@@ -105,10 +104,14 @@ class CUDA(Backend):
         return self.from_host(source.to_host(array), non_blocking)
 
     def pinned_copy(self, array):
-        return pinned_copy(array) if self.machine.kind == "cuda" else array
+        if not array.size:
+            return array
+        out = self.machine.pinned(array.nbytes).view(array.dtype).reshape(array.shape)
+        out[...] = array
+        return out
 
     def is_pinned(self, array):
-        return is_pinned(array)
+        return self.machine.is_pinned(array)
 
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):
