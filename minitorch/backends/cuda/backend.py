@@ -16,7 +16,7 @@ from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
 from .runtime.machine import is_pinned, pinned_copy
-from .runtime.plans import Recorder, planned
+from .runtime.plans import Recorder, Unplannable, planned
 
 __all__ = ["CUDA", "kernel"]
 
@@ -121,3 +121,6 @@ class Shadow(CUDA):
         self.machine, self.device, self.plans = Recorder(F.machine), F.device, {}
         self.ndarray = type("Array", (F.ndarray,), {"backend": self, "__module__": __name__})
         Backend.__init__(self, F.device, Namespace(self), F.kernels)
+
+    def fill_random(self, array, sampler, generator, args):
+        raise Unplannable("random numbers")

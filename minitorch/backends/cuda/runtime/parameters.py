@@ -90,7 +90,7 @@ class Buffers:
 
 
 def words_for_driver(memory, address, start, size, places):
-    """The address of the ``extra`` argument of `cuLaunchKernel` for parameters at `start` of a buffer; and its owner."""
+    """The address of `cuLaunchKernel`'s ``extra`` argument for parameters at `start` of a buffer; and its owner."""
     held = ctypes.c_size_t(size)
     words = (ctypes.c_void_p * 5)(POINTER, address + start, SIZE, ctypes.addressof(held), END)
     return ctypes.addressof(words), (words, held)

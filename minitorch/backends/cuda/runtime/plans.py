@@ -26,7 +26,7 @@ from .parameters import LINE, Buffers, Late, lay_out
 
 __all__ = ["MOST_PLANS", "Recorder", "Unplannable", "planned"]
 
-PHANTOM, APART, MIDDLE = 0x7FF4 << 48, 40, 1 << 39         # the first address, bits of an array's range, where it begins
+PHANTOM, APART, MIDDLE = 0x7FF4 << 48, 40, 1 << 39         # the first address; an array's bits, and its place there
 MOST_ARRAYS = 256
 MOST_PLANS, MOST_SEEN = 1 << 14, 1 << 12
 PLAIN = frozenset({int, float, bool, str, type(None)})
@@ -67,7 +67,7 @@ class Recorder:
         if len(self.made) == MOST_ARRAYS or nbytes >= MIDDLE:
             raise Unplannable("too many arrays, or too large ones")
         address = PHANTOM + (len(self.made) << APART) + MIDDLE + low
-        made = Made(nbytes, len(self.steps))
+        made = Made(nbytes, len(self.steps), low)
         self.made.append(made)
         memory = self.cupy.cuda.UnownedMemory(address, nbytes, Phantom(made, self.steps), 0)
         return self.cupy.cuda.MemoryPointer(memory, 0)
@@ -94,14 +94,14 @@ class Recorder:
     def refuse(self, *args, **options):
         raise Unplannable("the host's part of this depends on more than shapes")
 
-    from_host = to_host = from_device = view = synchronize = outside_capture = refuse
+    from_host = to_host = from_device = view = synchronize = outside_capture = by_library = refuse
 
 
 class Made:
-    """Memory of a recording: its size, and the steps between which it is needed."""
+    """Memory of a recording: its size, the steps between which it is needed, the low bits of its address."""
 
-    def __init__(self, nbytes, begin):
-        self.nbytes, self.begin, self.end = nbytes, begin, None
+    def __init__(self, nbytes, begin, low=0):
+        self.nbytes, self.begin, self.end, self.low = nbytes, begin, None, low
 
 
 class Phantom:
@@ -149,13 +149,6 @@ class Look(NamedTuple):
 
 def triple(n):
     return tuple([int(x) for x in (*((n,) if isinstance(n, int) else n), 1, 1)[:3]])
-
-
-def place_of(address):
-    """(index, offset) of the phantom that an address belongs to; None for other numbers."""
-    if not PHANTOM <= address < PHANTOM + (MOST_ARRAYS << APART):
-        return None
-    return address - PHANTOM >> APART, (address & (1 << APART) - 1) - MIDDLE
 
 
 # ---- functions with plans ----------------------------------------------------------------------------------
@@ -229,10 +222,17 @@ def record(F, twin, args, attrs):
         shadow = F.shadow
         recorder = shadow.machine
         recorder.begin()
+        shadow.plans.clear()                               # of kernels that may be other ones now
         inputs = [shadow.ndarray(x.shape, x.dtype, recorder.phantom(x.nbytes, x.data.ptr & 15), x.strides)
                   if x.__class__ is F.ndarray else x for x in args]
         result = twin(shadow)(*inputs, **attrs)
-        return Writer(F, recorder, inputs).plan(result)
+        writer = Writer(F, recorder, inputs, result)
+        kept = [i for i, made in enumerate(recorder.made)
+                if made.end is None and i not in writer.arrays and i not in writer.owners]
+        if kept:                                           # in a cache, which must not hand them to other recordings
+            del F.shadow
+            raise Unplannable("an array that outlives the call")
+        return writer.plan(result)
 
 
 # ---- writing a plan ----------------------------------------------------------------------------------------
@@ -240,12 +240,19 @@ class Writer:
     """The source of a plan, a function in straight lines; everything that differs between plans of one form, sizes,
     offsets, kernels, is a name in it, so that few texts are ever compiled."""
 
-    def __init__(self, F, recorder, inputs):
+    def __init__(self, F, recorder, inputs, result):
         self.F, self.machine, self.inputs = F, F.machine, inputs
         self.steps, self.made = recorder.steps, recorder.made
         self.scope, self.lines, self.pointers = {}, [], {}
         arrays = [f"a{i}" for i, x in enumerate(inputs) if isinstance(x, F.ndarray)]
+        self.type = F.shadow.ndarray
         self.arrays = dict(enumerate(arrays))              # index of a phantom -> the parameter
+        self.owners = self.results_of(result)
+
+    def place(self, address):
+        """(index, offset) of the phantom that an address belongs to."""
+        index = address - PHANTOM >> APART
+        return index, (address & (1 << APART) - 1) - MIDDLE - self.made[index].low
 
     def name(self, kind, value):
         """A new name for a value."""
@@ -254,8 +261,7 @@ class Writer:
         return name
 
     def plan(self, result):
-        owners = self.results_of(result)
-        self.allocate(owners)
+        self.allocate()
         self.buffer()
         for k, step in enumerate(self.steps):
             self.step(k, step)
@@ -279,7 +285,7 @@ class Writer:
     # -- memory ------------------------------------------------------------------------------------------------
     def pointer(self, address):
         """An expression for the address that a phantom's address stands for."""
-        index, offset = place_of(address)
+        index, offset = self.place(address)
         if index not in self.pointers:
             self.pointers[index] = f"p{index}"
             self.lines.append(f"p{index} = {self.arrays[index]}.data.ptr")
@@ -289,24 +295,20 @@ class Writer:
         """The indices of the memory that results lie in. Unplannable where two share it."""
         found = {}
         for x in leaves(result):
-            if x.__class__ is self.inputs_type and not any([x is y for y in self.inputs]):
-                index, offset = place_of(x.data.ptr)
+            if x.__class__ is self.type and not any([x is y for y in self.inputs]):
+                index, offset = self.place(x.data.ptr)
                 if found.setdefault(index, x) is not x:
                     raise Unplannable("results that share memory")
         return [index for index in found if index not in self.arrays]
 
-    @property
-    def inputs_type(self):
-        return self.F.shadow.ndarray
-
-    def allocate(self, owners):
+    def allocate(self):
         """Lines that allocate results, and one piece of memory for all that is needed only on the way."""
         on_the_way = []
         for index, made in enumerate(self.made):
             if index in self.arrays:
                 continue
             self.pointers[index] = f"p{index}"
-            if index in owners:
+            if index in self.owners:
                 self.lines += [f"m{index} = allocate({self.name('n', made.nbytes)})", f"p{index} = m{index}.ptr"]
             else:
                 on_the_way.append(index)
@@ -323,7 +325,7 @@ class Writer:
                 return f"{self.name('k', type(x))}({', '.join(map(self.value, x))})"
             open, close = ("(", ",)") if type(x) is tuple and x else "()" if type(x) is tuple else "[]"
             return f"{open}{', '.join(map(self.value, x))}{close}"
-        if x.__class__ is not self.inputs_type:
+        if x.__class__ is not self.type:
             if x.__class__ not in PLAIN:
                 raise Unplannable(f"a result that is {type(x).__name__}")
             return self.name("k", x)
@@ -334,7 +336,7 @@ class Writer:
 
     def array(self, x):
         """A new array, or a view of an input, whose lines stand before."""
-        index, offset = place_of(x.data.ptr)
+        index, offset = self.place(x.data.ptr)
         name, shape, strides = f"r{index}", self.name("k", x.shape), self.name("k", x.strides)
         if f"{name} = new(T)" in self.lines:
             return name
@@ -342,8 +344,8 @@ class Writer:
             y = self.inputs[int(self.arrays[index][1:])]
             if offset or x.dtype != y.dtype:
                 raise Unplannable("a view that begins elsewhere than its array")
-            self.lines += [f"{name} = {self.arrays[index]}.view()", f"{name}._set_shape_and_strides({shape}, {strides}, "
-                           f"True, True)"]
+            self.lines += [f"{name} = {self.arrays[index]}.view()",
+                           f"{name}._set_shape_and_strides({shape}, {strides}, True, True)"]
             return name
         memory = f"m{index} + {self.name('o', offset)}" if offset else f"m{index}"
         dtype = self.name("k", x.dtype)
