@@ -40,7 +40,11 @@ class CUDA(Backend):
         found = super().find(name, kernels)
         if kernels is not None or not self.keeps_plans or layers.stack or OPS[name.removeprefix("full_")].view:
             return found
-        return planned(self, name, found, lambda shadow: getattr(shadow, name))
+        return self.planned(name, found, lambda shadow: getattr(shadow, name))
+
+    def planned(self, name, function, twin):
+        """`function` with plans: see `planned` in `runtime/plans.py`."""
+        return planned(self, name, function, twin)
 
     @functools.cached_property
     def shadow(self):

@@ -112,7 +112,7 @@ class Kernel:
             function, converters = self.ready[key]
         except KeyError:
             found = self.prepare(machine.real, dtypes, constants, arguments)
-            function, converters = self.ready[(machine.real, *key[1:])] = found
+            function, converters = self.ready[(machine.real,) + key[1:]] = found
         return function, tuple([f(x) for f, x in zip(converters, arguments)])
 
     def complain(self, arguments):

@@ -29,6 +29,7 @@ __all__ = ["MOST_PLANS", "Recorder", "Unplannable", "planned"]
 PHANTOM, APART, MIDDLE = 0x7FF4 << 48, 40, 1 << 39         # the first address; an array's bits, and its place there
 MOST_ARRAYS = 256
 MOST_PLANS, MOST_SEEN = 1 << 14, 1 << 12
+OF_REAL = frozenset({"kind", "index", "arch", "form", "cupy", "device", "ndarray", "load"})
 PLAIN = frozenset({int, float, bool, str, type(None)})
 TENSOR_MAP = 128                                           # bytes
 UNIT = 512                                                 # bytes: the grain of scratch memory
@@ -54,6 +55,8 @@ class Recorder:
         self.steps, self.made = [], []
 
     def __getattr__(self, name):
+        if name not in OF_REAL:                            # nothing that would reach the device
+            raise AttributeError(name)
         return getattr(self.real, name)
 
     def __eq__(self, other):
@@ -168,7 +171,7 @@ def planned(F, name, function, twin):
                 key += x.shape, x.dtype, None if x._c_contiguous else x.strides
             elif x.__class__ in PLAIN:
                 key += x.__class__, x or repr(x)           # 0.0 and -0.0 are equal, and not the same
-            elif x.__class__ is tuple and is_plain(x):
+            elif x.__class__ is tuple and is_plain(x) or isinstance(x, np.dtype):
                 key.append(x)
             else:
                 return function(*args, **attrs)
