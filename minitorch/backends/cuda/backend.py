@@ -8,6 +8,7 @@ from ...core import layers
 from ...core.arrays import owner
 from ...core.backend import Backend
 from ...core.registry import OPS
+from ...host import dlpack
 from ..bounds import check_of_memory
 from ..kernels import Kernels
 from .arrays import foreach, random
@@ -90,6 +91,13 @@ class CUDA(Backend):
         if out.size:
             self.machine.from_host(out, source.reshape(out.shape), non_blocking)
         return out
+
+    def from_dlpack(self, source, copy=None):
+        """An array over the memory of another library's on this device, or over a capsule; a copy if `copy`."""
+        found = dlpack.taken(dlpack.capsule_of(source, self.machine.dlpack_stream()))
+        pointer = self.machine.pointer(found.low, found.nbytes, found.owner) + (found.start - found.low)
+        array = self.ndarray(found.shape, found.dtype, pointer, found.strides)
+        return array.copy() if copy else array
 
     def from_backend(self, array, source, non_blocking=False):
         if getattr(source, "machine", None) is not None and source.machine.kind == self.machine.kind:
