@@ -231,3 +231,35 @@ def test_threads_have_buffers_of_their_own():
     expected = [seen(device.exp.without_plans(x)) for x in arrays]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda k: seen(device.exp(arrays[k % 8])), range(64))) == expected * 8
+
+
+# ---- launches of training steps ----------------------------------------------------------------------------
+def test_a_product_with_sums_of_rows(monkeypatch):
+    from minitorch.backends.cuda.ops import product
+    rng = np.random.default_rng(0)
+    for rows, columns, depth in ((5, 7, 3), (33, 40, 70), (64, 32, 900)):        # the last one in pieces of the depth
+        for kind in ("f4", "f8"):
+            g, x = (rng.standard_normal((depth, n)).astype(kind) for n in (rows, columns))
+            out, sums = product.product_and_sums(device, device.from_host(g).T, device.from_host(x))
+            np.testing.assert_allclose(device.to_host(out), g.T @ x, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(device.to_host(sums), g.sum(0), rtol=1e-4, atol=1e-4)
+    a = device.from_host(rng.standard_normal((3, 8)).astype("f4"))
+    assert product.product_and_sums(device, a[:1], a.T) is None                # a vector
+    monkeypatch.setattr(product, "LONGEST_SUM", 4)
+    assert product.product_and_sums(device, a, a.T) is None
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (2, 3, 5), (1, 5)])
+def test_gradients_of_a_layer_at_once_are_those_one_by_one(shape):
+    def gradients(where, at_once):
+        torch, leaves = minitorch, []
+        for n, s in enumerate((shape, (4, 5), (4,))):
+            values = np.random.default_rng(n).standard_normal(s).astype("f4")
+            leaves.append(torch.tensor(values, device=where).requires_grad_())
+        x, weight, bias = leaves if at_once else (leaves[0], leaves[1], leaves[2] * 1.0)
+        (torch.nn.functional.linear(x, weight, bias) ** 2).sum().backward()
+        return [leaf.grad.cpu().numpy() for leaf in leaves]
+    expected = gradients("cpu", True)
+    for at_once in (True, False):
+        for ours, theirs in zip(gradients(device.device, at_once), expected):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)

@@ -1,6 +1,7 @@
 """`CUDA`: the backend of a GPU, or of the simulator: one class, on different machines. `kernel`: the decorator."""
 
 import functools
+from types import MethodType
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
+from .ops.product import product_and_sums
 from .runtime.machine import is_pinned, pinned_copy
 from .runtime.plans import Recorder, Unplannable, planned
 
@@ -44,8 +46,8 @@ class CUDA(Backend):
         return self.planned(name, found, lambda shadow: getattr(shadow, name))
 
     def planned(self, name, function, twin):
-        """`function` with plans: see `planned` in `runtime/plans.py`."""
-        return planned(self, name, function, twin)
+        """`function` with plans, see `planned` in `runtime/plans.py`; a shadow keeps none."""
+        return function if not self.keeps_plans else planned(self, name, function, twin)
 
     @functools.cached_property
     def shadow(self):
@@ -67,6 +69,15 @@ class CUDA(Backend):
             return self.empty(array.shape, dtype)
         out = self.empty([array.shape[d] for d in order], dtype)
         return out.transpose(np.argsort(order).tolist())
+
+    @functools.cached_property
+    def weight_and_bias(self):
+        def weight_and_bias(F, grad, input):
+            if grad.dtype != input.dtype or not (grad._c_contiguous and input._c_contiguous):
+                return None
+            return product_and_sums(F, grad.reshape(-1, grad.shape[-1]).T, input.reshape(-1, input.shape[-1]))
+        return self.planned("weight_and_bias", MethodType(weight_and_bias, self),
+                            lambda shadow: MethodType(weight_and_bias, shadow))
 
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):

@@ -57,8 +57,8 @@ class Namespace:
         if name in OURS:
             ours = OURS[name]
             found = ours.bind(F) if hasattr(ours, "bind") else MethodType(ours, F)
-            planned = name in PLANNED and F.keeps_plans
-            return F.planned(f"xp.{name}", found, lambda shadow: getattr(shadow.xp, name)) if planned else found
+            return found if name not in PLANNED else F.planned(f"xp.{name}", found,
+                                                               lambda shadow: getattr(shadow.xp, name))
         if name in OF_DTYPES or isinstance(theirs, (type, types.ModuleType)) or theirs is not None and \
                 not callable(theirs):
             return theirs
