@@ -191,7 +191,7 @@ class Float32Compute:
         stack = layers.stack
         found = getattr(self.backend, name)
         is_op = name.removeprefix("full_") in OPS
-        if is_op and not getattr(found, "takes_halves", False):
+        if is_op and not (getattr(found, "takes_halves", False) or OPS[name.removeprefix("full_")].view):
             found = widened(self.backend, found, name not in OPS)
         setattr(self, name, found)
         if is_op:

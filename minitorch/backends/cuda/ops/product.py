@@ -159,7 +159,7 @@ def product_and_sums(F, a, b):
     """``a @ b`` and the sums of the rows of `a`, for two matrices, at the cost of the product; None where there is no
     kernel for it: for sums on tensor cores, vectors, sums too long to be added one by one."""
     shape = a.shape[0], b.shape[1]
-    if 0 in shape or a.dtype.itemsize < 4 or a.dtype.kind != "f":
+    if 0 in shape or a.dtype.char not in "fd":
         return None
     order = shape, (shape[1] * a.itemsize, a.itemsize), True
     tf32 = a.dtype == np.float32 and float32_matmul() != "highest"

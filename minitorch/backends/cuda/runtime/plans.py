@@ -163,16 +163,32 @@ def planned(F, name, function, twin):
     """
     ndarray, seen = F.ndarray, set()
 
+    def quick(*args, **attrs):
+        """The commonest calls, of one or two arrays without gaps: a shorter key."""
+        if not attrs:
+            if len(args) == 2:
+                x, y = args
+                if x.__class__ is y.__class__ is ndarray and x._c_contiguous and y._c_contiguous \
+                        and not (x.data.ptr | y.data.ptr) & 15:
+                    plan = F.plans.get((name, precision.state, x.shape, x.dtype, y.shape, y.dtype))
+                    return plan(x, y) if plan is not None else call(*args)
+            elif len(args) == 1:
+                x, = args
+                if x.__class__ is ndarray and x._c_contiguous and not x.data.ptr & 15:
+                    plan = F.plans.get((name, precision.state, x.shape, x.dtype))
+                    return plan(x) if plan is not None else call(*args)
+        return call(*args, **attrs)
+
     def call(*args, **attrs):
         key, aligned = [name, precision.state], 0
         for x in args:
             if x.__class__ is ndarray:
                 aligned |= x.data.ptr
-                key += x.shape, x.dtype, None if x._c_contiguous else x.strides
+                key += (x.shape, x.dtype) if x._c_contiguous else (x.shape, x.dtype, x.strides)
             elif x.__class__ in PLAIN:
                 key += x.__class__, x or repr(x)           # 0.0 and -0.0 are equal, and not the same
             elif x.__class__ is tuple and is_plain(x) or isinstance(x, np.dtype):
-                key.append(x)
+                key += np.dtype, x                         # a word between, that it is not taken for strides
             else:
                 return function(*args, **attrs)
         for k, x in attrs.items():
@@ -195,8 +211,8 @@ def planned(F, name, function, twin):
         seen.add(key)
         return function(*args, **attrs)
 
-    call.takes_halves, call.without_plans = getattr(function, "takes_halves", False), function
-    return call
+    quick.takes_halves, quick.without_plans = getattr(function, "takes_halves", False), function
+    return quick
 
 
 def is_plain(values):
