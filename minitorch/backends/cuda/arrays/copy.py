@@ -129,8 +129,8 @@ def transpose(F, dst, src, bits):
     if math.prod(batch) > MAX_GRID or len(batch) > MAX_DIMS:
         return False
     grid = -(-columns // tile), -(-rows // tile), math.prod(batch)
-    reach = 16 // size
-    for step in (rows, columns, given[-1], out[along], *out_steps, *in_steps, *[x.data.ptr // size for x in (dst, src)]):
+    reach, begins = 16 // size, [x.data.ptr // size for x in (dst, src)]
+    for step in (rows, columns, given[-1], out[along], *out_steps, *in_steps, *begins):
         reach |= step
     TRANSPOSE(F.machine, grid, THREADS, dst, src, rows, columns, given[-1], out[along],
               make_layout(batch, [out_steps, in_steps]), T=bits, TRANSPOSE=1, VECTOR=reach & -reach)
