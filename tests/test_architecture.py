@@ -64,6 +64,7 @@ ARROWS = {
     "nested": "core autograd host pytree sym utils",       # batches of tensors that differ in size
     "masked": "core autograd explain host pytree",         # tensors some of whose elements do not count
     "vision": "core datasets hub nn ops transforms utils",
+    "quasirandom": "core ops random",                      # Sobol' sequences
     # -- the top: imported by none, but the profiler's use of pictures
     "viz": "core ops autograd nn formula printing",
     "check": "minitorch core ops fft nn testing autograd backends",       # lessons: programs as a learner writes them

@@ -8,6 +8,14 @@ LOOKS = {"ok": ("✓", "#0072b2", "#eaf4fb"), "wrong": ("✗", "#b34700", "#fdf1
          "missing": ("…", "#555555", "#f3f3f3")}
 
 
+def text(lines):
+    """A card as plain text; lines that continue one are indented."""
+    (head, words), *rest = lines
+    below = [f"  {label}: {words}" if "\n" not in words else f"  {label}:\n    " + words.replace("\n", "\n    ")
+             for label, words in rest]
+    return "\n".join([head, f"  {words}", *below])
+
+
 def html(state, lines):
     """A card of labelled lines, the first of which is its head."""
     sign, ink, paper = LOOKS[state]

@@ -246,7 +246,7 @@ class SummaryWriter:
         self._write(tb.summary.Summary.Value(tag=tag, metadata=metadata, tensor=proto), global_step, walltime)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """The ops that ``model(*input_to_model)`` runs, once, by module; ValueError without an input.
+        """The ops that ``model(*input_to_model)`` runs in eval mode, by module; ValueError without an input.
 
         verbose: print the graph. `use_strict_trace` says nothing here, where the model is run and not traced.
         """

@@ -14,6 +14,7 @@ step of every thread. What is not modelled: timing, caches, weak memory order, s
 waiting for other blocks, no clusters).
 """
 
+from .copies import copy_in, copy_out, is_over, is_pinned, pinned, reach, record, wait
 from .device import POISON, Memory, Settings, allocate, locate, register, settings, tensor_map, unregister
 from .errors import (
     BadLaunch,
@@ -33,5 +34,6 @@ from .report import SOURCES
 
 __all__ = [
     "POISON", "SOURCES", "BadLaunch", "Deadlock", "DivergentBarrier", "Memory", "Misaligned", "Missing", "Module",
-    "OutOfBounds", "Race", "Settings", "SimulatorError", "Trap", "Uninitialised", "Unsupported", "allocate", "load",
-    "locate", "register", "report", "settings", "tensor_map", "trace", "unregister"]
+    "OutOfBounds", "Race", "Settings", "SimulatorError", "Trap", "Uninitialised", "Unsupported", "allocate", "copy_in",
+    "copy_out", "is_over", "is_pinned", "load", "locate", "pinned", "reach", "record", "register", "report", "settings",
+    "tensor_map", "trace", "unregister", "wait"]

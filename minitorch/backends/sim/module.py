@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from . import copies
 from . import report as reports
 from .build import kernel_library
 from .device import RawFinding, RawLaunch, runtime, settings
@@ -48,6 +49,8 @@ class Module:
         """
         grid, block = [(*((size,) if isinstance(size, int) else size), 1, 1)[:3] for size in (grid, block)]
         described = self._check(entry, grid, block, shared, max_shared)
+        if copies.under_way:
+            copies.reach()
         raw = RawLaunch()
         kept = self._pass(described, arguments, raw)
         raw.run = ctypes.cast(getattr(self._library, described.symbol), ctypes.c_void_p)

@@ -21,8 +21,8 @@ __all__ = ["CompileError", "Source", "compile_source", "from_file", "resources"]
 
 SOURCES = Path(__file__).parent.parent / "src"             # the .cu and .cuh files of this package
 TYPES = "types.cuh"                                        # included before every source
-HELP = "pip install cupy-cuda13x nvidia-cuda-nvrtc nvidia-cuda-runtime (or cupy-cuda12x nvidia-cuda-nvrtc-cu12 " \
-       "nvidia-cuda-runtime-cu12 where the driver is of CUDA 12)"
+HELP = "pip install 'cupy-cuda13x>=14' nvidia-cuda-nvrtc nvidia-cuda-runtime (or 'cupy-cuda12x>=14' " \
+       "nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12 where the driver is of CUDA 12)"
 
 
 class CompileError(RuntimeError):

@@ -15,16 +15,24 @@ import numpy as np
 from ....core.errors import OutOfMemoryError
 from .compile import HELP, compile_source
 from .graphs import no_reading
+from .parameters import pieces_for_simulator, words_for_driver
 
 __all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
 
 
+OLDEST_CUPY = 14                                           # the first whose arrays hold bfloat16
+
+
 def import_cupy():
-    """CuPy; ImportError that says what to install where it is missing."""
+    """CuPy; ImportError that says what to install where it is missing or too old."""
     try:
-        return import_module("cupy")
+        cupy = import_module("cupy")
     except ImportError as error:
         raise ImportError(f"devices 'cuda' and 'sim' need CuPy, whose arrays they hold: {HELP}") from error
+    if int(cupy.__version__.partition(".")[0]) < OLDEST_CUPY:
+        raise ImportError(f"devices 'cuda' and 'sim' need CuPy {OLDEST_CUPY} or newer, this is {cupy.__version__}: "
+                          f"{HELP}")
+    return cupy
 
 
 def require_gpu(index=0):
@@ -57,6 +65,7 @@ class Machine:
 
     def __init__(self, kind, index):
         self.kind, self.index, self.cupy = kind, index, import_cupy()
+        self.number = index if kind == "cuda" and index is not None else 0       # of CuPy's device
 
     def __repr__(self):
         return f"<machine {self.kind}{'' if self.index is None else f':{self.index}'}>"
@@ -65,6 +74,14 @@ class Machine:
         """A CuPy memory pointer to `nbytes` of new memory, not initialised."""
         raise NotImplementedError
 
+    def pointer(self, address, nbytes, owner):
+        """A CuPy memory pointer to memory that `owner` keeps."""
+        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(address, nbytes, owner, self.number), 0)
+
+    def dlpack_stream(self):
+        """The current stream as DLPack numbers streams; None where there are none."""
+        return None
+
     def load(self, source, macros, arch, entry):
         """The kernel `entry` of a source, compiled; a function for `launch`."""
         raise NotImplementedError
@@ -72,6 +89,33 @@ class Machine:
     def launch(self, function, grid, block, values, shared):
         """Run a loaded kernel; `values` are arrays, NumPy scalars and records."""
         raise NotImplementedError
+
+    extra: Any = None                                      # what `start` takes for parameters in a buffer
+
+    def handle(self, function, shared):
+        """A loaded kernel as `start` takes it, allowed to use so many bytes of dynamic shared memory."""
+        raise NotImplementedError
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, queue, parameters, extra):
+        """Run a kernel whose parameters lie in a buffer; the arguments of `cuLaunchKernel`."""
+        raise NotImplementedError
+
+    def queue(self):
+        """The current stream, as `start` takes it."""
+        raise NotImplementedError
+
+    @property
+    def real(self):
+        """The machine that carries out what this one is asked for: itself, but for a recorder."""
+        return self
+
+    def by_address(self, array, make):
+        """A parameter that depends on an array's address: ``make(address)`` has its bytes."""
+        found = make(array.data.ptr)
+        return np.frombuffer(found, f"V{len(found)}").reshape(())
+
+    def look(self, array, check):
+        """Call ``check(values)`` where the host sees the values of an array without waiting: on the simulator."""
 
     def from_host(self, target, array, non_blocking=False):
         """Copy a NumPy array into `target`; both contiguous, of one size and dtype."""
@@ -85,9 +129,13 @@ class Machine:
         """Copy a contiguous array of another machine of this kind."""
         raise NotImplementedError
 
+    def fill(self, pointer, nbytes, value):
+        """Set bytes at an address."""
+        raise NotImplementedError
+
     def fill_bytes(self, array, value):
         """Set every byte of a contiguous array."""
-        raise NotImplementedError
+        self.fill(array.data.ptr, array.nbytes, value)
 
     def synchronize(self):
         """Wait until all queued work is done."""
@@ -106,8 +154,15 @@ class Machine:
         raise NotImplementedError
 
     def outside_capture(self, function):
-        """Call a function whose work is not captured."""
+        """Call a function whose work is not captured, and whose memory is not the graph's."""
         raise NotImplementedError
+
+    def lasting(self, function, *args):
+        """What ``function(*args)`` returns, arrays that keep their values: not of the memory of a graph that is being
+        captured, which its runs overwrite, but kept by it. For caches, which may forget them while the graph lives."""
+        if self.capture is None:
+            return function(*args)
+        return self.capture.keep(self.outside_capture(lambda: function(*args)))
 
 
 class Real(Machine):
@@ -120,6 +175,8 @@ class Real(Machine):
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
         self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
+        if self.cupy.cuda.runtime.getDeviceCount() == 1:   # else the current device must be looked at first
+            self.start = self.cupy.cuda.driver.launchKernel
 
     def allocate(self, nbytes):
         try:
@@ -143,18 +200,40 @@ class Real(Machine):
             raw.compile()
         return raw
 
-    def launch(self, function, grid, block, values, shared):
+    extra = staticmethod(words_for_driver)
+
+    def queue(self):
+        return self.stream().ptr
+
+    def handle(self, function, shared):
+        self.opt_in(function, shared)
+        with self.device:
+            return function.kernel.ptr
+
+    def start(self, *arguments):
+        with self.device:
+            self.cupy.cuda.driver.launchKernel(*arguments)
+
+    def opt_in(self, function, shared):
         if shared > self.opted_in.get(function, 48 << 10): # asking the driver each time would take longer than a launch
-            self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+            with self.device:
+                self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+
+    def launch(self, function, grid, block, values, shared):
+        self.opt_in(function, shared)
         if self.current() != self.index:
             with self.device:
                 function(grid, block, values, shared_mem=shared)
         else:
             function(grid, block, values, shared_mem=shared)
 
+    def dlpack_stream(self):
+        with self.device:
+            return self.stream().ptr or 1                  # 1 is the default stream, which CUDA calls 0
+
     def from_host(self, target, array, non_blocking=False):
-        if self.capture is not None:                       # values that Python brings along: the same in every run
-            return self.outside_capture(lambda: self.from_host(target, array))
+        if self.capture is not None:
+            return self.capture.bring(target, array)
         with self.device:
             stream = self.stream()
             target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
@@ -173,6 +252,9 @@ class Real(Machine):
 
     def from_device(self, target, source):
         theirs = source.backend.machine
+        if theirs is self:
+            with self.device:
+                return target.data.copy_from_device_async(source.data, source.nbytes, self.stream())
         with theirs.device:                                # when `source` is ready, on the stream that makes it
             made = self.cupy.cuda.Event(disable_timing=True)
             made.record()
@@ -185,9 +267,9 @@ class Real(Machine):
         with theirs.device:                                # its memory may be used again only after that
             self.stream().wait_event(copied)
 
-    def fill_bytes(self, array, value):
+    def fill(self, pointer, nbytes, value):
         with self.device:
-            array.data.memset_async(value, array.nbytes, self.stream())
+            self.cupy.cuda.runtime.memsetAsync(pointer, value, nbytes, self.queue())
 
     def synchronize(self):
         self.device.synchronize()
@@ -199,15 +281,16 @@ class Real(Machine):
         self.device.synchronize()
         queue = stream or self.cupy.cuda.Stream(non_blocking=True)
         self.contexts.enter_context(queue)
+        self.usual = self.cupy.cuda.get_allocator()
         self.contexts.enter_context(self.cupy.cuda.using_allocator(self.pool.malloc))
         queue.begin_capture()
         self.capture = capture
 
     def end_capture(self):
-        self.capture = None
+        capture, self.capture = self.capture, None
         with self.contexts:
             graph = self.stream().end_capture()
-        return graph, self.pool                            # the memory that the graph writes
+        return graph, self.pool, capture.held              # the memory that the graph writes, and that it reads
 
     def run_captured(self, recorded):
         with self.device:
@@ -217,7 +300,7 @@ class Real(Machine):
         capture, self.capture = self.capture, None
         side = self.cupy.cuda.Stream(non_blocking=True)
         try:
-            with self.device, side:
+            with self.device, side, self.cupy.cuda.using_allocator(self.usual):
                 result = function()
                 side.synchronize()
         finally:
@@ -261,10 +344,8 @@ class Simulated(Machine):
         self.allocated = self.most_allocated = 0
 
     def allocate(self, nbytes):
-        block = Block(self, nbytes)
-        if self.capture is not None:
-            self.recorded.append(block)                    # the memory stays, and is no other array's
-        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(block.pointer, nbytes, block, 0), 0)
+        block = Block(self, nbytes) if self.capture is None else self.pool.take(nbytes)
+        return self.pointer(block.pointer, nbytes, block)
 
     def load(self, source, macros, arch, entry):
         path = compile_source(source, macros, arch or self.arch, "ptx")
@@ -276,18 +357,35 @@ class Simulated(Machine):
         arguments = [as_bytes(x) for x in values]
         self.do(lambda: module.launch(entry, triple(grid), triple(block), arguments, shared))
 
+    extra = staticmethod(pieces_for_simulator)
+
+    def handle(self, function, shared):
+        return function
+
+    def queue(self):
+        return 0
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, queue, parameters, extra):
+        self.launch(handle, (gx, gy, gz), (bx, by, bz), [bytes(piece) for piece in extra], shared)
+
     def from_host(self, target, array, non_blocking=False):
-        self.view(target)[...] = array                     # in a capture too: the same values in every run
+        if self.capture is not None:
+            return self.capture.bring(target, array)
+        self.view(target)[...] = array
 
     def to_host(self, source):
         no_reading(self)
         return self.view(source).copy()
 
     def from_device(self, target, source):
-        self.do(lambda: np.copyto(self.view(target), self.view(source)))
+        places = target.data.ptr, source.data.ptr, source.nbytes     # without the arrays: a graph keeps none
+        self.do(lambda: ctypes.memmove(*places))
 
-    def fill_bytes(self, array, value):
-        self.do(lambda: self.view(array).reshape(-1).view("u1").fill(value))
+    def fill(self, pointer, nbytes, value):
+        self.do(lambda: ctypes.memset(pointer, value, nbytes))
+
+    def look(self, array, check):
+        check(self.view(array))
 
     def synchronize(self):
         """Nothing to do: each launch has ended when it returns."""
@@ -300,16 +398,15 @@ class Simulated(Machine):
             self.recorded.append(action)
 
     def begin_capture(self, capture):
-        self.capture, self.recorded = capture, []
+        self.capture, self.recorded, self.pool = capture, [], Pool(self)
 
     def end_capture(self):
-        self.capture = None
-        return self.recorded
+        capture, self.capture = self.capture, None
+        return self.recorded, self.pool, capture.held
 
     def run_captured(self, recorded):
-        for action in recorded:
-            if not isinstance(action, Block):
-                action()
+        for action in recorded[0]:
+            action()
 
     def outside_capture(self, function):
         capture, self.capture = self.capture, None
@@ -329,6 +426,9 @@ class Simulated(Machine):
         return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
 
 
+POOL_UNIT = 512                                            # bytes: the grain of CuPy's pools
+
+
 class Block:
     """Memory of the simulator that stands for one allocation on a device, counted while it lives."""
 
@@ -338,6 +438,35 @@ class Block:
         machine.allocated += nbytes
         machine.most_allocated = max(machine.most_allocated, machine.allocated)
         weakref.finalize(self, release, machine, nbytes).atexit = False
+
+
+class Pool:
+    """Memory of one captured graph on the simulator, given out as CuPy's pools do.
+
+    What an array leaves behind is the next one's of its size, while the launches are recorded: each run overwrites it.
+    Each time it is given out it is uninitialised again, in each run, too.
+    """
+
+    def __init__(self, machine):
+        self.machine, self.free, self.blocks = machine, {}, []
+
+    def take(self, nbytes):
+        """A `Loan` of at least so many bytes."""
+        rounded = max(1, -(-nbytes // POOL_UNIT)) * POOL_UNIT
+        free = self.free.setdefault(rounded, [])
+        if not free:
+            free.append(Block(self.machine, rounded))
+            self.blocks.append(free[-1])
+        return Loan(free.pop(), free, self.machine)
+
+
+class Loan:
+    """A block of a pool while an array has it."""
+
+    def __init__(self, block, free, machine):
+        self.pointer, memory = block.pointer, block.memory
+        machine.recorded.append(memory.poison)
+        weakref.finalize(self, free.append, block).atexit = False
 
 
 def release(machine, nbytes):
@@ -353,4 +482,4 @@ def as_bytes(value):
     pointer = getattr(value, "data", None)
     if hasattr(pointer, "ptr"):
         return pointer.ptr.to_bytes(8, "little")
-    return value.tobytes()
+    return value if value.__class__ is bytes else value.tobytes()
