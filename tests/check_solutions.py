@@ -421,3 +421,6 @@ def by_projection(g, xhat, std):
         basis = torch.stack([torch.ones(n).double(), xhat[:, c]], 1) / math.sqrt(n)
         columns.append((g[:, c] - basis @ (basis.T @ g[:, c])) / std[c])
     return torch.stack(columns, 1)
+
+
+import check_solutions_debugging  # noqa: E402, F401 - the answers to lesson 23, which need the names above

@@ -3,6 +3,7 @@
 import math
 from collections import OrderedDict
 
+import check_solutions_arc  # noqa: F401 - the answers to lessons 19 to 25
 import numpy as np
 import pytest
 from check_solutions import SOLUTIONS, also, solves

@@ -130,6 +130,7 @@ def test_a_figure_in_words():
 @pytest.mark.parametrize("name", SOURCES)
 def test_solved(name, offline, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)                 # a notebook leaves nothing behind
+    monkeypatch.setenv("MINITORCH_LESSON_STEPS", "12")      # of the training that takes minutes
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
     source = notebook.solved(SOURCES[name])

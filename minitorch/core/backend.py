@@ -46,7 +46,7 @@ class Backend:
     block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
     depth = 0                  # how many batches there are around each element: 0 but inside of `vmap`
     together: object = None    # a function that brings inputs of a call that are on several backends to one, or refuses
-    fused_attention = False    # whether attention of 16-bit floats has a kernel that never holds all of its weights
+    fused_attention = False    # whether attention has a kernel that never holds all of its weights
 
     def __init__(self, device, xp, kernels=None):
         self.kernels = {} if kernels is None else kernels

@@ -1,9 +1,14 @@
 """`CUDA`: the backend of a GPU, or of the simulator: one class, on different machines. `kernel`: the decorator."""
 
+import functools
+
 import numpy as np
 
+from ...core import layers
 from ...core.arrays import owner
 from ...core.backend import Backend
+from ...core.registry import OPS
+from ...host import dlpack
 from ..bounds import check_of_memory
 from ..kernels import Kernels
 from .arrays import foreach, random
@@ -11,7 +16,7 @@ from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
-from .runtime.machine import is_pinned, pinned_copy
+from .runtime.plans import Recorder, planned
 
 __all__ = ["CUDA", "kernel"]
 
@@ -22,12 +27,25 @@ class CUDA(Backend):
     """CuPy arrays on one machine, computed on by our kernels."""
 
     fused_attention = True
+    keeps_plans = True
 
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
-        self.plans = {}                                    # of elementwise launches, see `arrays/launch.py`
+        self.plans = {}                                    # by kind of call: see `runtime/plans.py`, `arrays/launch.py`
         super().__init__(device, Namespace(self), kernels)
+
+    def find(self, name, kernels=None):
+        """The function of an op, with plans where it computes and no layer watches what it does."""
+        found = super().find(name, kernels)
+        if kernels is not None or not self.keeps_plans or layers.stack or OPS[name.removeprefix("full_")].view:
+            return found
+        return planned(self, name, found, lambda shadow: getattr(shadow, name))
+
+    @functools.cached_property
+    def shadow(self):
+        """This backend on a machine that records."""
+        return Shadow(self)
 
     def empty(self, shape, dtype):
         """A new array, not initialised."""
@@ -69,6 +87,13 @@ class CUDA(Backend):
             self.machine.from_host(out, source.reshape(out.shape), non_blocking)
         return out
 
+    def from_dlpack(self, source, copy=None):
+        """An array over the memory of another library's on this device, or over a capsule; a copy if `copy`."""
+        found = dlpack.taken(dlpack.capsule_of(source, self.machine.dlpack_stream()))
+        pointer = self.machine.pointer(found.low, found.nbytes, found.owner) + (found.start - found.low)
+        array = self.ndarray(found.shape, found.dtype, pointer, found.strides)
+        return array.copy() if copy else array
+
     def from_backend(self, array, source, non_blocking=False):
         if getattr(source, "machine", None) is not None and source.machine.kind == self.machine.kind:
             array = array if array._c_contiguous else array.copy()
@@ -79,10 +104,14 @@ class CUDA(Backend):
         return self.from_host(source.to_host(array), non_blocking)
 
     def pinned_copy(self, array):
-        return pinned_copy(array) if self.machine.kind == "cuda" else array
+        if not array.size:
+            return array
+        out = self.machine.pinned(array.nbytes).view(array.dtype).reshape(array.shape)
+        out[...] = array
+        return out
 
     def is_pinned(self, array):
-        return is_pinned(array)
+        return self.machine.is_pinned(array)
 
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):
@@ -92,3 +121,14 @@ class CUDA(Backend):
         if not array.size:
             return np.empty(array.shape, array.dtype)
         return self.machine.to_host(array if array._c_contiguous else array.copy())
+
+
+class Shadow(CUDA):
+    """A backend like `F` whose arrays have no memory and whose machine records: see `runtime/plans.py`."""
+
+    keeps_plans = False
+
+    def __init__(self, F):
+        self.machine, self.device, self.plans = Recorder(F.machine), F.device, {}
+        self.ndarray = type("Array", (F.ndarray,), {"backend": self, "__module__": __name__})
+        Backend.__init__(self, F.device, Namespace(self), F.kernels)

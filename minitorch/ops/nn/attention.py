@@ -21,7 +21,7 @@ from .dropout import noise_for
 from .pad import pad
 
 BOOLS = (bool, dtypes.bool)                                # of arrays and of tensors
-HALVES = (dtypes.float16, dtypes.bfloat16)
+FUSED = (dtypes.float16, dtypes.bfloat16, dtypes.float32)  # for which a device's kernel may exist
 
 
 # ---- attention weights -------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
-    if not dropout_p and query.backend.fused_attention and query.dtype in HALVES and not (
+    if not dropout_p and query.backend.fused_attention and query.dtype in FUSED and not (
             attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out

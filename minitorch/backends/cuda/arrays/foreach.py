@@ -40,7 +40,7 @@ def launches(F, lists):
     most = ADDRESSES["at"].shape[0] // len(lists)
     for start in range(0, len(lists[0]), most):
         parts = [arrays[start:start + most] for arrays in lists]
-        chunks = chunks_of(F, tuple([a.size for a in parts[0]]))
+        chunks = F.machine.lasting(chunks_of, F, tuple([a.size for a in parts[0]]))
         record, n = np.zeros((), ADDRESSES), len(parts[0])
         record["at"][:n * len(parts)] = [a.data.ptr for part in parts for a in part]
         yield chunks, record, n

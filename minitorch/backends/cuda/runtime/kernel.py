@@ -13,6 +13,7 @@ import numpy as np
 
 from ....core.dtypes import bfloat16
 from . import compile as compiler
+from .parameters import Late
 
 __all__ = ["Kernel", "c_name"]
 
@@ -119,6 +120,7 @@ class Kernel:
 
     def prepare(self, machine, dtypes, constants, arguments):
         """Compile for these types and constants; the function, and a converter of the argument for each parameter."""
+        machine = machine.real
         types = self.bind(dtypes, constants, arguments)
         converters = [self.converter(machine, p, types) for p in self.parameters]
         for f, x in zip(converters, arguments):            # before compiling: a wrong argument costs nothing
@@ -178,6 +180,8 @@ class Kernel:
         return x
 
     def record(self, x):
+        if isinstance(x, Late):                            # whose `size` is of bytes
+            return x
         if not isinstance(x, (np.ndarray, np.void)) or x.dtype.kind != "V" or getattr(x, "size", 1) != 1:
             raise TypeError(f"kernel {self.entry}: a struct is passed as a NumPy record, got {x!r}")
         return x

@@ -122,18 +122,18 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
     static __device__ __forceinline__ void copy(X* tile, const X* data, i64 place_stride, i64 k_stride, int first,
                                                 int places, int k0, int k_end) {
         enum { PASS = THREADS / CHUNKS };                  // lines that the threads copy at a time
-        static_assert(LINES % PASS == 0 && PASS % 4 == 0 && (PASS % 8 == 0 || CHUNKS >= 8 && sizeof(X) == 4),
-                      "chunks are exchanged in the same way in all lines of a thread");
+        static_assert(LINES % PASS == 0, "threads copy whole lines, and as many each");
         const int line = threadIdx.x / CHUNKS, step = threadIdx.x % CHUNKS * PER_CHUNK;
+        X* to_line = chunk(tile, line, threadIdx.x % CHUNKS);
         const int place = first + (ALONG_K ? line : step), k = k0 + (ALONG_K ? step : line);
         const i64 line_stride = ALONG_K ? place_stride : k_stride, stride = ALONG_K ? k_stride : place_stride;
         const X* from_line = data + place * place_stride + k * k_stride;
-        X* to_line = chunk(tile, line, threadIdx.x % CHUNKS);
         #pragma unroll
         for (int i = 0; i < LINES / PASS; i++) {
             const int p = ALONG_K ? place + i * PASS : place, q = ALONG_K ? k : k + i * PASS;
             const int inside = p < places && q < k_end ? min(ALONG_K ? k_end - q : places - p, (int)PER_CHUNK) : 0;
-            X* to = to_line + i * PASS * CHUNKS * PER_CHUNK;
+            X* to = PASS % 8 ? chunk(tile, line + i * PASS, threadIdx.x % CHUNKS)       // exchanged as in the first
+                             : to_line + i * PASS * CHUNKS * PER_CHUNK;
             const X* from = inside ? from_line + i * PASS * line_stride : data;     // `inside` elements of the chunk
             if constexpr (BY_CHUNKS) {
                 copy_async<16>(to, from, inside * sizeof(X));
