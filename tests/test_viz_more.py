@@ -227,3 +227,17 @@ def test_heat_maps_are_images():
     pixels = np.asarray(image.open(io.BytesIO(raw)).convert("RGB")).astype(int)
     blue, orange, white, grey = pixels[0, 0], pixels[1, 2], pixels[1, 1], pixels[0, 1]
     assert blue[2] > blue[0] and orange[0] > orange[2] and (white == 255).all() and len(set(grey)) == 1
+
+
+# ------------------------------------------------------------------ everything can be saved
+def test_whatever_a_notebook_shows_can_be_saved(tmp_path):
+    net = nn.Linear(3, 4)
+    for i, thing in enumerate((torch.ones(2, 2), net, nn.summary(net, torch.ones(1, 3)))):
+        page = viz.view(thing).save(tmp_path / f"{i}.html").read_text(encoding="utf-8")
+        assert "color-scheme" in page and type(thing).__name__ in page
+        assert viz.view(thing).save(tmp_path / f"{i}.txt").read_text(encoding="utf-8").strip() == str(thing)
+    assert nn.summary(net, torch.ones(1, 3)).save(tmp_path / "s.txt").read_text().startswith("module")
+    with pytest.raises(NotImplementedError, match="html"):
+        viz.view(net).save(tmp_path / "a.svg")
+    with pytest.raises(TypeError, match="no view"):
+        viz.view(3)

@@ -189,7 +189,7 @@ def aligned(rows):
             for row in rows]
 
 
-DASHES = (None, "6 3", "2 3", "8 3 2 3", "1 3")
+DASHES = (None, "6 3", "2 3", "8 3 2 3", "3 2")
 
 
 def draw_panel(title, lines, top, width, logarithmic, height=110):
