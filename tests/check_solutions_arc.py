@@ -184,3 +184,71 @@ def number_by_number_prepare(points):
     scale = 20 / max(max(xs) - min(xs), max(ys) - min(ys))
     return torch.tensor([[(x - sum(xs) / len(xs)) * scale + 13.5, (y - sum(ys) / len(ys)) * scale + 13.5]
                          for x, y in zip(xs, ys)], dtype=torch.float64)
+
+
+# 24
+@solves("nb24.pictures")
+class AsTuples:
+    """By iteration over pairs."""
+
+    def __init__(self, images, labels, transform=lambda image: image):
+        self.pairs, self.transform = list(zip(images, labels)), transform or (lambda image: image)
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def __getitem__(self, i):
+        image, label = self.pairs[i]
+        return [self.transform(image), label]
+
+
+@solves("nb24.pictures")
+class AsSubclass(torch.utils.data.TensorDataset):
+    def __init__(self, images, labels, transform=None):
+        super().__init__(images, labels)
+        self.transform = transform
+
+    def __getitem__(self, i):
+        image, label = super().__getitem__(i)
+        return (self.transform(image) if self.transform else image), label
+
+
+@solves("nb24.batches")
+def by_filling(order, size, drop_last=False):
+    found, batch = [], []
+    for i in order:
+        batch.append(i)
+        if len(batch) == size:
+            found.append(tuple(batch))
+            batch = []
+    return found + [batch] if batch and not drop_last else found
+
+
+also(nb24_batches=lambda order, size, drop_last=False: list(torch.utils.data.BatchSampler(order, size, drop_last)),
+     nb24_collate=lambda samples: (torch.nn.utils.rnn.pad_sequence([torch.tensor(s) for s, _ in samples], True),
+                                   torch.tensor([len(s) for s, _ in samples]), torch.tensor([t for _, t in samples])),
+     nb24_standardise=lambda train, test: [(x - train.mean(0)) / train.var(0, unbiased=False).sqrt()
+                                           for x in (train, test)],
+     nb24_shift=lambda x, down, right: torch.from_numpy(np.roll(np.pad(x.numpy(), ((0, 0), (0, 0), (3, 3), (3, 3))), (
+         down, right), (2, 3))[:, :, 3:-3, 3:-3].copy()),
+     nb24_weights=lambda labels, classes: 1 / torch.bincount(labels)[labels].double() / len(set(labels.tolist())))
+also(nb24_collate=lambda samples: [torch.tensor([(s + 9 * [0])[:max(len(s) for s, _ in samples)] for s, _ in samples]),
+                                   *torch.tensor([(len(s), t) for s, t in samples]).T],
+     nb24_weights=lambda labels, classes: np.array([1 / labels.tolist().count(t) / len(set(labels.tolist()))
+                                                    for t in labels.tolist()]))
+
+
+@solves("nb24.standardise")
+def in_numpy_standardise(train, test):
+    a, b = train.numpy(), test.numpy()
+    return (a - a.mean(0)) / a.std(0), (b - a.mean(0)) / a.std(0)
+
+
+@solves("nb24.shift")
+def copied(images, down, right):
+    out = torch.zeros_like(images)
+    h, w = images.shape[-2:]
+    for r in range(max(down, 0), min(h + down, h)):
+        for c in range(max(right, 0), min(w + right, w)):
+            out[:, :, r, c] = images[:, :, r - down, c - right]
+    return out
