@@ -252,3 +252,53 @@ def copied(images, down, right):
         for c in range(max(right, 0), min(w + right, w)):
             out[:, :, r, c] = images[:, :, r - down, c - right]
     return out
+
+
+# 25
+@solves("nb25.freeze")
+def by_names(model):
+    """All tensors of the last one's module."""
+    owner = [name for name, _ in model.named_parameters()][-1].rpartition(".")[0]
+    for name, p in model.named_parameters():
+        p.requires_grad = name.rpartition(".")[0] == owner
+
+
+@solves("nb25.freeze")
+def from_the_back(model):
+    model.requires_grad_(False)
+    for module in reversed(list(model.modules())):
+        if module._parameters:
+            module.requires_grad_(True)
+            return
+
+
+also(nb25_groups=lambda body, head, lr: [{"params": [p], "lr": rate} for part, rate in ((head, lr), (body, lr / 10))
+                                         for p in part.parameters()],
+     nb25_quantise=lambda w: (torch.from_numpy(np.rint(w.numpy() * 127 / abs(w.numpy()).max(1, keepdims=True)).astype(
+         np.int8)), torch.maximum(w.max(1).values, -w.min(1).values)[:, None] / 127))
+also(nb25_groups=lambda body, head, lr: ({"params": body.parameters(), "lr": 0.1 * lr},
+                                         {"params": head.parameters(), "lr": lr}),
+     nb25_quantise=lambda w: [torch.round(w / (w.norm(torch.inf, dim=1, keepdim=True) / 127)).char(),
+                              w.norm(torch.inf, dim=1).unsqueeze(1) / 127])
+
+
+@solves("nb25.load_fitting")
+def copied_in(model, state):
+    own, left = model.state_dict(), []
+    for name in sorted(state):
+        if name in own and own[name].shape == state[name].shape:
+            own[name].copy_(state[name])
+        else:
+            left.append(name)
+    return left
+
+
+@solves("nb25.load_fitting")
+@torch.no_grad()
+def by_parameters(model, state):
+    left = set(state)
+    for name, p in model.named_parameters():
+        if name in state and list(p.shape) == list(state[name].shape):
+            p.mul_(0).add_(state[name])
+            left -= {name}
+    return tuple(sorted(left))
