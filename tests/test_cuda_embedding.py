@@ -165,5 +165,5 @@ def test_indices_out_of_bounds_touch_nothing():
 
 
 def test_resources():
-    check_resources(sort.PLACE, [])
+    check_resources(sort.SORT, [])
     check_resources(scatter.RUNS, [DTYPES["f32"]] * 2, VECTOR=4)

@@ -18,7 +18,6 @@ from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
 from .ops.product import product_and_sums
-from .runtime.machine import is_pinned, pinned_copy
 from .runtime.plans import Recorder, Unplannable, planned
 
 __all__ = ["CUDA", "kernel"]
@@ -120,10 +119,14 @@ class CUDA(Backend):
         return self.from_host(source.to_host(array), non_blocking)
 
     def pinned_copy(self, array):
-        return pinned_copy(array) if self.machine.kind == "cuda" else array
+        if not array.size:
+            return array
+        out = self.machine.pinned(array.nbytes).view(array.dtype).reshape(array.shape)
+        out[...] = array
+        return out
 
     def is_pinned(self, array):
-        return is_pinned(array)
+        return self.machine.is_pinned(array)
 
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):

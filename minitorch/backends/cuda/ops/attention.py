@@ -67,7 +67,7 @@ class Sizes(NamedTuple):
     @classmethod
     def of(cls, half, head, mask):
         short = head <= 64
-        return cls(32 if half or short else 16, 64 if short and not (half and mask) else 32,
+        return cls(32 if half or short else 16, 64 if short and not mask else 32,
                    32 if half and (short or mask < 2) else 16, 32 if half and short else 16,
                    32 if half or short else 16, 0 if half else 32)
 

@@ -180,7 +180,9 @@ class Kernel:
         return x
 
     def record(self, x):
-        if not isinstance(x, (np.ndarray, np.void, Late)) or x.dtype.kind != "V" or getattr(x, "size", 1) != 1:
+        if isinstance(x, Late):                            # whose `size` is of bytes
+            return x
+        if not isinstance(x, (np.ndarray, np.void)) or x.dtype.kind != "V" or getattr(x, "size", 1) != 1:
             raise TypeError(f"kernel {self.entry}: a struct is passed as a NumPy record, got {x!r}")
         return x
 
