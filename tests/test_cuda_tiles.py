@@ -40,4 +40,6 @@ def test_sums_of_columns(dtype, shape, axis):
 def test_columns_that_hold_infinity_and_nan():
     x = np.ones((40, 64), "f4")
     x[3, 5], x[7, 5], x[39, 63], x[0, 0] = np.inf, -np.inf, np.nan, np.inf
-    np.testing.assert_array_equal(columns(x, 0), x.sum(0))
+    with np.errstate(invalid="ignore"):
+        wanted = x.sum(0)
+    np.testing.assert_array_equal(columns(x, 0), wanted)

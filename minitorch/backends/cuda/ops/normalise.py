@@ -105,19 +105,21 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
     grad, input, weight = (x if x is None else dense(F, x) for x in (grad, input, weight))
     result, columns = F.empty(input.shape, input.dtype), input.size // rows
     vectors = [x for x in (result, grad, input, weight) if x is not None]
-    how = distribute(columns, vectors, held=4 if with_weights else 2)
+    how = distribute(columns, vectors, held=4) if with_weights else None
+    fused = how is not None and how.items is not None      # registers hold sums of the weights' gradients, too
+    how = how if fused else distribute(columns, vectors, held=2, parks=True)
     parts = weight_parts = bias_parts = None
     if how.items is None:
         LONG_BACK(F.machine, rows, how.threads, result, grad, input, weight, means, deviations, columns, CHANNELS=0,
                   **how.constants)
     else:
         grid = how.grid(rows)
-        if with_weights:
+        if fused:
             grid = min(MOST_PARTS, -(-rows // (how.rows * ROWS_EACH)))
             parts = grid * how.rows
             weight_parts, bias_parts = (F.empty((parts, columns), deviations.dtype) for _ in range(2))
         ROWS_BACK(F.machine, grid, how.block, result, weight_parts, bias_parts, grad, input, weight, means,
-                  deviations, rows, columns, WEIGHTS=with_weights, CHANNELS=0, **how.constants)
+                  deviations, rows, columns, shared=how.shared, WEIGHTS=fused, CHANNELS=0, **how.constants)
     if not with_weights:
         return result
     tiles = -(-columns // 32)
