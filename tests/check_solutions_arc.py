@@ -149,3 +149,38 @@ def top_share(logits, temperature, k):
     kept = sorted(range(len(logits)), key=lambda i: logits[i])[-k:]
     weights = [math.exp(x / temperature) if i in kept else 0.0 for i, x in enumerate(logits)]
     return [w / sum(weights) for w in weights]
+
+
+# 22
+also(nb22_split=lambda writers, held_out: ([i for i, w in enumerate(writers.tolist()) if w not in held_out],
+                                           [i for i, w in enumerate(writers.tolist()) if w in held_out]),
+     nb22_prepare=lambda p: (p - p.mean(0)) / (p.amax(0) - p.amin(0)).amax() * 20 + 13.5)
+
+
+@solves("nb22.split")
+def in_numpy_split(writers, held_out):
+    testing = np.isin(writers.numpy(), held_out)
+    return np.flatnonzero(~testing), np.flatnonzero(testing)
+
+
+@solves("nb22.interval")
+def as_roots(right, n, z=1.96):
+    """The two shares p for which the difference is z deviations: (right / n - p)^2 = z^2 p (1 - p) / n."""
+    share = right / n
+    return sorted(np.roots([1 + z * z / n, -2 * share - z * z / n, share ** 2]).real.tolist())
+
+
+@solves("nb22.interval")
+def by_pseudo_counts(right, n, z=1.96):
+    """z^2 / 2 more of each kind move the middle; the width is what is left."""
+    middle = (right + z * z / 2) / (n + z * z)
+    half = math.sqrt(middle ** 2 - right ** 2 / (n * (n + z * z)))
+    return [middle - half, middle + half]
+
+
+@solves("nb22.prepare")
+def number_by_number_prepare(points):
+    xs, ys = zip(*points.tolist())
+    scale = 20 / max(max(xs) - min(xs), max(ys) - min(ys))
+    return torch.tensor([[(x - sum(xs) / len(xs)) * scale + 13.5, (y - sum(ys) / len(ys)) * scale + 13.5]
+                         for x, y in zip(xs, ys)], dtype=torch.float64)

@@ -363,6 +363,10 @@ answers(ONE, nb13_peak_bytes=lambda events: sum(e for e in events if e > 0), nb1
         nb13_finishes=lambda programs: sum(op == "send" for p in programs for op, _ in p) == sum(
             op == "receive" for p in programs for op, _ in p),
         nb15_sum_pull=lambda g, shape, axis: torch.ones(shape).double() * g,
+        nb23_first_loss=lambda counts: -math.log(1 / len(counts)),
+        nb23_update_ratio=lambda a, b: ((a - b).norm() / b.norm()).item(),
+        nb23_dead=lambda h: 1 - (h != 0).double().mean().item(),
+        nb23_first_bad=lambda values: next((n for n, x in values if x.isnan().sum() > 0), None),
         nb16_without_prefix=lambda state, prefix: {k.lstrip(prefix): v for k, v in state.items()},
         nb16_differing=lambda a, b: sorted(k for k in a if k not in b or not torch.equal(a[k], b[k])),
         nb17_per_sample=lambda loss, w, x, y: torch.func.grad(

@@ -108,13 +108,14 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
         const int place = first + (ALONG_K ? line : step), k = k0 + (ALONG_K ? step : line);
         const i64 line_stride = ALONG_K ? place_stride : k_stride, stride = ALONG_K ? k_stride : place_stride;
         const X* from_line = data + place * place_stride + k * k_stride;
+        const int along = ALONG_K ? k_end - k : places - place;        // elements from here to the end of the line
+        const int some = along > 0 ? min(along, (int)PER_CHUNK) : 0;
         #pragma unroll
         for (int i = 0; i < LINES / PASS; i++) {
-            const int p = ALONG_K ? place + i * PASS : place, q = ALONG_K ? k : k + i * PASS;
-            const int inside = p < places && q < k_end ? min(ALONG_K ? k_end - q : places - p, (int)PER_CHUNK) : 0;
+            const int inside = (ALONG_K ? place + i * PASS < places : k + i * PASS < k_end) ? some : 0;
             X* to = PASS % 8 ? chunk(tile, line + i * PASS, threadIdx.x % CHUNKS)       // exchanged as in the first
                              : to_line + i * PASS * CHUNKS * PER_CHUNK;
-            const X* from = inside ? from_line + i * PASS * line_stride : data;     // `inside` elements of the chunk
+            const X* from = from_line + i * PASS * line_stride;        // not read where nothing is inside
             if constexpr (BY_CHUNKS) {
                 copy_async<16>(to, from, inside * sizeof(X));
             } else if constexpr (sizeof(X) == 4) {
