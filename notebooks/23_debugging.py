@@ -97,8 +97,8 @@ axis.semilogy(without, label="right")
 axis.semilogy(with_fault, "--", label="a softmax too many")
 axis.set(xlabel="step", ylabel="loss", title="sixteen samples, learnt by heart")
 axis.legend()
-show_figure(figure, """The loss of sixteen samples over 300 steps, on a logarithmic axis: the right network falls to less
-            than a hundredth; the one with a softmax too many stays above 1.4.""")
+show_figure(figure, """The loss of sixteen samples over 300 steps, on a logarithmic axis: the right network falls to
+            less than a hundredth; the one with a softmax too many stays above 1.4.""")
 assert without[-1] < 0.02 and with_fault[-1] > 1.4
 
 # %% [markdown]

@@ -27,5 +27,5 @@ from .replays import Replay, replay
 from .storage import Alias, Layout, alias, layout
 
 __all__ = ["Access", "Alias", "Attention", "Canvas", "Flow", "Fusion", "Graph", "Kernel", "Layout", "Replay", "alias",
-           "attention", "attention_map", "canvas", "curves", "decision_boundary", "emulate", "feature_maps", "flow", "fusion",
-           "graph", "kernel", "layout", "loss_surface", "replay"]
+           "attention", "attention_map", "canvas", "curves", "decision_boundary", "emulate", "feature_maps", "flow",
+           "fusion", "graph", "kernel", "layout", "loss_surface", "replay"]
