@@ -54,12 +54,8 @@ matmul_mma(U* out, const T* a, const T* b, const T* addend, const Product p) {
     out += batch_offset(p.out, p, tile.batch) + blockIdx.y * p.split_stride;
     if (addend) addend += batch_offset(p.addend, p, tile.batch);
     #pragma unroll
-    for (int i = 0; i < WARP_M / 8; i++) {
-        const int row = tile.row + warp_m + i * 8 + lane / 4;
-        #pragma unroll
-        for (int j = 0; j < WARP_N / 8; j++) {
-            const int column = tile.column + warp_n + j * 8 + lane % 4 * 2;
-            write_pair<VECTOR_OUT == 2>(out, sums[i / 2][j] + i % 2 * 2, addend, p, row, column);
-        }
-    }
+    for (int i = 0; i < WARP_M / 8; i++)
+        write_pairs<VECTOR_OUT == 2, WARP_N / 8>(out, [&](int j) { return sums[i / 2][j] + i % 2 * 2; }, addend, p,
+                                                 tile.row + warp_m + i * 8 + lane / 4,
+                                                 tile.column + warp_n + lane % 4 * 2);
 }
