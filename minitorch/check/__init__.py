@@ -7,7 +7,7 @@
 nb03.unbroadcast: not yet right
 ...
 
-Each lesson has a file of checks here, `nb01` to `nb18`; `exercise.py` is the framework, `notebook.py` makes student and
+Each lesson has a file of checks here, `nb01` and on; `exercise.py` is the framework, `notebook.py` makes student and
 solved notebooks from one source, `grading.py` grades a folder of hand-ins, each in a process of
 its own (`judge.py`). Not imported by ``import minitorch``.
 """

@@ -16,8 +16,11 @@ from ..core.graph import OutputNode
 from ..core.op import Op
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
+from ..nn.parameter import is_lazy
+from .inner import gradients_again, remember
+from .inner import known as word_at
 
-__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
+__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind", "values_behind"]
 
 
 @dataclass(eq=False)
@@ -90,6 +93,7 @@ class Names:
         self.of = {}
         self.tensors = {}
         self.modules = {}                            # parameter -> path of the module that has it
+        self.kinds = {}                              # path of a module -> its kind, and how many parameters it has
         self.prefixes = 0                                  # 1 if such paths begin with the name of a variable
         if params is not None and not isinstance(params, dict):
             model, params = model or params, None
@@ -107,6 +111,8 @@ class Names:
     def note_model(self, model, prefix):
         for path, module in model.named_modules():
             path = ".".join(part for part in (prefix, path) if part)
+            count = sum(p.numel() for p in module.parameters() if not is_lazy(p))
+            self.kinds.setdefault(path or type(model).__name__, (type(module).__name__, count))
             for name, p in [*module._parameters.items(), *module._buffers.items()]:
                 if p is not None:
                     self.note(p, f"{path}.{name}" if path else name)
@@ -135,19 +141,37 @@ def read(root, names, limit=None):
     found = list(uses)
     kept = set(found[:limit] if limit else found)
     order = forward_order(place, uses)
-    values = known_values(found, names)
+    values = known_values(found, names.tensors)
     values.setdefault(place, root.array)
     compute_again(order, values)
+    again = gradients_again(place, order, values) if any(p.parents and p.saved is None for p in order) else {}
     vertices = {}
     for p in order:
         if p in kept:
-            vertices[p] = vertex(f"v{len(vertices)}", p, names, values)
+            vertices[p] = v = vertex(f"v{len(vertices)}", p, names, values)
+            if v.kind == "op":
+                v.grad = again.get(p) if v.grad is None else v.grad
+                if not v.freed and not isinstance(p, OutputNode):
+                    remember(p, v.value if v.value is None or v.value.size <= FEW else None, v.note, FEW)
     more = Vertex("more", None, "more", f"{len(found) - len(kept):,} more", (), note="not drawn")
     for p, v in vertices.items():
         for i, parent in enumerate(p.parents):
             v.parents.append((None if parent is None else vertices.get(parent, more), input_name(p, i)))
     made = list(vertices.values())
     return [more, *made] if len(kept) < len(found) else made
+
+
+def values_behind(place, most=float("inf")):
+    """All places behind `place`, each after those it was computed from, and the values that are known: place -> array.
+
+    What the tape has not kept is computed again where all that made it is known and has at most `most` elements; with
+    `most` None no value is looked for.
+    """
+    order = forward_order(place, uses_behind(place))
+    values = {} if most is None else known_values(order, {})
+    if most is not None:
+        compute_again(order, values, most)
+    return order, values
 
 
 def uses_behind(root):
@@ -185,8 +209,10 @@ def vertex(key, place, names, values):
     if place.parents:
         shape = place.shape if not isinstance(place.shape, tuple) or not any(
             isinstance(n, tuple) for n in place.shape) else ()
-        made = Vertex(key, place, "op", op_name(place), tuple(shape), name, note_of(place), known,
-                      kept_gradient(place))
+        word = word_at(place)
+        made = Vertex(key, place, "op", op_name(place), tuple(shape), name, word.get("note") or note_of(place),
+                      word.get("value") if known is None else known, kept_gradient(place))
+        made.grad = word.get("grad") if made.grad is None else made.grad
         made.freed = isinstance(place.op, Op) and place.saved is None
         made.module = next((names.modules[p] for p in place.parents if p in names.modules), "")
         return made
@@ -237,7 +263,7 @@ def kept_gradient(place):
     return None
 
 
-def known_values(places, names):
+def known_values(places, tensors):
     """Place -> raw array, wherever a leaf, the caller's variables or a saved value know it."""
     values = {}
     for place in places:
@@ -251,7 +277,7 @@ def known_values(places, names):
                 at = place if where == -1 else place.parents[where]
                 if at is not None and getattr(at, "shape", None) == value.shape:
                     values.setdefault(at, value)
-    for place, tensor in names.tensors.items():
+    for place, tensor in tensors.items():
         values.setdefault(place, tensor.array)
     return values
 
@@ -259,7 +285,7 @@ def known_values(places, names):
 FEW = 4096                                                 # elements: more are not computed again for a picture
 
 
-def compute_again(order, values):
+def compute_again(order, values, most=FEW):
     """Fill in values that the tape has not kept, where all that made them is known and small."""
     for place in order:
         op = getattr(place, "op", None)
@@ -268,7 +294,7 @@ def compute_again(order, values):
         inputs = [values.get(p) for p in place.parents if p is not None]
         kept = dict(zip(op.saved_fields, place.saved or ()))
         attrs = {name: kept.get(name, default) for name, default in op.attrs}
-        known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= FEW for x in inputs)
+        known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= most for x in inputs)
         if known and all(name in kept for name in attrs) and not any(changed(x, place) for x in inputs):
             values[place] = getattr(place.backend, op.name)(*inputs, **attrs)
 

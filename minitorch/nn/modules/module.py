@@ -7,6 +7,7 @@ the module and its descendants. Saving and loading live in ``state.py``, hooks i
 
 import difflib
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
@@ -200,7 +201,7 @@ class Module(Hooked, Stateful):
             found = kept["_buffers"]
             if name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+        raise AttributeError(NoAttribute(self, name), name=name)
 
     def __delattr__(self, name):
         note_change()
@@ -467,6 +468,28 @@ class Module(Hooked, Stateful):
         return late.module_html(self)
 
 
+class NoAttribute:
+    """The text of an AttributeError: names that are close are looked for when somebody reads it, not when `hasattr`
+    asks."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+    def __str__(self):
+        kept = vars(self.module)
+        known = {*dir(type(self.module)), *kept, *(n for part in ("_parameters", "_modules", "_buffers")
+                                                   for n in kept.get(part, ()))}
+        near = difflib.get_close_matches(self.name, [n for n in known if not n.startswith("_")], 1)
+        return (f"'{type(self.module).__name__}' object has no attribute '{self.name}'"
+                + "".join(f". Did you mean: '{n}'?" for n in near))
+
+    def __repr__(self):
+        return repr(str(self))
+
+    def __reduce__(self):
+        return str, (str(self),)
+
+
 def indented(text, spaces=2):
     """``text`` with every line but the first moved right."""
     return text.replace("\n", "\n" + " " * spaces)
@@ -476,6 +499,12 @@ def _attribute(module, name):
     if not hasattr(module, name):
         raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
     return getattr(module, name)
+
+
+for part in (Hooked, Stateful):                            # texts of methods, help and tracebacks name Module
+    for function in vars(part).values():
+        if isinstance(function, FunctionType):
+            function.__qualname__ = f"Module.{function.__name__}"
 
 
 def _no_arguments(name, args, kwargs):

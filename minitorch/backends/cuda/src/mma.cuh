@@ -1,27 +1,7 @@
 // Tensor cores and asynchronous copies of compute capability 8.0 and later: the instructions that CUDA C++ has no name
 // for, and how tiles lie in shared memory for them. Layouts of fragments: PTX ISA, "Matrix Fragments for mma".
 #pragma once
-#include "common.cuh"
-
-// ---- asynchronous copies -----------------------------------------------------------------------------------
-__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-
-// Copies BYTES (4, 8 or 16) to shared memory, of which the first `bytes` come from global memory and the rest are
-// zeros.
-template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
-    if constexpr (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes)
-                     : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes),
-                     "n"(BYTES) : "memory");
-}
-
-// The copies begun since the last call are a group; `wait_copies<N>` waits for all but the last N groups.
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> __device__ __forceinline__ void wait_copies() {
-    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
-}
+#include "async.cuh"
 
 // ---- products of a warp ------------------------------------------------------------------------------------
 // d += a @ b for a of 16 rows and b of 8 columns, with 32 bytes of depth: 16 16-bit floats, or 8 float32 taken as TF32.
