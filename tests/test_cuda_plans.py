@@ -144,8 +144,9 @@ def test_an_array_that_a_function_keeps_makes_no_plan():
 
 
 def test_what_a_machine_learns_later_is_not_for_recorders():
-    recorder = plans.Recorder(device.machine)
-    assert recorder.kind == device.machine.kind and recorder == device.machine and hash(recorder) == hash(device.machine)
+    machine = device.machine
+    recorder = plans.Recorder(machine)
+    assert recorder.kind == machine.kind and recorder == machine and hash(recorder) == hash(machine)
     for name in ("lasting", "handle", "start", "synchronize", "view", "begin_capture"):
         with pytest.raises(plans.Unplannable):
             getattr(recorder, name)()
