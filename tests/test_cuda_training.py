@@ -1,7 +1,7 @@
 """Programs of users on the device: copies, views, writes, saving, training; and that hot things run kernels of ours."""
 
-import gc
 import copy
+import gc
 import io
 import pickle
 
