@@ -145,8 +145,8 @@ def transformer_block(torch):
     return Block()
 
 
-@row("gpt", "models", "GPT, 4 layers, d=128, context 64, AdamW, batch 16", 0.75, 0.55)
-def gpt(torch):
+def gpt_model(torch):
+    """A GPT of 4 layers."""
     nn = torch.nn
     torch.manual_seed(0)
 
@@ -158,9 +158,14 @@ def gpt(torch):
             self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY, bias=False)
 
         def forward(self, x):
-            h = self.tokens(x) + self.places(torch.arange(CONTEXT))
+            h = self.tokens(x) + self.places(torch.arange(CONTEXT, device=x.device))
             return self.head(self.norm(self.blocks(h))).view(-1, VOCABULARY)
-    model = GPT()
+    return GPT()
+
+
+@row("gpt", "models", "GPT, 4 layers, d=128, context 64, AdamW, batch 16", 0.75, 0.55)
+def gpt(torch):
+    nn, model = torch.nn, gpt_model(torch)
     return training_step(model, torch.optim.AdamW(model.parameters(), lr=1e-3), nn.CrossEntropyLoss(),
                          labels(torch, (BATCH, CONTEXT), VOCABULARY), labels(torch, BATCH * CONTEXT, VOCABULARY))
 

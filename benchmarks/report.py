@@ -167,12 +167,18 @@ def line_of(name, took, libraries):
     return f"{name:36s} " + " ".join(cells)
 
 
+def put_between(path, markers, text):
+    """Write a text into a file between two markers; False, and nothing written, where it lacks them."""
+    old = path.read_text() if path.exists() else ""
+    if not all(marker in old for marker in markers):
+        return False
+    before, after = old[:old.index(markers[0])], old[old.index(markers[1]):]
+    path.write_text(f"{before}{markers[0]}\n{text}{after}")
+    return True
+
+
 def put_between_markers(path, text):
     """Write the tables into a file: between its markers if it has them, as the whole file otherwise."""
-    note = "".join(f"- {mode}: {what}\n" for mode, what in MODE_TEXTS.items())
-    old = path.read_text() if path.exists() else ""
-    if BEGIN in old and END in old:
-        before, after = old[:old.index(BEGIN)], old[old.index(END):]
-        path.write_text(f"{before}{BEGIN}\n{text}{after}")
-    else:
+    if not put_between(path, (BEGIN, END), text):
+        note = "".join(f"- {mode}: {what}\n" for mode, what in MODE_TEXTS.items())
         path.write_text(f"# Benchmarks\n\n{text}\nModes:\n{note}")

@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 ARCHITECTURES = ("80", "90")
+CUBINS = "<!-- cubins -->", "<!-- end of cubins -->"
 
 
 def run_tests():
@@ -127,7 +128,10 @@ def write(all_kernels, ran, measured):
                      f"{shared} | {', '.join(t.removeprefix('test_').removesuffix('.py') for t in tests)} |")
     if problems:
         lines += ["\n## Not within limits\n", *[f"- {p}" for p in problems]]
-    (ROOT / "docs" / "kernels.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    place = ROOT / "docs" / "kernels.md"
+    old = place.read_text(encoding="utf-8")
+    lines += ["", old[old.index(CUBINS[0]):old.index(CUBINS[1])] + CUBINS[1]]      # of python -m benchmarks.cubins
+    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(f"docs/kernels.md: {len(all_kernels)} kernels, {len(ran)} specialisations, {len(problems)} problems")
     for p in problems:
         print(p)

@@ -76,6 +76,7 @@ late.places.update(
     before_node="minitorch.autograd.hooks:before_node",
     beside="minitorch.autograd.aside:beside",
     check_grad="minitorch.explain.graphs:check_grad",
+    checkup="minitorch.viz.checkups:Checkup",
     consistent="minitorch.ops.shapes.memory:consistent",
     deepcopy_tensor="minitorch.serialization.tensors:deepcopy_tensor",
     draw_graph="minitorch.viz.graphs:graph",
@@ -139,6 +140,7 @@ late.places.update(
     vmap="minitorch.func.vmap:vmap",
     writable="minitorch.backends.batched.draws:writable",
     write_tangents="minitorch.autograd.tangents:write_tangents",
+    values_behind="minitorch.viz.tape:values_behind",
 )
 
 # Parts that are imported when first asked for, and names that live in them.
@@ -146,7 +148,7 @@ PARTS = ("nn", "optim", "utils", "testing", "datasets", "transforms", "serializa
          "fft", "linalg", "onnx", "return_types", "cuda", "accelerator", "func", "profiler", "memory", "formula",
          "storage", "__config__", "overrides", "signal", "distributed", "distributions", "multiprocessing", "compiler",
          "jit", "hub", "futures", "types", "library", "functional", "version", "torch_version", "cpu", "xpu", "mps",
-         "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api")
+         "mtia", "ao", "quantization", "fx", "nested", "masked", "sparse", "array_api", "quasirandom")
 _PRIVATE = ("_C", "_utils", "_tensor", "_VF", "_jit_internal", "_dynamo", "_subclasses")    # names that programs use
 ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions": "printing",
              "compile": "compiler", "export_c": "compiler.export", "OutOfMemoryError": "core.errors",
@@ -171,8 +173,9 @@ ELSEWHERE = {"save": "serialization", "load": "serialization", "set_printoptions
              **dict.fromkeys(("sparse_coo", "sparse_csc", "sparse_csr"), "sparse.layouts"),
              **dict.fromkeys(("dsmm", "hsmm", "hspmm", "saddmm", "smm", "spmm", "sspaddmm"), "sparse.products"),
              "resize_as_sparse_": "sparse.pointwise",
-             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int",
-                              "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "sym")}
+             **dict.fromkeys(("SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "sym_float",
+                              "sym_fresh_size", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt",
+                              "sym_sum"), "sym")}
 
 
 def __getattr__(name):

@@ -46,6 +46,7 @@ from .ops.shapes.memory import TypedStorage as TypedStorage
 from .ops.shapes.memory import UntypedStorage as UntypedStorage
 from . import __config__ as __config__
 from .sym import _assert as _assert
+from .sym import _assert_async as _assert_async
 from . import accelerator as accelerator
 from . import amp as amp
 from . import ao as ao
@@ -59,12 +60,14 @@ from .core.dtypes import bool as bool
 from .core.dtypes import can_cast as can_cast
 from .core.dtypes import cdouble as cdouble
 from .core.dtypes import cfloat as cfloat
+from .core.dtypes import chalf as chalf
 from .core.storage import channels_last as channels_last
 from .core.storage import channels_last_3d as channels_last_3d
 from .amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
 from .compiler import compile as compile
 from . import compiler as compiler
 from .core.dtypes import complex128 as complex128
+from .core.dtypes import complex32 as complex32
 from .core.dtypes import complex64 as complex64
 from .core.storage import contiguous_format as contiguous_format
 from . import core as core
@@ -153,6 +156,7 @@ from . import printing as printing
 from . import profiler as profiler
 from .core.dtypes import promote_types as promote_types
 from . import quantization as quantization
+from . import quasirandom as quasirandom
 from . import random as random
 from .sparse.pointwise import resize_as_sparse_ as resize_as_sparse_
 from .host.type_info import result_type as result_type
@@ -301,6 +305,7 @@ def from_file(filename: Any, shared: Any = None, size: _Int | Sequence[_Int] = 0
 def from_dlpack(ext_tensor: Any, *, device: _device | _str | _Int | None = None, copy: _bool | None = None) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack, or over a capsule that such an object made, once.
 
+    The memory may be the host's or a GPU's: the tensor is on the device where it lies, `device` moves it.
     `copy`: True always copies, False never (ValueError, or the object's own error, if it would have to).
     """
 def zeros(*shape: _Int | Sequence[_Int], size: _Int | Sequence[_Int] | None = None, out: Tensor | None = None, dtype: _dtype | builtins.type[Any] | None = None, layout: _layout | None = None, device: _device | _str | _Int | None = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:

@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 
 import minitorch as torch
 from minitorch import check, viz
+from minitorch.viz.pictures import show_figure
 
 # %% [markdown]
 # ## One strip of memory
@@ -50,6 +51,7 @@ viz.alias(x, x[:, 1], x[1:, ::2], x.T)
 column = x[:, 1]
 column.zero_()
 print(x)                                # was x changed? By whom?
+assert x[:, 1].abs().sum() == 0
 
 # %% [markdown]
 # ## Exercise: strides
@@ -90,14 +92,18 @@ for axis, (name, story) in zip(axes, stories.items()):
     axis.imshow(story.numpy(), cmap="gray")
     axis.set(title=f"{name}\nstrides {story.stride()}", xticks=[], yticks=[])
 plt.tight_layout()
-plt.show()
-print("different buffers:", len({story.untyped_storage().data_ptr() for story in stories.values()}))
+show_figure(figure, """Four pictures of one buffer: the photograph, its transpose (turned and mirrored), a crop, and
+            every eighth pixel, which is coarse. Their titles give their strides.""")
+buffers = {story.untyped_storage().data_ptr() for story in stories.values()}
+print("different buffers:", len(buffers))
+assert len(buffers) == 1
 
 # %% [markdown]
 # ## Exercise: a diagonal that copies nothing
 #
-# `x.as_strided(size, stride, offset)` lets you tell any story you like. (It is the one function in this library with
-# which you can read *wrong* places, so check your steps.) Your `x` may itself be a transpose or a slice.
+# `x.as_strided(size, stride, offset)` lets you tell any story you like, within the buffer: a step beyond its end is an
+# error, but a wrong step *inside* it shows you wrong numbers and says nothing. So check your steps. Your `x` may itself
+# be a transpose or a slice.
 
 
 # %%
@@ -142,7 +148,8 @@ left.imshow(photo.numpy(), cmap="gray")
 right.imshow(blurred.numpy(), cmap="gray")
 left.set_title("photograph")
 right.set_title("mean of every 9 x 9 window")
-plt.show()
+show_figure(figure, "Left the photograph, right the same picture blurred: each pixel is the mean of its neighbourhood.")
+assert patches.numel() > 50 * photo.numel() and blurred.std() < photo.std()
 
 # %% [markdown]
 # ## Exercise: predict, then look
@@ -170,6 +177,7 @@ if check.passed("nb03.views"):
     for story in shares:
         same = eval(story).untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
         print(f"{story:20} {'shares' if same else 'copies'}")
+        assert same == shares[story]
 
 # %% [markdown]
 # ## Broadcasting is a stride of zero
@@ -189,6 +197,7 @@ viz.layout(column.expand(3, 4))
 column = torch.ones(3, 1, requires_grad=True)
 (column + torch.zeros(3, 4)).sum().backward()
 print(column.grad)                      # not 1: each entry was used four times
+assert column.grad.flatten().tolist() == [4, 4, 4]
 
 # %% [markdown]
 # ## Exercise: undo broadcasting
@@ -221,6 +230,7 @@ target = torch.tensor([1.0, 2.0, 3.0, 4.0])
 prediction = target.reshape(4, 1)       # perfect
 difference = prediction - target
 print(tuple(difference.shape), "loss:", (difference ** 2).mean().item())
+assert difference.shape == (4, 4) and (difference ** 2).mean() > 1
 
 # %% [markdown]
 # ## Writing where somebody still reads
@@ -237,6 +247,7 @@ print("version", y._version)
 
 try:
     y.sum().backward()
+    raise AssertionError("the overwritten value was not noticed")
 except RuntimeError as error:
     print(f"\n{error}")
 

@@ -91,10 +91,11 @@ also(nb09_bigram=lambda counts: torch.stack([(row + 1) / (row.sum() + len(row)) 
 @solves("nb09.attention")
 def one_query_at_a_time(q, k, v, mask):
     rows = []
-    for query, allowed in zip(q, mask):
-        weights = torch.where(allowed, torch.exp(k @ query / math.sqrt(len(query))), 0.0)
-        rows.append((weights / weights.sum()) @ v)
-    return torch.stack(rows)
+    for query, allowed in zip(q.unbind(-2), mask):
+        scores = (k * query.unsqueeze(-2)).sum(-1) / math.sqrt(query.shape[-1])
+        weights = torch.where(allowed, torch.exp(scores), 0.0)
+        rows.append(((weights / weights.sum(-1, keepdim=True)).unsqueeze(-1) * v).sum(-2))
+    return torch.stack(rows, -2)
 
 
 @solves("nb09.top_k")

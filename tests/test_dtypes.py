@@ -303,3 +303,10 @@ if __name__ == "__main__":
     import torch as pytorch
     rows = tables(pytorch)
     FILE.write_text("{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in rows.items()) + "\n}\n")
+
+
+def test_complex32_is_a_name_without_tensors():
+    assert torch.complex32 is torch.chalf and torch.complex32.is_complex and torch.complex32.to_real() is torch.float16
+    for make in (lambda: torch.zeros(2, dtype=torch.complex32), lambda: torch.ones(2).to(torch.complex32)):
+        with pytest.raises(NotImplementedError, match="use complex64"):
+            make()

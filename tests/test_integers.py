@@ -1,6 +1,7 @@
 """Integers of 32 and 64 bits, which generated calls compute with as quickly as with floats: the same results."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,3 +63,11 @@ def test_a_write_in_place_is_the_result_written(data):
         return result.to(x.dtype)
     found, wanted = outcome(lambda: getattr(view, name + "_")(other)), outcome(expected)
     assert found == wanted and (isinstance(wanted, type) or view._version > version)
+
+
+@pytest.mark.parametrize("name", ["hypot", "nextafter"])
+def test_functions_of_floats_refuse_integers_in_place_too(name):
+    x = torch.ones(2, dtype=torch.int64)
+    for call in (getattr(torch, name), getattr(torch.Tensor, name), getattr(torch.Tensor, name + "_")):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+            call(x, x)

@@ -207,3 +207,12 @@ def _run(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def test_numpy_of_a_tensor_that_requires_grad():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        (x * 2).numpy()
+    with torch.no_grad():
+        assert np.asarray(x).tolist() == x.numpy().tolist() == [1.0, 1.0]
+        assert np.shares_memory(x.numpy(), x.detach().numpy())

@@ -88,6 +88,16 @@ def test_the_graph_of_a_model_for_tensorboard(tmp_path):
     assert "Bilinear" in str(EventAccumulator(str(tmp_path)).Reload().Graph())
 
 
+def test_the_graph_of_a_model_for_tensorboard_leaves_no_trace_in_it():
+    pytest.importorskip("tensorboard")
+    nn = minitorch.nn
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(), nn.Sequential(nn.Linear(3, 2)).eval())
+    before = minitorch.get_rng_state()
+    writer_graph(model, minitorch.ones(5, 3))
+    assert model[0].num_batches_tracked == 0 and minitorch.equal(minitorch.get_rng_state(), before)
+    assert [m.training for m in (model, model[0], model[1], model[2], model[2][0])] == [True] * 3 + [False] * 2
+
+
 def writer_graph(model, x):
     from minitorch.utils.model_graph import graph_of
     return graph_of(model, x)

@@ -223,3 +223,67 @@ def test_programs_that_import_torchvision(tmp_path):
     run = subprocess.run([sys.executable, "-m", "minitorch", str(tmp_path / "program.py")], text=True,
                          capture_output=True)
     assert run.stdout == "True\n", run.stderr
+
+
+def boxes_and_points(size=(40, 50)):
+    return (tv.BoundingBoxes([[3, 4, 23, 34], [10, 5, 18, 14], [30, 25, 45, 37]], format="XYXY", canvas_size=size),
+            tv.KeyPoints([[3, 4], [60, 2], [49, 39]], canvas_size=size))
+
+
+def test_a_crop_by_overlap_keeps_boxes_whose_middle_is_in_the_window():
+    boxes, _ = boxes_and_points()
+    image = torch.arange(2000).view(1, 40, 50)
+    changed = 0
+    for seed in range(12):
+        torch.manual_seed(seed)
+        cut, found = v2.RandomIoUCrop(min_scale=0.4, sampler_options=[0.3, 1.0])(tv.Image(image), boxes)
+        top, left = divmod(int(cut[0, 0, 0]), 50)
+        height, width = cut.shape[-2:]
+        middles = (boxes[:, :2] + boxes[:, 2:]) / 2 - torch.tensor([left, top])
+        within = ((middles > 0) & (middles < torch.tensor([width, height]))).all(-1)
+        assert found.canvas_size == (height, width) and 0.5 <= width / height <= 2
+        assert (found != 0).any(-1).tolist() == within.tolist() and within.any()
+        _, kept = v2.SanitizeBoundingBoxes(labels_getter=None)(cut, found)
+        assert len(kept) == int(within.sum())
+        changed += cut.shape != image.shape
+    assert changed > 3
+    with pytest.raises(TypeError, match="requires input sample to contain"):
+        v2.RandomIoUCrop()(tv.Image(image))
+
+
+def test_points_beyond_the_image_are_removed_with_their_labels():
+    _, points = boxes_and_points()
+    found, labels = v2.SanitizeKeyPoints(labels_getter=lambda sample: sample[1])(points, torch.tensor([5, 6, 7]))
+    assert type(found) is tv.KeyPoints and found.tolist() == [[3, 4], [49, 39]] and labels.tolist() == [5, 7]
+    groups = tv.KeyPoints([[[1, 1], [2, 2]], [[1, 1], [-1, 2]]], canvas_size=(9, 9))
+    assert v2.SanitizeKeyPoints()({"points": groups})["points"].tolist() == [[[1, 1], [2, 2]]]
+    kept, which = v2.functional.sanitize_keypoints(points.as_subclass(torch.Tensor), canvas_size=(40, 50))
+    assert kept.tolist() == [[3, 4], [49, 39]] and which.tolist() == [True, False, True]
+
+
+def test_modes_of_clamping():
+    boxes = tv.BoundingBoxes([[-3, 4, 60, 34]], format="XYXY", canvas_size=(40, 50))
+    assert v2.ClampBoundingBoxes()(boxes).tolist() == [[0, 4, 50, 34]]
+    free = v2.SetClampingMode(None)(boxes)
+    assert free.clamping_mode is None and boxes.clamping_mode == "soft"
+    assert v2.ClampBoundingBoxes()(free).tolist() == boxes.tolist()
+    assert v2.ClampBoundingBoxes("hard")(free).tolist() == [[0, 4, 50, 34]]
+    with pytest.raises(ValueError, match="clamping_mode must be"):
+        v2.SetClampingMode("half")
+
+
+def test_losses_of_jpeg():
+    pytest.importorskip("PIL")
+    torch.manual_seed(0)
+    smooth = torch.linspace(0, 255, 32).expand(2, 3, 32, 32).to(torch.uint8)
+    found = v2.JPEG(95)(tv.Image(smooth))
+    assert type(found) is tv.Image and found.dtype == torch.uint8 and found.shape == smooth.shape
+    assert (found.int() - smooth.int()).abs().max() < 8
+    noise = torch.randint(256, (3, 32, 32), dtype=torch.uint8)
+    lost = [(v2.JPEG(quality)(noise).float() - noise).abs().mean().item() for quality in (95, 50, 5)]
+    assert 0 < lost[0] < lost[1] < lost[2]
+    for wrong, error in ((0, ValueError), ((50, 20), ValueError), (True, TypeError)):
+        with pytest.raises(error):
+            v2.JPEG(wrong)
+    with pytest.raises(TypeError, match="uint8"):
+        v2.JPEG(50)(torch.rand(3, 8, 8))

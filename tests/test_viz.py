@@ -305,10 +305,10 @@ def test_contact_sheet(tmp_path, monkeypatch, capsys):
     from minitorch.viz import __main__ as command
     from minitorch.viz import contact_sheet
     taken = []
-    monkeypatch.setattr(contact_sheet, "screenshot", lambda path, target: taken.append(path))
+    monkeypatch.setattr(contact_sheet, "screenshot", lambda path, *how: taken.append(path))
     assert command.main(["contact-sheet", str(tmp_path / "sheet")]) == 0
     pages = list((tmp_path / "sheet").glob("*.html"))
-    assert len(taken) == len(pages) - 1 >= 20 and str(tmp_path / "sheet" / "index.html") in capsys.readouterr().out
+    assert len(set(taken)) == len(pages) - 1 >= 20 and str(tmp_path / "sheet" / "index.html") in capsys.readouterr().out
     for path in pages:
         source = path.read_text()
         parser = Balance()

@@ -7,6 +7,7 @@ from ..autograd.dispatch import disabled_torch_function as _disabled_torch_funct
 from ..autograd.dispatch import state as _state
 from ..core.device import device
 from ..core.dtypes import dtype
+from ..core.grad_mode import grad_mode
 from ..core.storage import layout, memory_format
 from ..core.tensor import Size
 from ..core.tensor import Tensor as TensorBase
@@ -25,6 +26,10 @@ def _is_torch_function_enabled():
 
 def _is_torch_function_mode_enabled():
     return bool(_state.modes)
+
+
+def _are_functorch_transforms_active():
+    return bool(grad_mode.batches or grad_mode.levels)
 
 
 def _log_api_usage_once(name):

@@ -82,8 +82,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     else:
         pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
-    return tuple([_captured(x, place, capture[place], on_tensors, create_graph, allow_unused, materialize_grads)
-                  for x, place in zip(inputs, places)])
+    found = [capture[place] for place in places]
+    capture.clear()
+    return tuple([_captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize_grads)
+                  for i, (x, place) in enumerate(zip(inputs, places))])
 
 
 class each_element:
@@ -125,7 +127,9 @@ def leaf_of(edge):
     return leaf
 
 
-def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
+def _captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize):
+    """The gradient `found[i]` as a tensor whose memory nobody else has: a copy where somebody has it."""
+    g = found[i]
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -138,6 +142,8 @@ def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
     if create_graph or open_levels and grad_mode.levels:
         return g
     backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
+    if engine.references(found[i]) == engine.ALONE and g.__class__ is backend.ndarray and g.base is None:
+        return wrap(g, backend)                            # made in this pass, and nobody else's
     g = g.array if on_tensors else g
     return wrap(backend.xp.array(g) if g.strides is not None else g.copy(), backend)
 

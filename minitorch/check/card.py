@@ -3,9 +3,21 @@
 import re
 from html import escape
 
+from .. import theme
+
+CARD = ".minitorch-card"
+
 # Blue, orange and grey are told apart by colour-blind readers too; a sign and the words say the same.
 LOOKS = {"ok": ("✓", "#0072b2", "#eaf4fb"), "wrong": ("✗", "#b34700", "#fdf1e7"),
          "missing": ("…", "#555555", "#f3f3f3")}
+
+
+def text(lines):
+    """A card as plain text; lines that continue one are indented."""
+    (head, words), *rest = lines
+    below = [f"  {label}: {words}" if "\n" not in words else f"  {label}:\n    " + words.replace("\n", "\n    ")
+             for label, words in rest]
+    return "\n".join([head, f"  {words}", *below])
 
 
 def html(state, lines):
@@ -14,9 +26,10 @@ def html(state, lines):
     (head, text), *rest = lines
     rows = "".join(f'<div style="margin-top:.35em"><span style="color:{ink};font-weight:600">{escape(label)}:</span> '
                    f'{value(label, words)}</div>' for label, words in rest)
-    return (f'<div role="note" style="border-left:5px solid {ink};background:{paper};color:#1a1a1a;padding:.6em .9em;'
-            f'margin:.3em 0;max-width:52em;font:14px/1.45 system-ui,sans-serif">'
-            f'<div><b style="color:{ink}">{sign} {escape(head)}</b></div><div>{code_spans(text)}</div>{rows}</div>')
+    style = (f"border-left:5px solid {ink};background:{paper};color:#1a1a1a;padding:.6em .9em;margin:.3em 0;"
+             f"max-width:52em;border-radius:0 8px 8px 0;font:14px/1.5 system-ui,sans-serif")
+    return theme.themed(CARD, f'<div role="note" class="{CARD[1:]}" style="{style}"><div><b style="color:{ink}">{sign} '
+                              f'{escape(head)}</b></div><div>{code_spans(text)}</div>{rows}</div>')
 
 
 def value(label, words):
@@ -35,9 +48,11 @@ def code_spans(words):
 def table(results):
     """The report: one line for each check."""
     solved = sum(r.ok for r in results.values())
-    rows = "".join(f'<tr><td style="color:{LOOKS[r.state][1]};text-align:left">{LOOKS[r.state][0]} {escape(r.state)}'
-                   f'</td><td style="text-align:left"><code>{escape(name)}</code></td>'
-                   f'<td style="text-align:left">{escape(r.words or "")}</td></tr>' for name, r in results.items())
-    return (f'<table style="font:14px/1.45 system-ui,sans-serif">'
-            f'<caption style="text-align:left;font-weight:600;white-space:nowrap">'
-            f'{solved} of {len(results)} exercises solved</caption>{rows}</table>')
+    cell = '<td style="text-align:left;background:#ffffff;color:{}">{}</td>'
+    rows = "".join("<tr>" + cell.format(LOOKS[r.state][1], f"{LOOKS[r.state][0]} {escape(r.state)}")
+                   + cell.format("#1a1a1a", f'<code style="color:#1a1a1a;background:none">{escape(name)}</code>')
+                   + cell.format("#1a1a1a", escape(r.words or "")) + "</tr>" for name, r in results.items())
+    head = (f'<caption style="text-align:left;font-weight:600;white-space:nowrap;padding:.3em .6em;color:#1a1a1a;'
+            f'background:#ffffff">{solved} of {len(results)} exercises solved</caption>')
+    style = "font:14px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#ffffff"
+    return theme.themed(CARD, f'<table class="{CARD[1:]}" style="{style}">{head}{rows}</table>')

@@ -18,7 +18,7 @@ A check is declared, not programmed:
 
 ``twice(student_function)`` gives a `Result`. Examples are tried from the smallest to the largest, so that the first
 that fails is a small one; its numbers are then made rounder while it still fails. A mistake is named when it gives
-what the student's function gives on every example that was tried.
+what the student's function gives on every example that was tried; several at once are named, too (`naming`).
 """
 
 import copy
@@ -34,9 +34,11 @@ from ..core.arrays import is_floating
 from ..core.tensor import Tensor
 from ..testing.strategies import Draw
 from . import card
+from .naming import Tried, name_of
 
 __all__ = ["Exercise", "Result", "allow_hints", "passed", "report"]
 
+GAP = "____"                        # what students fill in, in the last hint of an exercise
 RESULTS: dict = {}                  # of this session: name of the exercise -> its latest Result
 HINTS = os.environ.get("MINITORCH_HINTS", "1") != "0"
 
@@ -50,14 +52,18 @@ def allow_hints(allowed=True):
 class Exercise:
     """One task with its check.
 
-    name: "nb03.unbroadcast"; task: one sentence; hints: three strings, from a nudge to nearly all of it.
+    name: "nb03.unbroadcast"; task: one sentence; hints: three strings, from a nudge to a line with gaps (``____``).
     tensors: arrays of the examples are handed over as tensors (float64, or int64), otherwise as they are.
     rtol, atol: how exactly results must agree. tries: how many examples are drawn.
+    parts: what the items of an answer are, where there are several: labels for the card, and named one by one.
     """
 
-    def __init__(self, name, task, hints=(), *, tensors=True, rtol=1e-4, atol=1e-7, tries=40):
+    composes = True                     # whether mistakes are cheap enough to be tried together
+
+    def __init__(self, name, task, hints=(), *, tensors=True, rtol=1e-4, atol=1e-7, tries=40, parts=()):
         self.name, self.task, self.hints = name, task, tuple(hints)
         self.tensors, self.rtol, self.atol, self.tries = tensors, rtol, atol, tries
+        self.parts = tuple(parts)
         self.mistakes = {}
         self._cases = self._draw = self._truth = self._describe = None
         self._run = lambda solution, *args: solution(*args)
@@ -113,7 +119,10 @@ class Exercise:
         if not self.hints:
             return Words("There are no hints for this exercise.")
         level = min(max(int(level), 1), len(self.hints))
-        return Words(f"Hint {level} of {len(self.hints)}: {self.hints[level - 1]}")
+        words = self.hints[level - 1]
+        if GAP in words:
+            return Words(f"Hint {level} of {len(self.hints)}, with gaps to fill in: `{words}`")
+        return Words(f"Hint {level} of {len(self.hints)}: {words}")
 
     def needs(self):
         """What checking needs that is not installed here, in words; "" if nothing."""
@@ -132,10 +141,11 @@ class Exercise:
             if isinstance(found.error, NotImplementedError):
                 return Result(self, "missing")
             expected = self._outcome(self._truth, args)
-            tried.append((args, found, found.changed_inputs is None and self.same(found, expected)))
-        if all(right for _, _, right in tried):
+            right = found.changed_inputs is None and self.same(found, expected)
+            tried.append(Tried(args, found, expected, right))
+        if all(example.right for example in tried):
             return Result(self, "ok", tried=len(tried))
-        args = self._rounder(solution, next(args for args, _, right in tried if not right))
+        args = self._rounder(solution, next(example.args for example in tried if not example.right))
         return Result(self, "wrong", tried=len(tried), example=self.words(args), found=self._outcome(solution, args),
                       expected=self._outcome(self._truth, args), mistake=self._name_mistake(tried))
 
@@ -185,17 +195,17 @@ class Exercise:
         return expected.error is None and finite(expected.value)
 
     def _name_mistake(self, tried):
-        """The first mistake that behaves as the student's function does on all that was tried."""
-        tried = sorted(tried, key=lambda example: example[2])                # failures first: they tell most
-        if any(found.changed_inputs is not None for _, found, _ in tried):
-            if not any("in place" in words for words, _ in self.mistakes.values()):
-                return "changed_inputs", "your function writes into its arguments: its caller still needs them"
-        for name, (words, function) in self.mistakes.items():
-            if all(self.same(found, self._outcome(function, args)) for args, found, _ in tried):
-                return name, words
-        if all(found.error is None and found.value is None for _, found, _ in tried):
-            return "returned_none", "your function returns nothing: is there a `return`?"
-        return None
+        """The mistake, or the mistakes, that the student's function makes."""
+        return name_of(self, tried)
+
+    def shown(self, outcome, other):
+        """An outcome in words; parts with their labels, and a word for those that are as in `other`."""
+        if not self.parts or any(not isinstance(x.value, (list, tuple)) or len(x.value) != len(self.parts)
+                                 for x in (outcome, other)):
+            return str(outcome)
+        kinds = type(outcome), type(other)
+        return "\n".join(f"{label}: {show(one)}{'' if self.same(kinds[0](one), kinds[1](two)) else '  <- differs'}"
+                         for label, one, two in zip(self.parts, outcome.value, other.value))
 
     def words(self, args):
         """An example as the student would write it."""
@@ -236,7 +246,7 @@ class Result:
         return self.ok
 
     def hint(self, level=1):
-        """A hint: 1 is a nudge, 2 says more, 3 nearly all."""
+        """A hint: 1 is a nudge, 2 says more, 3 is a line with gaps."""
         return self.exercise.hint(level)
 
     def lines(self):
@@ -249,15 +259,15 @@ class Result:
         if self.state == "missing":
             needs = [("The check needs", self.needs)] if self.needs else []
             return [(f"{name}: still missing", task), *needs, *hint]
-        found = [("You gave", str(self.found)), ("Expected", str(self.expected))]
+        shown = self.exercise.shown
+        found = [("You gave", shown(self.found, self.expected)), ("Expected", shown(self.expected, self.expected))]
         if self.found.changed_inputs is not None:
             found = [("Afterwards the arguments were", show(plain(self.found.changed_inputs)))]
         looks = [("This looks like", self.words)] if self.words else []
         return [(f"{name}: not yet right", task), ("Smallest example that fails", self.example), *found, *looks, *hint]
 
     def __str__(self):
-        (head, text), *rest = self.lines()
-        return "\n".join([head, f"  {text}", *(f"  {label}: {words}" for label, words in rest)])
+        return card.text(self.lines())
 
     __repr__ = __str__
 
@@ -314,8 +324,8 @@ def passed(*names):
 class Words(str):
     """Text that a notebook shows without quotes."""
 
-    def _repr_markdown_(self):
-        return str(self)
+    def _repr_html_(self):
+        return f"<span>{card.code_spans(self)}</span>"
 
     __repr__ = str.__str__
 

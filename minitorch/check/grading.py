@@ -9,6 +9,7 @@ checks) changes no grade but its own.
 import argparse
 import contextlib
 import csv
+import functools
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from ..core.errors import worded
 from . import exercises
 from .exercise import Outcome
 from .judge import decoded, outcome_of
+from .naming import Tried, name_of
 
 __all__ = ["Grade", "grade_folder", "grade_hand_in", "main"]
 
@@ -171,6 +174,33 @@ class Given(Exception):
     """An error that a student's function raised, known by the names of its classes."""
 
 
+@functools.cache
+def given(name):
+    """The class that stands for errors of this name."""
+    return type(name, (Given,), {})
+
+
+class Sent:
+    """An exercise whose outcomes are those that were sent: mistakes are tried here and compared as if they had been."""
+
+    def __init__(self, one):
+        self.mistakes, self.parts, self.composes = one.mistakes, one.parts, one.composes
+        self.same, self.one = one.same, one
+
+    def _outcome(self, function, args):
+        return received(outcome_of(self.one._outcome(function, args)))
+
+
+def received(told):
+    """The outcome that was encoded."""
+    if "error" in told:
+        found = Outcome(error=given(str(told["error"][0] if told["error"] else "Exception"))(str(told.get("text", ""))))
+    else:
+        found = Outcome(decoded(told["value"]))
+    found.changed_inputs = () if told.get("changed") else None
+    return found
+
+
 def judged(one, answer, seed, seconds):
     """A row for one check: its state, the share of examples passed, the misconception, and words."""
     if answer is None:
@@ -179,51 +209,31 @@ def judged(one, answer, seed, seconds):
         return row("missing", "still missing")
     if answer["state"] == "text":
         return judged_text(one, answer["text"], seconds)
-    tried, right = [], []
+    sent, tried = Sent(one), []
     try:
         for args, told in zip(one._examples(seed), answer["tried"], strict=True):
-            expected = outcome_of(one._outcome(one._truth, args))
-            tried.append((args, told, expected))
-            right.append(agree(one, told, expected))
+            found, expected = received(told), sent._outcome(one._truth, args)
+            tried.append(Tried(args, found, expected, found.changed_inputs is None and one.same(found, expected)))
     except (ValueError, TypeError, KeyError) as error:     # as many examples as there are, of values that are encoded
         return row("wrong", f"what the function gives cannot be compared: {error}")
-    share = sum(right) / max(len(right), 1)
-    if all(right):
-        return row("ok", f"right: {len(right)} examples agree", 1.0)
-    args, told, expected = next(x for x, good in zip(tried, right) if not good)
-    named = misconception(one, tried)
-    looks = f"; this looks like: {one.mistakes[named][0]}" if named in one.mistakes else ""
-    return row("wrong", f"{one.words(args)} gave {in_words(told)}, expected {in_words(expected)}{looks}", share, named)
+    share = sum(example.right for example in tried) / max(len(tried), 1)
+    first = next((example for example in tried if not example.right), None)
+    if first is None:
+        return row("ok", f"right: {len(tried)} examples agree", 1.0)
+    name, looks = name_of(sent, tried) or (None, "")
+    gave = "another value of its arguments" if first.found.changed_inputs is not None else brief(first.found)
+    return row("wrong", f"{one.words(first.args)} gave {gave}, expected {brief(first.expected)}"
+               + (f"; this looks like: {looks}" if looks else ""), share, name)
+
+
+def brief(outcome):
+    """An outcome as a line, cut between words."""
+    return textwrap.shorten(str(outcome), 300, placeholder=" ...")
 
 
 def row(state, words, share=0.0, misconception=None):
     """One check's part of a grade."""
     return {"state": state, "share": round(share, 4), "misconception": misconception, "words": words}
-
-
-def agree(one, told, expected):
-    """Whether two encoded outcomes are the same."""
-    if told.get("changed"):
-        return False
-    if "error" in told or "error" in expected:
-        return told.get("error", [])[:1] == expected.get("error", [None])[:1]
-    return one.same(Outcome(decoded(told["value"])), Outcome(decoded(expected["value"])))
-
-
-def misconception(one, tried):
-    """The first mistake that gives what the student's function gave on all examples."""
-    for name, (_, function) in one.mistakes.items():
-        if all(agree(one, told, outcome_of(one._outcome(function, args))) for args, told, _ in tried
-               if not told.get("changed")):
-            return name
-    return "changed_inputs" if any(told.get("changed") for _, told, _ in tried) else None
-
-
-def in_words(told):
-    """An encoded outcome as a line."""
-    if told.get("changed"):
-        return "another value of its arguments"
-    return str(told.get("text", "an error"))[:300] if "error" in told else str(Outcome(decoded(told["value"])))[:300]
 
 
 def judged_text(one, text, seconds):

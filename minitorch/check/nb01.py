@@ -3,6 +3,7 @@
 import math
 
 from .exercise import Exercise
+from .naming import variants
 
 
 def polynomial(coefficients):
@@ -12,7 +13,8 @@ def polynomial(coefficients):
 central = Exercise(
     "nb01.central", "The central difference of f at x with step h: look h to the right and h to the left.",
     ("Draw the chord from (x-h, f(x-h)) to (x+h, f(x+h)). What is its slope?",
-     "Height over width: how wide is the chord?", "(f(x + h) - f(x - h)) / (2 * h)"), tensors=False, rtol=1e-6)
+     "Height over width: how wide is the chord?",
+     "return (f(____) - f(____)) / ____"), tensors=False, rtol=1e-6)
 central.cases(lambda: [((0.0, 1.0), 0.0, 1.0), ((0.0, 0.0, 1.0), 1.0, 1.0), ((0.0, 0.0, 0.0, 1.0), 1.0, 1.0)])
 central.draw(lambda d: (tuple(float(d.int(-3, 3)) for _ in range(4)), float(d.int(-2, 2)), d.choice([0.5, 1.0, 2.0])))
 central.run(lambda solution, coefficients, x, h: solution(polynomial(coefficients), x, h))
@@ -37,13 +39,16 @@ central.slips(
     half_step=("a good formula, with half the step that was asked for: from x - h to x + h",
                lambda f, x, h: (f(x + h / 2) - f(x - h / 2)) / h),
     brackets=("brackets: only the second value is divided by 2h", lambda f, x, h: f(x + h) - f(x - h) / (2 * h)),
+    brackets_twice=("brackets: only the second value is halved, and then *multiplied* by h",
+                    lambda f, x, h: f(x + h) - f(x - h) / 2 * h),
     average=("that is the average of f at the two points, not a slope", lambda f, x, h: (f(x + h) + f(x - h)) / 2))
 
 best_step = Exercise(
     "nb01.best_step", "The step h for a central difference at x near 1, f and its derivatives near 1, given eps.",
     ("The error has two parts: one grows with h (truncation), one grows when h shrinks (round-off).",
      "Truncation is about h**2, round-off about eps / h. Where is the sum smallest?",
-     "Set the derivative of h**2 + eps/h to zero: h is about eps ** (1/3)."), tensors=False, rtol=0, atol=0.35)
+     "The slope of h**2 + eps / h is 2 * h - eps / h**2. Set it to 0, forget the 2, and: h = eps ** ____"),
+    tensors=False, rtol=0, atol=0.35)
 best_step.cases(lambda: [(2.0 ** -52,), (2.0 ** -23,), (2.0 ** -10,)])
 best_step.run(lambda solution, eps: math.log10(solution(eps)))
 best_step.describe(lambda eps: f"eps = {eps:.2g}; the power of ten of your h (a factor of 2 is accepted)")
@@ -53,6 +58,8 @@ best_step.slips(
                  lambda eps: eps ** 0.5),
     eps_itself=("h = eps: x + h and x differ in the last bit only, all the rest is noise", lambda eps: eps),
     fixed=("one step for all precisions: 1e-6 is good in float64 and lost in float32, use eps", lambda eps: 1e-6),
+    fixed_forward=("one step for all precisions: 1e-8 is about the best for *forward* differences in float64, use eps",
+                   lambda eps: 1e-8),
     fixed_small=("\"as small as possible\" is the intuition of exact mathematics: round-off grows as eps / h",
                  lambda eps: 1e-12),
     large=("far too large: the truncation error is h squared", lambda eps: 0.1),
@@ -64,9 +71,9 @@ dual = Exercise(
     "nb01.dual", "Dual(value, slope): product, quotient, whole power, sin and exp carry their slopes along.",
     ("Write each number as a + b e with e*e = 0, and multiply out.",
      "The slope of the result is (slope of the rule at the value) times (slope that came in); products have two terms.",
-     "mul: a.v*b.s + a.s*b.v; div: (a.s*b.v - a.v*b.s)/b.v**2; pow: n*a.v**(n-1)*a.s; sin: cos(a.v)*a.s; exp: "
-     "exp(a.v)*a.s"),
-    tensors=False)
+     "mul: self.value * ____ + ____ * other.value; div: (____ - ____) / other.value**2; pow: n * ____ * self.slope; "
+     "sin: ____ * self.slope; exp: ____ * self.slope"),
+    tensors=False, parts=("value", "slope"))
 dual.cases(lambda: [(rule, a, da, b, db) for rule in ("mul", "div", "pow", "sin", "exp")
                     for a, da, b, db in ((1.0, 1.0, 2.0, 0.0), (2.0, 1.0, 2.0, 1.0), (3.0, -1.0, 2.0, 0.5),
                                          (0.5, 2.0, -2.0, 3.0))])
@@ -112,9 +119,14 @@ class _Dual:
         return self.new(math.exp(self.value), math.exp(self.value) * self.slope)
 
 
+def with_rules(*given, **rules):
+    """A dual number of a class that has other rules."""
+    return type("Wrong", (_Dual,), rules)(*given)
+
+
 def wrong(name, words, **rules):
     """A mistake in some of the rules."""
-    dual.mistakes[name] = (words, type(name, (_Dual,), rules))
+    dual.mistakes[name] = words, variants(with_rules)(**rules)
 
 
 wrong("product_of_slopes", "the slope of a product is not the product of the slopes: that is the e*e term, which is "
@@ -147,6 +159,7 @@ PAIRS = (
     ("x**3 with 3x**2", lambda x: x ** 3, lambda x: 3 * x * x, True),
     ("sin with cos", math.sin, math.cos, True),
     ("exp(4x) with 4exp(4x)", lambda x: math.exp(4 * x), lambda x: 4 * math.exp(4 * x), True),
+    ("exp(6x) with 6exp(6x), very large", lambda x: math.exp(6 * x), lambda x: 6 * math.exp(6 * x), True),
     ("1000 sin x with 1000 cos x", lambda x: 1000 * math.sin(x), lambda x: 1000 * math.cos(x), True),
     ("the constant 5 with 0", lambda x: 5.0, lambda x: 0.0, True),
     ("x**2 with 2x", lambda x: x * x, lambda x: 2 * x, True),
@@ -161,38 +174,43 @@ catch = Exercise(
     "nb01.catch", "A property test: is `df` the derivative of `f` on [-3, 3]? True or False.",
     ("Your test saw one point, or one size of numbers? Where could a wrong rule hide?",
      "Try many x, positive and negative, small and large; compare with a central difference.",
-     "all(abs(df(x) - d) <= 1e-4 * max(abs(d), abs(df(x))) + 1e-6 for many x), with d the central difference for "
-     "h = 1e-5."), tensors=False)
+     "for x in ____: d = (f(x + h) - f(x - h)) / (2 * h); if abs(df(x) - d) > ____ * max(abs(d), abs(df(x))) + ____:"
+     " return ____"), tensors=False)
 catch.cases(lambda: [(name,) for name, *_ in PAIRS])
 catch.run(lambda solution, name: bool(next(solution(f, df) for n, f, df, _ in PAIRS if n == name)))
 catch.describe(lambda name: f"f with df: {name}. Does your test say it is right?")
 
 
-def compare(points, rtol=1e-4, atol=1e-6, h=1e-5):
-    """A test of derivatives at these points."""
-    def looks_right(f, df):
-        slopes = [((f(x + h) - f(x - h)) / (2 * h), df(x)) for x in points]
-        return all(abs(d - s) <= rtol * max(abs(d), abs(s)) + atol for d, s in slopes)
-    return looks_right
-
-
 MANY = [i / 7 for i in range(-21, 22) if i]
-catch.truth(compare(MANY))
+
+
+def compare(f, df, points=MANY, rtol=1e-4, atol=1e-6, h=1e-5):
+    """A test of derivatives at these points."""
+    slopes = [((f(x + h) - f(x - h)) / (2 * h), df(x)) for x in points]
+    return all(abs(d - s) <= rtol * max(abs(d), abs(s)) + atol for d, s in slopes)
+
+
+compare_but = variants(compare)
+catch.truth(compare)
 catch.slips(
     always=("everything passes: a test that cannot fail is not a test", lambda f, df: True),
     never=("nothing passes, not even right derivatives: exact equality is too much to ask of floats",
            lambda f, df: False),
-    one_point=("one point only, x = 1: wrong rules agree with right ones here and there", compare([1.0])),
+    one_point=("one point only, x = 1: wrong rules agree with right ones here and there", compare_but(points=[1.0])),
     positive=("only positive x: rules that forget a sign or an absolute value are right there",
-              compare([x for x in MANY if x > 0])),
-    near_zero=("only |x| < 1: a rule may go wrong further out", compare([x for x in MANY if abs(x) < 1])),
+              compare_but(points=[x for x in MANY if x > 0])),
+    near_zero=("only |x| < 1: a rule may go wrong further out", compare_but(points=[x for x in MANY if abs(x) < 1])),
     absolute=("an absolute tolerance of 1e-2 is too loose for small functions: compare relative to the size",
-              compare(MANY, rtol=1e-4, atol=1e-2)),
+              compare_but(rtol=1e-4, atol=1e-2)),
     absolute_tight=("an absolute tolerance alone fails large right answers: allow an error relative to the size",
-                    compare(MANY, rtol=0, atol=1e-7)),
-    loose=("a tolerance of 5 percent lets a derivative pass that is 1 percent off", compare(MANY, rtol=0.05)),
-    coarse=("the step of the difference is far too large: with h = 1 right derivatives fail", compare(MANY, h=1.0)),
+                    compare_but(rtol=0, atol=1e-7)),
+    absolute_only=("an absolute tolerance alone: one number cannot be right for exp(6x) and for x**2/1000, allow an "
+                   "error relative to the size", compare_but(rtol=0, atol=1e-3)),
+    relative_only=("a relative tolerance alone fails where the slope is 0: allow a tiny absolute error, too",
+                   compare_but(points=[0.0, *MANY], atol=0)),
+    loose=("a tolerance of 5 percent lets a derivative pass that is 1 percent off", compare_but(rtol=0.05)),
+    coarse=("the step of the difference is far too large: with h = 1 right derivatives fail", compare_but(h=1.0)),
     too_fine=("the step of the difference is far too small: with h = 1e-13 round-off drowns the slope",
-              compare(MANY, h=1e-13)),
+              compare_but(h=1e-13)),
     sign_only=("only the signs are compared",
                lambda f, df: all((f(x + 1e-5) - f(x - 1e-5)) * df(x) >= 0 for x in MANY)))

@@ -4,6 +4,7 @@ import itertools
 import math
 
 from .exercise import Exercise
+from .naming import variants
 
 
 class Node:
@@ -22,7 +23,7 @@ send = Exercise(
     "nb02.send", "Hand a node's gradient on to its parents, each times the local slope.",
     ("The same parent may be used by several nodes, and each of them sends it something.",
      "`node.pulls[i](node.grad)` is the message to `node.parents[i]`. What is in `parent.grad` already?",
-     "Loop over parents and pulls together, and let each message be added to what is there: `+=`."),
+     "for parent, pull in zip(____, ____): parent.grad ____ pull(____)"),
     tensors=False)
 
 
@@ -37,10 +38,14 @@ def _():
     yield -1.5, (1.0, 2.0, 0.5), (2, 0, 2), (3.0, -4.0, 2.0)
 
 
-@send.truth
-def _(node):
-    for parent, pull in zip(node.parents, node.pulls):
-        parent.grad += pull(node.grad)
+def share(node, put=lambda old, message: old + message, message=lambda pull, grad: pull(grad), some=list):
+    """Send, with every decision as an option."""
+    for parent, pull in some(zip(node.parents, node.pulls)):
+        parent.grad = put(parent.grad, message(pull, node.grad))
+
+
+share_but = variants(share)
+send.truth(share)
 
 
 @send.run
@@ -61,27 +66,15 @@ def _(grad, had, who, slopes):
     return f"node.grad = {grad:g}; its parents: {parents}; before: {before}. Then the gradients (the node's own last)"
 
 
-@send.mistake("`=` for `+=`: the second message overwrites the first, so a value that is used twice keeps one half")
-def assigned(node):
-    for parent, pull in zip(node.parents, node.pulls):
-        parent.grad = pull(node.grad)
-
-
-@send.mistake("the upstream gradient is ignored: the chain rule multiplies, `pull(node.grad)`")
-def no_upstream(node):
-    for parent, pull in zip(node.parents, node.pulls):
-        parent.grad += pull(1.0)
-
-
-@send.mistake("only the first parent gets its message: every input of an operation has a slope of its own")
-def first_only(node):
-    node.parents[0].grad += node.pulls[0](node.grad)
-
-
-@send.mistake("the node's gradient is handed on unchanged: multiply by the local slope, that is what `pull` does")
-def no_slope(node):
-    for parent in node.parents:
-        parent.grad += node.grad
+send.slips(
+    assigned=("`=` for `+=`: the second message overwrites the first, so a value that is used twice keeps one half",
+              share_but(put=lambda old, message: message)),
+    no_upstream=("the upstream gradient is ignored: the chain rule multiplies, `pull(node.grad)`",
+                 share_but(message=lambda pull, grad: pull(1.0))),
+    first_only=("only the first parent gets its message: every input of an operation has a slope of its own",
+                share_but(some=lambda pairs: list(pairs)[:1])),
+    no_slope=("the node's gradient is handed on unchanged: multiply by the local slope, that is what `pull` does",
+              share_but(message=lambda pull, grad: grad)))
 
 
 @send.mistake("a parent that appears twice (as in x * x) gets one message: each place in the formula sends its own")
@@ -106,8 +99,9 @@ order = Exercise(
     "nb02.order", "List all nodes that `root` is made from, each after everything that uses it; `root` first.",
     ("A node may send its gradient on only when all of it has arrived. Who must have run before it?",
      "Depth first: a node is *finished* when all its parents are finished. Write nodes down when they finish.",
-     "Remember whom you visited, append a node after its parents (postorder), and reverse the list at the end."),
-    tensors=False)
+     "def visit(node): if it is new, remember it; for parent in node.parents: ____; then ____. At the end: return "
+     "____"),
+    tensors=False, parts=("gradients of a, b, c ...", "how often each was listed"))
 
 
 @order.cases
@@ -257,7 +251,7 @@ UPSTREAM = "the upstream gradient `g` is ignored: the pull of an operation is g 
 tanh = Exercise(
     "nb02.tanh", "The pull of y = tanh(x): the gradient for x, given g, x and y.",
     ("What is the slope of tanh at 0, and far out?", "The slope of tanh can be written with y alone.",
-     "d tanh(x)/dx = 1 - tanh(x)**2, and y is tanh(x) already."), tensors=False)
+     "return g * (1 - ____)"), tensors=False)
 tanh.cases(lambda: [(1.0, x, math.tanh(x)) for x in (0.0, 1.0, -2.0)])
 tanh.draw(lambda d: (lambda g, x: (g, x, math.tanh(x)))(d.choice([2.0, -1.0, 0.5]), d.int(-20, 20) / 10))
 tanh.truth(lambda g, x, y: g * (1 - y * y))
@@ -269,12 +263,15 @@ tanh.slips(
     sigmoid=("that is the slope of the sigmoid, y(1-y); for tanh it is 1 - y**2", lambda g, x, y: g * y * (1 - y)),
     sign=("the sign is wrong: tanh rises everywhere, its slope is never negative", lambda g, x, y: g * (y * y - 1)),
     value=("the function in place of its slope: g * tanh(x) is not a derivative", lambda g, x, y: g * y),
+    no_square=("1/cosh(x) is not squared: the slope is its square, and with y alone it is shorter",
+               lambda g, x, y: g / math.cosh(x)),
     not_squared=("1 - y in place of 1 - y**2", lambda g, x, y: g * (1 - y)))
 
 div = Exercise(
     "nb02.div", "The pull of y = a / b: the gradients for a and for b, given g, a, b.",
     ("Write a / b as a * b**-1 and use the power rule for b.", "The slope for a is 1/b. The one for b has a square.",
-     "For b: -a / b**2, times g."), tensors=False)
+     "return g / ____, ____ * a / ____"),
+    tensors=False, parts=("the gradient for a", "the gradient for b"))
 div.cases(lambda: [(1.0, 1.0, 2.0), (1.0, 3.0, 2.0), (2.0, 3.0, -2.0)])
 div.draw(lambda d: (d.int(-3, 3) / 2, d.int(1, 6) / 2, d.choice([-3.0, -0.5, 2.0, 4.0])))
 div.truth(lambda g, a, b: (g / b, -g * a / (b * b)))
@@ -292,7 +289,7 @@ div.slips(
 power = Exercise(
     "nb02.power", "The pull of y = x ** n, n a plain number: the gradient for x, given g, x, n.",
     ("The power rule, times what arrives.", "n comes down, and the exponent falls by one. Try n = 1 and n = 0 by hand.",
-     "n * x**(n-1), times g."), tensors=False)
+     "return g * ____ * x ** ____"), tensors=False)
 power.cases(lambda: [(1.0, 3.0, 2), (1.0, 3.0, 1), (1.0, 2.0, 3), (2.0, 2.0, -1), (1.0, 4.0, 0.5)])
 power.draw(lambda d: (d.int(-4, 4) / 2, d.int(1, 6) / 2, d.choice([1, 2, 3, -1, -2, 0.5])))
 power.truth(lambda g, x, n: g * n * x ** (n - 1))
@@ -304,4 +301,7 @@ power.slips(
     exponential=("that is the rule of n ** x, where x is the exponent",
                  lambda g, x, n: g * x ** n * math.log(abs(n) or 1)),
     integral=("that is the integral, x**(n+1)/(n+1)", lambda g, x, n: g * x ** (n + 1) / (n + 1) if n != -1 else 0.0),
+    value=("the function in place of its slope: g * x**n is not a derivative", lambda g, x, n: g * x ** n),
+    exchanged=("n comes down as it is, and the exponent falls by one: in yours the factor fell, and not the exponent",
+               lambda g, x, n: g * (n - 1) * x ** n),
     twice_down=("the exponent fell by two", lambda g, x, n: g * n * x ** (n - 2)))

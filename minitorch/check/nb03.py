@@ -12,7 +12,7 @@ strides = Exercise(
     "nb03.strides", "The strides, in elements, of a fresh tensor of this shape.",
     ("How many elements do you pass by going one step along the last axis? And along the one before?",
      "The stride of an axis is the number of elements in everything to its right.",
-     "stride[i] = shape[i+1] * shape[i+2] * ...; an empty product is 1."))
+     "From the right: step = 1; for length in reversed(shape): found.append(____); step ____ length"))
 strides.cases(lambda: [((3,),), ((2, 3),), ((3, 2),), ((2, 3, 4),), ((4, 3, 2),)])
 strides.draw(lambda d: (d.shape(1, 4, 2, 5),))
 strides.truth(lambda shape: tuple(math.prod(shape[i + 1:]) for i in range(len(shape))))
@@ -44,8 +44,9 @@ def made(x, how):
 diagonal = Exercise(
     "nb03.diagonal", "The diagonal of a matrix as a view, made by x.as_strided(size, stride, offset).",
     ("Going one step along the diagonal means one row down *and* one column to the right.",
-     "x.stride(0) + x.stride(1). A transposed or sliced x has strides and a storage_offset() of its own.",
-     "x.as_strided((min(x.shape),), (x.stride(0) + x.stride(1),), x.storage_offset())"))
+     "One step changes both indices, so it passes what both axes' strides say together. A transposed or sliced x has"
+     " strides and a storage_offset() of its own.",
+     "x.as_strided((____,), (____,), x.storage_offset())"), parts=("values", "a view of x's memory?"))
 
 
 @diagonal.draw
@@ -93,7 +94,7 @@ windows = Exercise(
     "nb03.windows", "All windows of k neighbours of a 1-D tensor, as a view of shape (windows, k).",
     ("How many windows of 3 fit into 5 elements? How far apart do two windows begin?",
      "Both strides are the same: the next window begins one element later, and so does the next element.",
-     "x.as_strided((len(x) - k + 1, k), (x.stride(0), x.stride(0)), x.storage_offset())"))
+     "x.as_strided((len(x) - ____, k), (____, ____), x.storage_offset())"), parts=("values", "a view of x's memory?"))
 
 
 @windows.draw
@@ -142,7 +143,8 @@ views = Exercise(
     "nb03.views", "Which of these twelve share memory with x? Write True or False for each.",
     ("Can the result be described by a start and one step per axis, over the memory that is there?",
      "Lists and masks pick places without a regular step; `flip` would need a negative step, and PyTorch has none.",
-     "`reshape` is a view when it can be, and a copy when it must; so is `contiguous`, which does nothing if it can."))
+     "x.reshape(4, 3): x lies in order, so ____; x.T.reshape(12): the order has changed, so ____. contiguous() does "
+     "____ if x is in order already."))
 views.cases(lambda: [(key,) for key in SHARES])
 views.run(lambda solution, key: _answer(solution[key]) if isinstance(solution, dict) else solution(key))
 views.describe(lambda key: f"does {key} share memory with x, a fresh tensor of shape (3, 4)?")
@@ -189,7 +191,8 @@ unbroadcast = Exercise(
     "nb03.unbroadcast", "Bring a gradient of the broadcast shape back to `shape`, the shape of the input.",
     ("Broadcasting repeats an element. Used several times means: its gradients are added.",
      "Two kinds of axes were repeated: those that were not there at all (on the left), and those of length 1.",
-     "First sum the axes that `shape` lacks, then those where `shape` has a 1, these with keepdim=True."))
+     "while grad.ndim > len(shape): grad = grad.sum(____); then for each axis with ____ == 1: grad = grad.sum(axis, "
+     "____)"))
 
 
 @unbroadcast.cases
@@ -229,6 +232,24 @@ def from_the_right(grad, shape):
     for axis, length in enumerate(shape):
         if length == 1:
             grad = grad.sum(axis, keepdim=True)
+    return grad
+
+
+@unbroadcast.mistake("shapes are lined up at the left: axis 0 of `shape` belongs to the axis of `grad` that is as far "
+                     "from the *right*")
+def from_the_left(grad, shape):
+    for axis, (long, short) in enumerate(zip(grad.shape, shape)):
+        if long != short:
+            grad = grad.sum(axis, keepdim=True)
+    return grad
+
+
+@unbroadcast.mistake("shapes are lined up at the left, and the summed axes are gone: line them up at the right, sum "
+                     "axes of length 1 with keepdim=True")
+def from_the_left_gone(grad, shape):
+    for axis, (long, short) in enumerate(zip(grad.shape, shape)):
+        if long != short:
+            grad = grad.sum(axis)
     return grad
 
 
@@ -286,7 +307,7 @@ repair = Exercise(
     "nb03.repair", "sum((exp(x) + 1) * exp(x)), without the in-place write that broke backward.",
     ("Which value did `exp` keep for the backward pass, and who wrote over it?",
      "`y += 1` writes into the memory that `y` has; `y + 1` makes new memory.",
-     "y = x.exp(); return ((y + 1) * y).sum()"))
+     "y = x.exp(); return (____ * y).sum(), with nothing written into y"), parts=("value", "x.grad"))
 repair.draw(lambda d: (d.integers((d.int(1, 3),), -2, 2).astype(float),))
 
 

@@ -30,7 +30,7 @@ logsumexp = pull(
     "nb04.logsumexp", "The pull of y = logsumexp of each row of x: the gradient for x, shaped like x.",
     ("For one row: which number times dx_j is the change of log(sum exp(x))?",
      "exp(x_j) / sum(exp(x)): a softmax. And the sum is exp(y).",
-     "g and y need a last axis of length 1: g.unsqueeze(1) * (x - y.unsqueeze(1)).exp()"),
+     "return g.unsqueeze(1) * (x - ____).exp()"),
     lambda x: torch.logsumexp(x, 1))
 logsumexp.truth(lambda g, x, y: g.unsqueeze(1) * (x - y.unsqueeze(1)).exp())
 logsumexp.slips(
@@ -53,7 +53,7 @@ variance = pull(
     "nb04.variance", "The pull of y = x.var(1), divided by n - 1: the gradient for x, shaped like x.",
     ("y is a sum of squares. The mean inside depends on x too: does that matter?",
      "The deviations of a row sum to zero, so the path through the mean cancels.",
-     "g.unsqueeze(1) * 2 / (n - 1) * (x - x.mean(1, keepdim=True)), n the length of a row"),
+     "return g.unsqueeze(1) * ____ / (x.shape[1] - 1) * (x - ____)"),
     lambda x: x.var(1))
 
 
@@ -66,6 +66,8 @@ variance.slips(
     no_upstream=(UPSTREAM, lambda g, x, y: 2 / (x.shape[1] - 1) * centred(x)),
     over_n=("divided by n: the forward pass divides by n - 1 (Bessel's correction), so must its derivative",
             lambda g, x, y: g.unsqueeze(1) * 2 / x.shape[1] * centred(x)),
+    over_rows=("divided by the number of rows: each row is divided by its own length, less one",
+               lambda g, x, y: g.unsqueeze(1) * 2 / len(x) * centred(x)),
     no_division=("missing 1/(n-1): the forward pass averages", lambda g, x, y: g.unsqueeze(1) * 2 * centred(x)),
     no_two=("the 2 of the power rule is missing", lambda g, x, y: g.unsqueeze(1) / (x.shape[1] - 1) * centred(x)),
     not_centred=("x itself, where the deviation from the mean was meant",
@@ -81,7 +83,7 @@ gather = Exercise(
     "nb04.gather", "The pull of y = x[index]: the gradient for x, of length n, given g and the index (int64).",
     ("Reading copies x[index[k]] into y[k]. Which way does the gradient travel?",
      "Start from zeros(n) and put each g[k] back where it was read. What if one place was read twice?",
-     "torch.zeros(n, dtype=g.dtype).index_add(0, index, g)"))
+     "torch.zeros(n, dtype=g.dtype).index____(0, ____, ____)"))
 
 
 @gather.draw
@@ -129,7 +131,7 @@ cumprod = Exercise(
     "nb04.cumprod", "The pull of y = cumprod(x), 1-D: y[k] = x[0] * ... * x[k]. x may contain zeros.",
     ("x[i] is a factor of y[i], y[i+1], and of all after them. What is the slope of y[k] for x[i]?",
      "The product of all *other* factors up to k. y[k] / x[i] is that, unless x[i] is 0.",
-     "For each i: replace x[i] by 1, take the cumprod, and add up g[k] * that for k >= i."))
+     "for i: others = x.clone(); others[i] = ____; found[i] = (g * others.cumprod(0))[____].sum()"))
 
 
 @cumprod.cases
@@ -162,6 +164,8 @@ cumprod.slips(
               lambda g, x, y: (g * y).flip(0).cumsum(0).flip(0) / x),
     division_eps=("dividing by x + 1e-8 hides the zero and gives 0 for it: the gradient there is *not* zero, it is the "
                   "product of the others", lambda g, x, y: (g * y).flip(0).cumsum(0).flip(0) / (x + 1e-8)),
+    division_everything=("the sum over *all* k, divided by x: y[k] with k < i does not contain x[i], and x may be 0",
+                         lambda g, x, y: (g * y).sum() / x),
     own_only=("x[i] only reaches y[i] in your rule: it is a factor of every later y too",
               lambda g, x, y: each(g, x, lambda i: g[i] * without(x, i)[i])),
     forward_sum=("summed over k <= i, the wrong side: x[i] is a factor of y[i] and what comes *after*",
@@ -192,16 +196,17 @@ SUSPECTS = {
     "B": suspect("B", lambda g, x, w: ((w / len(x)).expand(x.shape), x.mean(0))),
     "C": suspect("C", lambda g, x, w: ((g * w / len(x)).expand(x.shape), (g * x).mean(0))),
     "D": suspect("D", lambda g, x, w: ((g * w).expand(x.shape), (g * x).sum(0))),
-    "E": suspect("E", lambda g, x, w: ((g * w / len(x)).expand(x.shape), g * x / len(x))),
+    "E": suspect("E", lambda g, x, w: ((g * w / len(x)).expand(x.shape), (g * x / len(x)).sum(1))),
     "F": suspect("F", lambda g, x, w: ((g * w / len(x)).expand(x.shape), (g * x)[-1] / len(x)))}
-BUGS = {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N", "E": "not summed", "F": "= "
+BUGS = {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N", "E": "wrong axis", "F": "= "
         "for +="}
 
 suspects = Exercise(
     "nb04.suspects", "What is wrong with each of the six? One of them is right.",
     ("Run gradcheck on each and compare the two Jacobians it prints: is one a multiple of the other?",
-     "A constant factor, a sign, a shape, or one summand of several: each leaves its own mark.",
-     "gradcheck ends with \"This looks like\". For E, look at the *shape* in the message."))
+     "A constant factor, a sign, other places, or one summand of several: each leaves its own mark.",
+     "The words by their marks: -J is ____; N * J is ____; numbers off the diagonal are ____, or ____ if even x's "
+     "Jacobian is wrong, though right while g = 1; one row of several is ____."))
 suspects.cases(lambda: [(letter,) for letter in BUGS])
 suspects.run(lambda solution, letter: _answer(solution[letter]) if isinstance(solution, dict) else solution(letter))
 suspects.describe(lambda letter: f"your word for suspect {letter}; the words are {', '.join(sorted(BUGS.values()))}")
@@ -225,18 +230,20 @@ suspects.slips(
              _but(A="missing 1/N", D="wrong sign")),
     b_for_right=("B and C are exchanged. B passes while g happens to be 1: try another upstream gradient",
                  _but(B="right", C="upstream ignored")),
-    e_and_f=("E and F are exchanged: E has the wrong *shape*, F the right shape and one summand only",
-             _but(E="= for +=", F="not summed")),
+    b_innocent=("B is acquitted: it is right as long as g happens to be 1, try another upstream gradient",
+                _but(B="right")),
+    e_and_f=("E and F are exchanged: E mixes columns, F has the right places and one summand only",
+             _but(E="= for +=", F="wrong axis")),
     f_and_d=("D and F are exchanged: in D everything is N times too large, in F one row of several has been kept",
              _but(D="= for +=", F="missing 1/N")),
-    d_and_e=("D and E are exchanged: look at the shapes first, then at the numbers",
-             _but(D="not summed", E="missing 1/N")))
+    d_and_e=("D and E are exchanged: look at the places first, then at the numbers",
+             _but(D="wrong axis", E="missing 1/N")))
 
 strategy = Exercise(
     "nb04.strategy", "Random index lists for x[index], x of length n, that reveal every planted bug of a gather.",
     ("Which index lists are special? Write down five by hand before you write the generator.",
      "Repeats; the first and the last place; the empty list; a list longer than x. Never anything outside 0 ... n-1.",
-     "[rng.randrange(n) for _ in range(rng.randrange(2 * n + 2))]"))
+     "return [rng.randrange(____) for _ in range(rng.randrange(____))], where the length may be 0 and more than n"))
 PLANTED = ("repeated indices", "an empty list", "the last element", "the first element", "more indices than elements")
 
 

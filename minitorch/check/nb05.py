@@ -6,12 +6,15 @@ import minitorch as torch
 from minitorch import nn
 
 from .exercise import Exercise, show
+from .naming import variants
 
 linear = Exercise(
     "nb05.linear", "A module Linear(inputs, outputs): x @ weight.T + bias, weight of shape (outputs, inputs).",
     ("What makes a tensor a *parameter* of a module? And which line lets the module notice?",
-     "super().__init__() first; nn.Parameter for weight (outputs, inputs) and bias (outputs,).",
-     "forward returns `x @ self.weight.T + self.bias`: rows of x are samples."))
+     "First the constructor of nn.Module itself has to run; then nn.Parameter for weight (outputs, inputs) and bias "
+     "(outputs,).",
+     "self.weight = nn.____(torch.randn(____, ____)), the same for the bias; forward: x @ ____ + self.bias"),
+    parts=("parameters", "output"))
 linear.cases(lambda: [(1, 1, (1,)), (2, 1, (1,)), (1, 2, (3,)), (2, 3, (1,)), (3, 2, (4,)), (2, 2, (2,)),
                       (2, 3, (2, 2))])
 
@@ -57,6 +60,15 @@ class plain_bias(_Linear):
 
 @linear.mistake("`weight` is a plain tensor: the module does not see it, no optimiser will; wrap it in nn.Parameter")
 class plain_weight(_Linear):
+    def __init__(self, inputs, outputs):
+        super().__init__(inputs, outputs)
+        del self.weight
+        self.weight = torch.zeros(outputs, inputs)
+
+
+@linear.mistake("`weight` and `bias` are plain tensors: the module does not see them, no optimiser will; wrap both in "
+                "nn.Parameter")
+class plain_both(plain_bias):
     def __init__(self, inputs, outputs):
         super().__init__(inputs, outputs)
         del self.weight
@@ -120,7 +132,8 @@ parameters = Exercise(
     "nb05.parameters", "The names of all parameters of a module tree, like \"0.weight\", each parameter once.",
     ("A module has parameters of its own and children, which are modules: what kind of function handles that?",
      "Own ones first: module._parameters; then those of each child in module._modules, behind its name.",
-     "Keep a set of the ids of parameters that were listed: a layer used in two places counts once. Skip None."))
+     "for name, p in module._parameters.items(): if p is not ____ and id(p) not in ____: names.append(____); then "
+     "for name, child in module._modules.items(): visit(child, ____)"))
 
 
 def tree(kind):
@@ -215,7 +228,8 @@ cross_entropy = Exercise(
     "nb05.cross_entropy", "Mean cross-entropy of logits (N, C) with targets (N,), without overflow at logits of 1000.",
     ("-log(softmax(z)[t]) can be written without ever computing a softmax.",
      "It is logsumexp(z) - z[t]. What may be subtracted from all of z without changing that?",
-     "m = z.max(1, keepdim=True).values; lse = m + log(sum(exp(z - m))); mean of lse - z[arange(N), t]."), rtol=1e-5)
+     "m = the maximum of each row; log_sum = (logits - m).exp().sum(1).log() + ____; picked = "
+     "logits[torch.arange(____), ____]; the mean of ____"), rtol=1e-5, parts=("loss", "gradient of the logits"))
 
 
 @cross_entropy.cases
@@ -247,9 +261,6 @@ def _(logits, target):
     return f"cross_entropy({show(logits)}, {show(target)}). First the loss, then the gradient of the logits"
 
 
-cross_entropy.truth(lambda z, t: nn.functional.cross_entropy(z, t))
-
-
 def picked(z, t):
     return z[torch.arange(len(t)), t]
 
@@ -258,36 +269,44 @@ def sample_losses(z, t):
     return torch.logsumexp(z, 1) - picked(z, t)
 
 
+def entropy(z, t, log_p=lambda z: torch.log_softmax(z, 1), pick=picked, end=lambda losses: losses.mean(), sign=-1):
+    """Cross-entropy, with every decision as an option."""
+    return end(sign * pick(log_p(z), t))
+
+
+entropy_but = variants(entropy)
+cross_entropy.truth(entropy)
 cross_entropy.slips(
     overflow=("log(softmax) as it stands in the book: exp(1000) is inf, and inf/inf is nan. Subtract the row's maximum "
-              "first", lambda z, t: -picked((z.exp() / z.exp().sum(1, keepdim=True)).log(), t).mean()),
+              "first", entropy_but(log_p=lambda z: (z.exp() / z.exp().sum(1, keepdim=True)).log())),
     log_of_softmax=("softmax is safe, its log is not: a probability of e^-1000 is rounded to 0, and log(0) is -inf. "
-                    "Never compute the probability", lambda z, t: -picked(torch.softmax(z, 1).log(), t).mean()),
+                    "Never compute the probability", entropy_but(log_p=lambda z: torch.softmax(z, 1).log())),
+    every_target=("`[:, target]` takes the columns of *all* targets for each row, (N, N): pair rows with targets, "
+                  "`[torch.arange(N), target]`", entropy_but(pick=lambda z, t: z[:, t])),
     overflow_lse=("exp without the maximum subtracted: exp(1000) is inf, exp(-1000) is 0 and its log -inf",
                   lambda z, t: (z.exp().sum(1).log() - picked(z, t)).mean()),
     summed=("missing 1/N: the sum over the samples, where the mean is asked for",
-            lambda z, t: sample_losses(z, t).sum()),
+            entropy_but(end=lambda losses: losses.sum())),
     over_classes=("divided by the number of classes too: only samples are averaged",
                   lambda z, t: sample_losses(z, t).mean() / z.shape[1]),
-    sign=("the sign is wrong: a loss falls when the right class becomes likelier",
-          lambda z, t: -sample_losses(z, t).mean()),
+    sign=("the sign is wrong: a loss falls when the right class becomes likelier", entropy_but(sign=1)),
     maximum_lost=("the maximum was subtracted inside and not added back outside the logarithm",
-                  lambda z, t: (torch.logsumexp(z, 1) - z.max(1).values - picked(z, t)).mean()),
+                  entropy_but(log_p=lambda z: torch.log_softmax(z, 1) + z.max(1, keepdim=True).values)),
     wrong_axis=("softmax over the samples (dim 0): each *row* is a distribution over classes, dim=1",
-                lambda z, t: -picked(torch.log_softmax(z, 0), t).mean()),
+                entropy_but(log_p=lambda z: torch.log_softmax(z, 0))),
     all_classes=("all log-probabilities are averaged: only the one of the right class counts",
-                 lambda z, t: -torch.log_softmax(z, 1).sum(1).mean()),
+                 entropy_but(pick=lambda z, t: z.sum(1))),
     detached=("the graph is lost on the way (`item`, `numpy`, `detach`): the loss must be a tensor with a history",
               lambda z, t: sample_losses(z, t).mean().detach()),
     not_averaged=("one loss per sample: average them, backward starts from one number",
-                  lambda z, t: sample_losses(z, t)))
+                  entropy_but(end=lambda losses: losses)))
 
 train = Exercise(
     "nb05.train", "Mean squared error of model(x) (N, 1) against y (N,), `steps` times: forward, backward, update.",
     ("What is the shape of model(x) - y? And what does `backward` do to gradients that are there already?",
      "Three calls have an order: zero_grad, backward, step. Shapes must be equal before you subtract.",
-     "loss = ((model(x).squeeze(1) - y) ** 2).mean(); optimizer.zero_grad(); loss.backward(); optimizer.step()"),
-    tries=20)
+     "loss = ((model(x).____ - y) ** 2).mean(), and after it three calls in this order: ____, ____, ____"),
+    tries=20, parts=("weight", "bias"))
 
 
 @train.draw
@@ -324,31 +343,44 @@ def right_loss(out, y):
     return ((out.squeeze(1) - y) ** 2).mean()
 
 
+def once_before(model, optimizer, x, y, steps):
+    value = right_loss(model(x), y)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+
+
+loop_but = variants(loop)
 train.truth(loop)
 train.slips(
     broadcast=("(N, 1) minus (N,) is (N, N): every prediction is compared with every target. Make the shapes equal",
-               lambda *a: loop(*a, loss=lambda out, y: ((out - y) ** 2).mean())),
+               loop_but(loss=lambda out, y: ((out - y) ** 2).mean())),
     no_zero_grad=("zero_grad is missing: each backward *adds* to the gradients of all earlier steps",
-                  lambda *a: loop(*a, order="backward step")),
+                  loop_but(order="backward step")),
     nothing_moves=("no parameter has moved: is `step` missing, or does zero_grad stand between backward and step, so "
-                   "that the update finds no gradients?", lambda *a: loop(*a, order="backward zero step")),
+                   "that the update finds no gradients?", loop_but(order="backward zero step")),
     stale_step=("step comes before backward: it uses the gradients of the step before",
-                lambda *a: loop(*a, order="step zero backward")),
+                loop_but(order="step zero backward")),
     summed=("the sum of the squares, where the mean is asked for: the learning rate then depends on N",
-            lambda *a: loop(*a, loss=lambda out, y: ((out.squeeze(1) - y) ** 2).sum())),
+            loop_but(loss=lambda out, y: ((out.squeeze(1) - y) ** 2).sum())),
+    outside=("the loss is computed once, before the loop: each step needs a forward pass with the new weights, and "
+             "backward goes through a graph once", once_before),
     halved=("half of the mean squared error: a common convention in books, not in PyTorch",
-            lambda *a: loop(*a, scale=0.5)),
+            loop_but(scale=0.5)),
     absolute=("absolute differences, not squares",
-              lambda *a: loop(*a, loss=lambda out, y: (out.squeeze(1) - y).abs().mean())),
-    uphill=("the loss rises: a sign is wrong somewhere", lambda *a: loop(*a, scale=-1.0)),
+              loop_but(loss=lambda out, y: (out.squeeze(1) - y).abs().mean())),
+    uphill=("the loss rises: a sign is wrong somewhere", loop_but(scale=-1.0)),
     one_step=("one step too many: count them",
               lambda model, optimizer, x, y, steps: loop(model, optimizer, x, y, steps + 1)))
 
 evaluate = Exercise(
     "nb05.evaluate", "The fraction of samples whose largest output is the right class, as a float; model as before.",
     ("Some layers behave differently when a model is used, not trained. Which call tells them?",
-     "model.eval() before, model.train() after if it was training before; no gradients are needed in between.",
-     "(model(x).argmax(1) == y).float().mean().item(), under torch.no_grad(), between eval() and train()."), tries=20)
+     "Evaluation mode before, and after it the mode that the model had; no gradients are needed in between.",
+     "before = model.training; model.____; with torch.____: right = (model(x).argmax(____) == "
+     "y).float().mean().item(); model.train(____)"), tries=20,
+    parts=("accuracy", "in training mode afterwards?", "running mean", "a graph recorded?"))
 
 
 @evaluate.draw
@@ -387,23 +419,24 @@ def accuracy(model, x, y, *, eval=True, back=True, grad=False, of=None):
     return result
 
 
-evaluate.truth(lambda model, x, y: accuracy(model, x, y))
+accuracy_but = variants(accuracy)
+evaluate.truth(accuracy)
 evaluate.slips(
     no_eval=("model.eval() is missing: batch norm uses (and moves!) the statistics of your test set, dropout drops",
-             lambda *a: accuracy(*a, eval=False)),
+             accuracy_but(eval=False)),
     stays_eval=("the model stays in evaluation mode: the rest of the training would go on without dropout",
-                lambda *a: accuracy(*a, back=False)),
+                accuracy_but(back=False)),
     always_train=("a model that was being used is in training mode afterwards: put back what you found, model.training",
                   lambda *a: (accuracy(*a), a[0].train())[0]),
     records=("a graph is recorded: evaluation needs no gradients, torch.no_grad() saves the memory of all layers",
-             lambda *a: accuracy(*a, grad=True)),
+             accuracy_but(grad=True)),
     no_eval_records=("both model.eval() and torch.no_grad() are missing",
-                     lambda *a: accuracy(*a, eval=False, grad=True)),
+                     accuracy_but(eval=False, grad=True)),
     count=("the number of right answers, not their fraction",
-           lambda *a: accuracy(*a, of=lambda out, y: (out.argmax(1) == y).sum().item())),
-    errors=("the fraction of *wrong* answers", lambda *a: accuracy(*a, of=lambda out, y: (out.argmax(1) != y).double()
+           accuracy_but(of=lambda out, y: (out.argmax(1) == y).sum().item())),
+    errors=("the fraction of *wrong* answers", accuracy_but(of=lambda out, y: (out.argmax(1) != y).double()
                                                                    .mean().item())),
     wrong_axis=("argmax over the samples (dim 0): each row holds the outputs of one sample, dim=1",
-                lambda *a: accuracy(*a, of=lambda out, y: (out.argmax(0)[:len(y)] == y[:3]).double().mean().item())),
+                accuracy_but(of=lambda out, y: (out.argmax(0) == y).double().mean().item())),
     smallest=("argmin: the *largest* output wins",
-              lambda *a: accuracy(*a, of=lambda out, y: (out.argmin(1) == y).double().mean().item())))
+              accuracy_but(of=lambda out, y: (out.argmin(1) == y).double().mean().item())))

@@ -8,10 +8,11 @@ import math
 import minitorch as torch
 
 from .exercise import Exercise, show
+from .naming import variants
 
 
 def steps_of(exercise, state, settings):
-    """Three steps of ``solution(p, g, *state, t, *settings)``; the parameter after each."""
+    """Three steps of ``solution(p, g, *state, t, *settings)``; the parameter after each, and the last state."""
     @exercise.draw
     def _(d):
         n = d.int(1, 2)
@@ -24,42 +25,56 @@ def steps_of(exercise, state, settings):
         for t, g in enumerate(gradients, 1):
             p, *kept = solution(p, g, *kept, **({"t": t} if state == 2 else {}), **dict(settings))
             path.append(p)
-        return path
+        return [*path, *kept]
 
     @exercise.describe
     def _(p, gradients, settings):
         values = ", ".join(f"{name} = {value:g}" for name, value in settings)
-        return f"p = {show(p)}, gradients of three steps {show(gradients)}, {values}. p after each step"
+        return f"p = {show(p)}, gradients of three steps {show(gradients)}, {values}"
 
 
 momentum = Exercise(
     "nb06.momentum", "One step of SGD with momentum, as PyTorch does it: returns the new p and the new velocity.",
     ("The velocity keeps a part of itself and takes up the new gradient whole.",
      "v = mu * v + g, then the parameter goes against the *new* velocity.",
-     "v = mu * v + g; return p - lr * v, v"))
+     "v = mu * ____ + ____; return p - lr * ____, v"),
+    parts=("p after step 1", "p after step 2", "p after step 3", "v"))
 steps_of(momentum, 1, lambda d: (("lr", d.choice([0.1, 0.5])), ("mu", d.choice([0.9, 0.5]))))
-momentum.truth(lambda p, g, v, lr, mu: (p - lr * (mu * v + g), mu * v + g))
+
+
+def heavy(p, g, v, lr, mu, damped=lambda mu, v: mu * v, taken=lambda mu, g: g, way=-1, rate=lambda lr: lr,
+          used=lambda old, new, g, mu: new, kept=lambda old, new: new):
+    """Momentum, with every decision as an option."""
+    new = damped(mu, v) + taken(mu, g)
+    return p + way * rate(lr) * used(v, new, g, mu), kept(v, new)
+
+
+heavy_but = variants(heavy)
+momentum.truth(heavy)
 momentum.slips(
     averaged=("the gradient enters with 1 - mu: that is a running mean (as in Adam); PyTorch's momentum takes g whole",
-              lambda p, g, v, lr, mu: (p - lr * (mu * v + (1 - mu) * g), mu * v + (1 - mu) * g)),
+              heavy_but(taken=lambda mu, g: (1 - mu) * g)),
     old_velocity=("the step uses the velocity from before this gradient: update v first",
-                  lambda p, g, v, lr, mu: (p - lr * v, mu * v + g)),
+                  heavy_but(used=lambda old, new, g, mu: old)),
     nesterov=("that is Nesterov's variant, which looks one velocity ahead",
-              lambda p, g, v, lr, mu: (p - lr * (g + mu * (mu * v + g)), mu * v + g)),
+              heavy_but(used=lambda old, new, g, mu: g + mu * new)),
     no_momentum=("plain SGD: each step begins without velocity. Is the *new* velocity used, and returned?",
-                 lambda p, g, v, lr, mu: (p - lr * (mu * v + g), v)),
-    uphill=("the sign: step *against* the velocity", lambda p, g, v, lr, mu: (p + lr * (mu * v + g), mu * v + g)),
-    no_lr=("the learning rate is missing", lambda p, g, v, lr, mu: (p - (mu * v + g), mu * v + g)),
-    undamped=("mu is missing: a velocity that loses nothing never comes to rest",
-              lambda p, g, v, lr, mu: (p - lr * (v + g), v + g)),
+                 heavy_but(kept=lambda old, new: old)),
+    uphill=("the sign: step *against* the velocity", heavy_but(way=1)),
+    no_lr=("the learning rate is missing", heavy_but(rate=lambda lr: 1)),
+    lr_inside=("the learning rate is inside the velocity: the path is the same as long as lr stays the same; PyTorch's "
+               "velocity is made of gradients alone",
+               lambda p, g, v, lr, mu: (p - (mu * v + lr * g), mu * v + lr * g)),
+    undamped=("mu is missing: a velocity that loses nothing never comes to rest", heavy_but(damped=lambda mu, v: v)),
     mu_on_g=("mu damps the gradient, not the velocity: it belongs to v",
-             lambda p, g, v, lr, mu: (p - lr * (v + mu * g), v + mu * g)))
+             heavy_but(damped=lambda mu, v: v, taken=lambda mu, g: mu * g)))
 
 rmsprop = Exercise(
     "nb06.rmsprop", "One step of RMSprop: returns the new p and the new running mean of the squared gradient.",
     ("Each parameter is divided by the typical size of its own gradient.",
      "v = alpha * v + (1 - alpha) * g**2; the typical size is its square root.",
-     "return p - lr * g / (v.sqrt() + eps), v"))
+     "v = alpha * v + (1 - alpha) * ____; return p - lr * g / (____ + eps), v"),
+    parts=("p after step 1", "p after step 2", "p after step 3", "v"))
 steps_of(rmsprop, 1, lambda d: (("lr", 0.1), ("alpha", d.choice([0.9, 0.75])), ("eps", d.choice([0.01, 0.1]))))
 
 
@@ -68,8 +83,7 @@ def rms(p, g, v, lr, alpha, eps, step=lambda g, v, eps: g / (v.sqrt() + eps), me
     return p - lr * step(g, v, eps), v
 
 
-def rms_but(**changed):
-    return lambda p, g, v, lr, alpha, eps: rms(p, g, v, lr, alpha, eps, **changed)
+rms_but = variants(rms)
 
 
 rmsprop.truth(rms_but())
@@ -95,7 +109,7 @@ bias = Exercise(
     "nb06.bias", "m starts at 0, then m = beta*m + (1-beta)*g, t times: the sum of the weights that all g's have in m.",
     ("Write m out for t = 1, 2, 3. Which factors stand before the g's?",
      "(1-beta) * (1 + beta + beta**2 + ...): a geometric series.",
-     "The sum is 1 - beta**t."), tensors=False)
+     "(1 - beta) * (1 + beta + ... + beta**(t - 1)) = 1 - ____"), tensors=False)
 bias.draw(lambda d: (d.choice([0.5, 0.9, 0.99]), d.int(1, 20)))
 bias.truth(lambda beta, t: 1 - beta ** t)
 bias.slips(
@@ -111,7 +125,8 @@ adam = Exercise(
     "nb06.adam", "One step of Adam: returns the new p, m and v. t counts from 1.",
     ("m is a mean of g, v one of g squared; both start at 0 and are too small at first.",
      "Divide each by 1 - beta**t before use; keep the uncorrected ones for the next step.",
-     "p - lr * (m / (1 - b1**t)) / ((v / (1 - b2**t)).sqrt() + eps)"))
+     "m = b1 * m + ____; v = b2 * v + ____; return p - lr * (m / (1 - ____)) / ((v / (1 - ____)).sqrt() + eps), m, v"),
+    parts=("p after step 1", "p after step 2", "p after step 3", "m", "v"))
 
 
 def adam_settings(d):
@@ -126,8 +141,7 @@ def adam_step(p, g, m, v, t, lr, b1, b2, eps, *, step=None, square=True, kept=Fa
     return (p - lr * step(m, v, c1, c2, eps, g), *((m / c1, v / c2) if kept else (m, v)))
 
 
-def adam_but(**changed):
-    return lambda p, g, m, v, t, lr, b1, b2, eps: adam_step(p, g, m, v, t, lr, b1, b2, eps, **changed)
+adam_but = variants(adam_step)
 
 
 steps_of(adam, 2, adam_settings)
@@ -158,7 +172,8 @@ adamw = Exercise(
     "nb06.adamw", "One step of AdamW: Adam with weight decay `wd` that does not pass through m and v.",
     ("Decay should pull every weight alike. What would dividing it by sqrt(v) do?",
      "First shrink the parameter by the factor 1 - lr * wd, then take Adam's step with the bare gradient.",
-     "p = p * (1 - lr * wd), then your adam(p, g, m, v, t, lr, b1, b2, eps)"))
+     "return adam(p * (1 - ____), ____, m, v, t, lr, b1, b2, eps)"),
+    parts=("p after step 1", "p after step 2", "p after step 3", "m", "v"))
 steps_of(adamw, 2, lambda d: (*adam_settings(d), ("wd", d.choice([0.1, 0.5]))))
 
 
@@ -196,7 +211,7 @@ clip = Exercise(
     "nb06.clip", "A list of gradients, scaled together so that their joint norm is at most `limit`.",
     ("All gradients together are one long vector. What is its length?",
      "The root of the sum of *all* squares; scale by limit / norm only if the norm is larger.",
-     "norm = sum((g*g).sum() for g in grads) ** 0.5; [g * min(1, limit / norm) for g in grads]"), rtol=1e-3)
+     "norm = sum(____ for g in grads) ** 0.5; return [g * min(1.0, ____) for g in grads]"), rtol=1e-3)
 clip.draw(lambda d: ([d.integers((d.int(1, 2),), 1, 4) * d.choice([1.0, -2.0]) for _ in range(d.int(1, 3))],
                      d.choice([1.0, 3.0, 20.0])))
 
@@ -227,8 +242,8 @@ clip.slips(
 cosine = Exercise(
     "nb06.cosine", "The learning rate of a step (from 0): a linear rise over `warmup` steps, then half a cosine to 0.",
     ("Which value should the very first step have? (Not 0.) And the step right after the warm-up? (All of lr.)",
-     "Rise: lr * (step + 1) / warmup. Fall: how much of the *rest* is done, from 0 to 1?",
-     "done = (step - warmup) / (total - warmup); lr * 0.5 * (1 + cos(pi * done))"), tensors=False)
+     "Rise: step 0 takes the first of `warmup` equal stairs. Fall: how much of the *rest* is done, from 0 to 1?",
+     "done = (step - ____) / (total - ____); return lr * 0.5 * (____ + math.cos(____ * done))"), tensors=False)
 cosine.draw(lambda d: (lambda warmup, total: (d.int(0, total), warmup, total, d.choice([1.0, 0.1])))(
     d.int(1, 4), d.int(6, 12)))
 
@@ -245,8 +260,7 @@ def schedule(step, warmup, total, lr, up=rise, down=fall):
     return (up if step < warmup else down)(step, warmup, total, lr)
 
 
-def schedule_but(**changed):
-    return lambda step, warmup, total, lr: schedule(step, warmup, total, lr, **changed)
+schedule_but = variants(schedule)
 
 
 cosine.truth(schedule_but())

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .exercise import Exercise, show
+from .naming import variants
 
 scale = Exercise(
     "nb07.scale", "The standard deviation of weights that keeps the mean square of a signal through linear + leaky "
@@ -10,7 +11,7 @@ scale = Exercise(
     ("A sum of fan_in products: how does its variance depend on that of the weights? And what does the relu leave "
      "of it?",
      "Var = fan_in * std**2 * mean(h**2); a relu keeps half of the mean square, a leaky one (1 + slope**2) / 2.",
-     "(2 / ((1 + slope**2) * fan_in)) ** 0.5"), tensors=False)
+     "1 = fan_in * std**2 * (1 + ____) / 2; solve it for std"), tensors=False)
 scale.cases(lambda: [(4, 0.0), (100, 0.0), (100, 1.0), (50, 0.5), (8, 0.2)])
 scale.truth(lambda fan_in, slope: (2 / ((1 + slope ** 2) * fan_in)) ** 0.5)
 scale.describe(lambda fan_in, slope: f"fan_in = {fan_in}, slope {slope:g} for negative inputs (0: relu, 1: no relu "
@@ -32,27 +33,36 @@ scale.slips(
 dead = Exercise(
     "nb07.dead", "The fraction of units that are zero for every sample; h is the output of a relu, (N, units).",
     ("A unit that is zero for some samples is doing its work. What is a dead one?",
-     "For each unit (column): is it zero in all rows?", "(h == 0).all(0).float().mean()"))
+     "For each unit (column): is it zero in all rows?",
+     "(h == ____).all(____).float().____"))
 dead.draw(lambda d: ((d.integers((d.int(1, 4), d.int(1, 4)), -3, 2).clip(0)).astype(float),))
 dead.run(lambda solution, h: float(solution(h)))
-dead.truth(lambda h: (h == 0).all(0).double().mean())
+
+
+def silent(h, zero=lambda h: h == 0, all=lambda z: z.all(0), end=lambda d: d.double().mean()):
+    """The share of dead units, with every decision as an option."""
+    return end(all(zero(h)))
+
+
+silent_but = variants(silent)
+dead.truth(silent)
 dead.slips(
     zeros=("the fraction of *zeros*: half of them is normal for a relu, a dead unit is zero for all samples",
-           lambda h: (h == 0).double().mean()),
-    some=("zero for *some* sample is normal; dead is zero for all",
-          lambda h: (h == 0).any(0).double().mean()),
+           silent_but(all=lambda z: z)),
+    some=("zero for *some* sample is normal; dead is zero for all", silent_but(all=lambda z: z.any(0))),
     samples=("you looked along the wrong axis: that is the fraction of samples for which all units are silent",
-             lambda h: (h == 0).all(1).double().mean()),
-    count=("the number of dead units, not their fraction", lambda h: (h == 0).all(0).double().sum()),
-    alive=("the fraction of units that are *not* dead", lambda h: 1 - (h == 0).all(0).double().mean()),
-    negative=("after a relu nothing is negative: dead units are at zero", lambda h: (h < 0).all(0).double().mean()),
-    first=("the first sample alone says nothing: look at all of them", lambda h: (h[0] == 0).double().mean()))
+             silent_but(all=lambda z: z.all(1))),
+    count=("the number of dead units, not their fraction", silent_but(end=lambda d: d.double().sum())),
+    alive=("the fraction of units that are *not* dead", silent_but(end=lambda d: 1 - d.double().mean())),
+    negative=("after a relu nothing is negative: dead units are at zero", silent_but(zero=lambda h: h < 0)),
+    first=("the first sample alone says nothing: look at all of them", silent_but(all=lambda z: z[0])))
 
 batch_norm = Exercise(
     "nb07.batch_norm", "Batch norm while training: the normalised x, and the new running mean and running variance.",
     ("Two variances occur: one divides by N, one by N - 1. Which is used where?",
      "Normalise with the biased one (N); keep the unbiased one (N - 1) in the running variance.",
-     "running = (1 - momentum) * running + momentum * new: PyTorch's momentum is the weight of the *new* value."))
+     "y = (x - m) / (____ + eps).sqrt(); new mean: (1 - momentum) * ____ + momentum * ____; new variance: the same "
+     "with ____"), parts=("normalised x", "new running mean", "new running variance"))
 
 
 @batch_norm.draw
@@ -72,8 +82,7 @@ def normalise(x, mean, var, momentum, eps, *, dim=0, used=None, kept=None, weigh
     return divide(x - m, used, eps), (1 - new) * mean + new * m, (1 - new) * var + new * kept
 
 
-def norm_but(**changed):
-    return lambda x, mean, var, momentum, eps: normalise(x, mean, var, momentum, eps, **changed)
+norm_but = variants(normalise)
 
 
 batch_norm.describe(lambda x, mean, var, momentum, eps: (
@@ -102,7 +111,7 @@ batch_norm_pull = Exercise(
     ("Three paths lead from x to the output: directly, through the mean, through the variance.",
      "Adding a constant to x changes nothing, and neither does scaling it. So the gradient is orthogonal to 1 and "
      "to xhat.",
-     "Remove from g its mean and its part along xhat: (g - g.mean(0) - xhat * (g * xhat).mean(0)) / std"))
+     "return (g - ____ - xhat * ____) / std, both gaps are means over the batch"))
 
 
 @batch_norm_pull.draw
@@ -147,7 +156,7 @@ rms_norm = Exercise(
     "nb07.rms_norm", "RMS norm: each row divided by the root of its mean square (plus eps), times `weight`.",
     ("Compare with layer norm: what is left out?",
      "No mean is subtracted, nothing is remembered; every row stands for itself.",
-     "x / ((x * x).mean(-1, keepdim=True) + eps).sqrt() * weight"))
+     "return x / ((____).mean(-1, ____) + eps).sqrt() * weight"))
 
 
 @rms_norm.draw
@@ -156,25 +165,27 @@ def _(d):
     return d.integers((n, c), 1, 4) * d.choice([1.0, -1.0]), d.integers((c,), 1, 3).astype(float), 0.1
 
 
-def mean_square(x):
-    return (x * x).mean(-1, keepdim=True)
+def scaled(x, weight, eps, mean=lambda s: s.mean(-1, keepdim=True), square=lambda x: x * x, eps_in=1, eps_out=0,
+           root=lambda s: s.sqrt(), times=lambda y, weight: y * weight):
+    """RMS norm, with every decision as an option."""
+    return times(x / (root(mean(square(x)) + eps_in * eps) + eps_out * eps), weight)
 
 
-rms_norm.truth(lambda x, weight, eps: x / (mean_square(x) + eps).sqrt() * weight)
+scaled_but = variants(scaled)
+rms_norm.truth(scaled)
 rms_norm.slips(
     layer_norm=("the mean is subtracted: that is layer norm, RMS norm leaves it",
-                lambda x, weight, eps: (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + eps)
-                .sqrt() * weight),
+                lambda x, weight, eps: scaled(x - x.mean(-1, keepdim=True), weight, eps)),
     norm=("divided by the *length* of the row: it is the mean of the squares, not their sum",
-          lambda x, weight, eps: x / ((x * x).sum(-1, keepdim=True) + eps).sqrt() * weight),
-    no_root=("the root is missing", lambda x, weight, eps: x / (mean_square(x) + eps) * weight),
-    eps_outside=("eps belongs under the root", lambda x, weight, eps: x / (mean_square(x).sqrt() + eps) * weight),
+          scaled_but(mean=lambda s: s.sum(-1, keepdim=True))),
+    no_root=("the root is missing", scaled_but(root=lambda s: s)),
+    eps_outside=("eps belongs under the root", scaled_but(eps_in=0, eps_out=1)),
+    no_eps=("eps is missing: a row of zeros would be divided by 0", scaled_but(eps_in=0)),
     over_batch=("averaged over the samples (dim 0), as batch norm does: each row stands for itself",
-                lambda x, weight, eps: x / ((x * x).mean(0) + eps).sqrt() * weight),
-    no_weight=("`weight` is missing", lambda x, weight, eps: x / (mean_square(x) + eps).sqrt()),
+                scaled_but(mean=lambda s: s.mean(0))),
+    no_weight=("`weight` is missing", scaled_but(times=lambda y, weight: y)),
     mean_of_x=("divided by the mean of |x|: squares first, then the mean, then the root",
-               lambda x, weight, eps: x / (x.abs().mean(-1, keepdim=True) + eps) * weight),
+               scaled_but(square=lambda x: x.abs(), root=lambda s: s)),
     row_lost=("the mean square of a row has to keep its axis (keepdim=True), or it lines up with the columns",
-              lambda x, weight, eps: x / ((x * x).mean(-1) + eps).sqrt() * weight),
-    weight_divided=("multiply by the weight, do not divide", lambda x, weight, eps: x / (mean_square(x) + eps).sqrt()
-                    / weight))
+              scaled_but(mean=lambda s: s.mean(-1))),
+    weight_divided=("multiply by the weight, do not divide", scaled_but(times=lambda y, weight: y / weight)))

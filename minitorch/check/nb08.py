@@ -11,6 +11,7 @@ from .. import zeros as zeros_of
 from ..nn import functional as F
 from ..ops.creation.create import tensor
 from .exercise import Exercise
+from .naming import variants
 
 fft: Any = fourier                                         # its functions come from the op table
 
@@ -18,7 +19,7 @@ conv_loops = Exercise(
     "nb08.conv_loops", "Slide the kernel w (k, l) over the image x (H, W); at each place, the sum of the products.",
     ("At how many places does a kernel of width 3 fit into a row of 5?",
      "At H - k + 1 places down and W - l + 1 across. At (i, j) the window is x[i:i + k, j:j + l].",
-     "out[i, j] = (x[i:i + k, j:j + l] * w).sum(), for all i and j"))
+     "for i in range(____): for j in range(____): out[i, j] = (x[i:____, j:____] * w).sum()"))
 
 
 @conv_loops.draw
@@ -40,19 +41,20 @@ def slide(x, w, put=None, rows=None, cols=None):
     return out
 
 
+slide_but = variants(slide)
 conv_loops.truth(slide)
 conv_loops.slips(
     flipped=("the kernel is turned round: that is the convolution of mathematics. Networks do not flip",
              lambda x, w: slide(x, w.flip(0, 1))),
     one_less=("the last place is missing: a kernel of 3 fits into a row of 5 at 5 - 3 + 1 places",
-              lambda x, w: slide(x, w, rows=lambda h, k: h - k, cols=lambda n, m: n - m)),
+              slide_but(rows=lambda h, k: h - k, cols=lambda n, m: n - m)),
     over_the_edge=("the result is as large as the image: near the edge the kernel hangs over, where there is nothing",
-                   lambda x, w: slide(x, w, rows=lambda h, k: h, cols=lambda n, m: n)),
-    mean=("the mean of the products: their *sum*", lambda x, w: slide(x, w, lambda v, w: (v * w).mean())),
+                   slide_but(rows=lambda h, k: h, cols=lambda n, m: n)),
+    mean=("the mean of the products: their *sum*", slide_but(put=lambda v, w: (v * w).mean())),
     assigned=("= for +=: only the last product of each window is left",
-              lambda x, w: slide(x, w, lambda v, w: v[-1, -1] * w[-1, -1])),
+              slide_but(put=lambda v, w: v[-1, -1] * w[-1, -1])),
     matmul=("@ is the product of matrices: here elements meet one by one",
-            lambda x, w: slide(x, w, lambda v, w: (v @ w).sum())),
+            slide_but(put=lambda v, w: (v @ w).sum())),
     transposed=("rows and columns of the kernel are exchanged", lambda x, w: slide(x, w.T)),
     jumps=("the kernel jumps by its own width: it should move by one place", lambda x, w: F.conv2d(
         x[None, None], w[None, None], stride=tuple(w.shape))[0, 0]),
@@ -63,7 +65,8 @@ out_size = Exercise(
     "nb08.out_size", "The number of places for a kernel of k taps on n pixels; padding is added on both sides.",
     ("How long is the row after padding, and how long is the kernel after dilation? What is left to move in?",
      "A dilated kernel spans dilation * (k - 1) + 1 pixels. Move by stride as often as it fits: round down.",
-     "(n + 2 * padding - dilation * (k - 1) - 1) // stride + 1"), tensors=False, rtol=0, atol=0)
+     "return (n + ____ - ____ - 1) // stride + ____, the gaps are the padding and the kernel's span"),
+    tensors=False, rtol=0, atol=0)
 out_size.cases(lambda: [(5, 3, 1, 0, 1), (5, 3, 1, 1, 1), (5, 3, 2, 0, 1), (6, 3, 2, 0, 1), (7, 3, 1, 0, 2),
                         (8, 3, 2, 1, 1), (9, 4, 3, 2, 2), (224, 7, 2, 3, 1), (6, 1, 2, 0, 3), (8, 2, 2, 0, 1)])
 out_size.describe(lambda n, k, stride, padding, dilation: f"n = {n}, k = {k}, stride {stride}, padding {padding}, "
@@ -89,7 +92,7 @@ im2col = Exercise(
     "nb08.im2col", "All windows of x (C, H, W) as the columns of one matrix (C * k * k, places), places row by row.",
     ("One column is one window, flattened. How many numbers are in it, and how many windows are there?",
      "The window at (i, j) is x[:, i:i + k, j:j + k]: flatten it, and put it at column i * (W - k + 1) + j.",
-     "torch.stack([x[:, i:i + k, j:j + k].flatten() for i ... for j ...], 1)"))
+     "torch.stack([x[:, ____, ____].flatten() for i in range(____) for j in range(____)], ____)"))
 
 
 @im2col.draw
@@ -131,7 +134,8 @@ conv_fft = Exercise(
     ("The product of two transforms belongs to the convolution of mathematics, which flips. Flip first to undo it.",
      "rfft2 of x, and of the flipped w filled up with zeros to the shape of x (`s=`); multiply; irfft2. Where did the "
      "first complete window end?",
-     "irfft2(rfft2(x) * rfft2(w.flip(0, 1), s=x.shape), s=x.shape)[k - 1:, l - 1:]"), rtol=1e-6, atol=1e-8)
+     "spectrum = rfft2(x) * rfft2(____, s=x.shape); return irfft2(spectrum, s=x.shape)[____:, ____:]"),
+    rtol=1e-6, atol=1e-8)
 
 
 @conv_fft.draw
@@ -152,18 +156,19 @@ def of_real_parts(x, w):
     return from_numpy(np.fft.ifft2(z).real)[w.shape[0] - 1:, w.shape[1] - 1:]
 
 
+by_fft_but = variants(by_fft)
 conv_fft.truth(by_fft)
 conv_fft.slips(
     not_flipped=("not flipped: this is the convolution of mathematics. Flip the kernel first, and it is undone",
-                 lambda x, w: by_fft(x, w, flip=())),
+                 by_fft_but(flip=())),
     not_cropped=("not cropped: in the first rows and columns the window wraps round from the other side of the image",
-                 lambda x, w: by_fft(x, w, lambda y, k, m: y)),
+                 by_fft_but(crop=lambda y, k, m: y)),
     wrong_end=("cropped at the wrong end: the first k - 1 rows wrap round, so they have to go",
-               lambda x, w: by_fft(x, w, lambda y, k, m: y[:len(y) - k + 1, :y.shape[1] - m + 1])),
+               by_fft_but(crop=lambda y, k, m: y[:len(y) - k + 1, :y.shape[1] - m + 1])),
     one_too_many=("one row and column too many are cut off: the first good one has the number k - 1",
-                  lambda x, w: by_fft(x, w, lambda y, k, m: y[k:, m:])),
+                  by_fft_but(crop=lambda y, k, m: y[k:, m:])),
     half_flipped=("flipped up and down only: a kernel is flipped in both directions",
-                  lambda x, w: by_fft(x, w, flip=(0,))),
+                  by_fft_but(flip=(0,))),
     image_flipped=("the image is flipped, too", lambda x, w: by_fft(x.flip(0, 1), w)),
     not_filled_up=("the kernel's transform has the kernel's shape: fill it up with zeros, `s=x.shape`",
                    lambda x, w: fft.irfft2(fft.rfft2(x) * fft.rfft2(w.flip(0, 1)), s=tuple(x.shape))
@@ -177,7 +182,8 @@ is_adjoint = Exercise(
     "nb08.is_adjoint", "Whether B (R^m to R^n) is the adjoint of the linear A (R^n to R^m), by random vectors.",
     ("Which equation connects the two, for *all* x and y? How would you test 'for all'?",
      "<A x, y> = <x, B y>: draw x (n) and y (m) with both signs, compare the two numbers; do it a few times.",
-     "x, y = torch.randn(n), torch.randn(m); abs(A(x) @ y - x @ B(y)) < 1e-4, several times"), tensors=False)
+     "x, y = torch.randn(____), torch.randn(____), both float64; compare A(x) @ ____ with x @ ____, a few times"),
+    tensors=False)
 M = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0], [3.0, 0.0, 1.0]])
 SWAP = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
 ROTATED = np.array([[0.6, -0.8], [0.8, 0.6]])
@@ -265,7 +271,8 @@ conv_transpose = Exercise(
     "nb08.conv_transpose", "The adjoint of a convolution: each y[i, j] puts y[i, j] * w into the output, stride apart.",
     ("Where in the image did y[i, j] read from? That is where it has to write to now.",
      "The output has (oh - 1) * stride + k rows. y[i, j] writes to the rows from i * stride on: windows overlap, so "
-     "add.", "out[i * s:i * s + k, j * s:j * s + l] += y[i, j] * w"))
+     "add.",
+     "out[i * ____:____, j * ____:____] += ____ * w"))
 
 
 @conv_transpose.draw
@@ -287,18 +294,19 @@ def scatter(y, w, stride, put=lambda old, new: old + new, size=lambda o, k, s: (
     return out[:size(rows, k, stride), :size(cols, m, stride)]
 
 
+scatter_but = variants(scatter)
 conv_transpose.truth(scatter)
 conv_transpose.slips(
     assigned=("= for +=: where windows overlap, only the last one is left",
-              lambda y, w, s: scatter(y, w, s, put=lambda old, new: new)),
+              scatter_but(put=lambda old, new: new)),
     flipped=("the kernel is flipped: each y[i, j] paints w as it is (a *convolution* over y with the flipped w does "
              "the same)", lambda y, w, s: scatter(y, w.flip(0, 1), s)),
     stride_ignored=("the stride is ignored: neighbours in y write `stride` pixels apart",
                     lambda y, w, s: scatter(y, w, 1)),
     stride_in_size_only=("the size counts the stride, the positions do not",
-                         lambda y, w, s: scatter(y, w, s, step=1)),
+                         scatter_but(step=1)),
     size_times_stride=("o * stride rows: the last window begins at (o - 1) * stride and needs k rows",
-                       lambda y, w, s: scatter(y, w, s, size=lambda o, k, s: o * s)),
+                       scatter_but(size=lambda o, k, s: o * s)),
     kernel_turned=("rows and columns of the kernel are exchanged", lambda y, w, s: scatter(y, w.T, s)),
     forward_again=("that is a convolution, and makes y smaller: its adjoint goes back to the larger size",
                    lambda y, w, s: F.conv2d(y[None, None], w[None, None], stride=s)[0, 0]),
@@ -309,7 +317,8 @@ receptive = Exercise(
     "nb08.receptive", "How many input pixels (in one direction) an output pixel sees, through layers of (k, stride).",
     ("Two 3-wide layers see 5 pixels. What does a stride of 2 in the first do to what the second sees?",
      "Each layer adds (k - 1) steps; a step is as wide as all strides *before* it multiplied.",
-     "r, jump = 1, 1; for k, s in layers: r += (k - 1) * jump; jump *= s"), tensors=False, rtol=0, atol=0)
+     "seen, jump = 1, 1; for k, stride in layers: seen += ____ * jump; jump ____ stride"),
+    tensors=False, rtol=0, atol=0)
 receptive.cases(lambda: [([],), ([(3, 1)],), ([(3, 1), (3, 1)],), ([(3, 2)],), ([(3, 2), (3, 1)],), ([(2, 2), (3, 1)],),
                          ([(3, 1), (2, 2), (3, 1), (2, 2)],), ([(5, 1), (1, 1), (3, 3), (3, 1)],),
                          ([(7, 2), (3, 2), (3, 1), (3, 1)],)])
@@ -324,20 +333,21 @@ def field(layers, r=1, add=lambda k, jump, s: (k - 1) * jump, grow=lambda jump, 
     return r
 
 
+field_but = variants(field)
 receptive.truth(field)
 receptive.slips(
     strides_ignored=("strides are ignored: after a stride of 2, one step is two pixels wide",
-                     lambda layers: field(layers, grow=lambda jump, s: 1)),
+                     field_but(grow=lambda jump, s: 1)),
     own_stride=("a layer's own stride widens the steps of the layers *after* it, not its own",
-                lambda layers: field(layers, add=lambda k, jump, s: (k - 1) * jump * s)),
+                field_but(add=lambda k, jump, s: (k - 1) * jump * s)),
     kernels_added=("k - 1, not k: neighbouring windows overlap, the first pixel is counted once",
-                   lambda layers: field(layers, add=lambda k, jump, s: k * jump)),
+                   field_but(add=lambda k, jump, s: k * jump)),
     kernels_multiplied=("kernels are multiplied: two 3-wide layers see 5 pixels, not 9",
                         lambda layers: math.prod(k for k, _ in layers)),
-    from_zero=("begin with 1: without a layer a pixel sees itself", lambda layers: field(layers, r=0)),
+    from_zero=("begin with 1: without a layer a pixel sees itself", field_but(r=0)),
     strides_added=("strides multiply: two of 2 make steps of 4 pixels, and two of 3 steps of 9",
-                   lambda layers: field(layers, grow=lambda jump, s: jump + s - 1)),
+                   field_but(grow=lambda jump, s: jump + s - 1)),
     last_stride=("only the stride of the layer just before counts: all earlier ones do, multiplied",
-                 lambda layers: field(layers, grow=lambda jump, s: s)),
+                 field_but(grow=lambda jump, s: s)),
     from_the_end=("begin at the input: the strides before a layer widen its steps, not those after it",
                   lambda layers: field(layers[::-1])))

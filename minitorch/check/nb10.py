@@ -6,12 +6,13 @@ import numpy as np
 
 from ..ops.creation.create import tensor
 from .exercise import Exercise, show
+from .naming import variants
 
 reparameterise = Exercise(
     "nb10.reparameterise", "A sample of the normal distribution with this mean and log variance, made from `noise`.",
     ("`noise` has mean 0 and standard deviation 1. How do you give it another mean and another deviation?",
      "Scale and shift. The deviation is the root of the variance; what is the root of exp(a)?",
-     "mean + (logvar / 2).exp() * noise"))
+     "return mean + (____).exp() * ____"), parts=("sample", "gradients of mean and logvar"))
 
 
 @reparameterise.draw
@@ -60,7 +61,7 @@ kl = Exercise(
     "nb10.kl", "KL(N(mean, exp(logvar)) || N(0, 1)) of each row: mean and logvar (N, D), the result (N,).",
     ("The coordinates are independent: what happens to their divergences?",
      "One coordinate: (mean**2 + variance - 1 - log variance) / 2. Sum over the coordinates, not over the batch.",
-     "(mean ** 2 + logvar.exp() - 1 - logvar).sum(1) / 2"))
+     "return (mean ** 2 + ____ - 1 - ____).sum(____) / 2"))
 kl.cases(lambda: [(np.zeros((1, 1)), np.zeros((1, 1))), (np.array([[1.0]]), np.zeros((1, 1)))])
 
 
@@ -70,27 +71,27 @@ def _(d):
     return d.integers(shape, -2, 2).astype(float), d.integers(shape, -2, 2).astype(float)
 
 
-def terms(mean, logvar):
-    return (mean ** 2 + logvar.exp() - 1 - logvar) / 2
+def terms(mean, logvar, m=lambda mean: mean ** 2, v=lambda logvar: logvar.exp(), one=1, log=lambda logvar: logvar,
+          half=2, end=lambda t: t.sum(1)):
+    """The divergence, with every decision as an option."""
+    return end((m(mean) + v(logvar) - one - log(logvar)) / half)
 
 
-kl.truth(lambda mean, logvar: terms(mean, logvar).sum(1))
+terms_but = variants(terms)
+kl.truth(terms)
 kl.slips(
-    sign=("the sign is wrong: a divergence is never negative", lambda mean, logvar: -terms(mean, logvar).sum(1)),
-    no_half=("the 1/2 is missing", lambda mean, logvar: 2 * terms(mean, logvar).sum(1)),
-    over_batch=("summed over the batch: each row has its own", lambda mean, logvar: terms(mean, logvar).sum(0)),
-    averaged=("the mean over the coordinates: independent ones add up", lambda mean, logvar: terms(mean, logvar)
-              .mean(1)),
-    total=("one number for the whole batch: each row has its own", lambda mean, logvar: terms(mean, logvar).sum()),
-    not_summed=("not summed over the coordinates", lambda mean, logvar: terms(mean, logvar)),
+    sign=("the sign is wrong: a divergence is never negative", terms_but(half=-2)),
+    no_half=("the 1/2 is missing", terms_but(half=1)),
+    over_batch=("summed over the batch: each row has its own", terms_but(end=lambda t: t.sum(0))),
+    averaged=("the mean over the coordinates: independent ones add up", terms_but(end=lambda t: t.mean(1))),
+    total=("one number for the whole batch: each row has its own", terms_but(end=lambda t: t.sum())),
+    not_summed=("not summed over the coordinates", terms_but(end=lambda t: t)),
     deviation=("the deviation, where the variance belongs: exp(logvar), not exp(logvar / 2)",
-               lambda mean, logvar: ((mean ** 2 + (logvar / 2).exp() - 1 - logvar) / 2).sum(1)),
+               terms_but(v=lambda logvar: (logvar / 2).exp())),
     log_deviation=("logvar is the logarithm of the *variance*: it is not halved again",
-                   lambda mean, logvar: ((mean ** 2 + logvar.exp() - 1 - logvar / 2) / 2).sum(1)),
-    no_one=("- 1 is missing: for N(0, 1) itself the divergence is 0",
-            lambda mean, logvar: ((mean ** 2 + logvar.exp() - logvar) / 2).sum(1)),
-    no_mean=("the mean is missing: a shifted normal is not N(0, 1)",
-             lambda mean, logvar: ((logvar.exp() - 1 - logvar) / 2).sum(1)),
+                   terms_but(log=lambda logvar: logvar / 2)),
+    no_one=("- 1 is missing: for N(0, 1) itself the divergence is 0", terms_but(one=0)),
+    no_mean=("the mean is missing: a shifted normal is not N(0, 1)", terms_but(m=lambda mean: 0 * mean)),
     reversed=("the other divergence, from N(0, 1) to yours: KL is not symmetric",
               lambda mean, logvar: (((1 + mean ** 2) * (-logvar).exp() - 1 + logvar) / 2).sum(1)))
 
@@ -98,7 +99,7 @@ adds_up = Exercise(
     "nb10.adds_up", "A test of a schedule: whether kept[t] is what the steps 0 to t leave of the signal's variance.",
     ("One step keeps 1 - beta of the variance that was there. What do two steps keep?",
      "kept[t] has to be the product of all 1 - beta[s], s <= t. Compare *every* t, with a small tolerance.",
-     "torch.allclose(kept, torch.cumprod(1 - beta, 0))"))
+     "left = 1.0; for b, k in zip(beta, kept): left = left * ____; if abs(left - ____) > ____: return False"))
 BETA = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
 KEPT = np.cumprod(1 - BETA)
 COSINE = np.cos(np.arange(7) / 7 * math.pi / 2) ** 2
@@ -152,7 +153,7 @@ noisy = Exercise(
     "nb10.noisy", "The images x0 (N, D) after t (N,) steps of noising, in one go; kept (steps,) are variances.",
     ("kept[t] is the share of the *variance* that is left. By what do you multiply the image?",
      "sqrt(kept) times the image, sqrt(1 - kept) times the noise. Each row has its own t: mind the shapes.",
-     "k = kept[t].unsqueeze(1); k.sqrt() * x0 + (1 - k).sqrt() * noise"))
+     "k = kept[t].____; return ____ * x0 + ____ * noise"))
 
 
 @noisy.draw
@@ -168,8 +169,7 @@ def mix(x0, t, kept, noise, signal=lambda k: k.sqrt(), amount=lambda k: (1 - k).
     return signal(k) * x0 + amount(k) * noise
 
 
-def mix_but(**changed):
-    return lambda x0, t, kept, noise: mix(x0, t, kept, noise, **changed)
+mix_but = variants(mix)
 
 
 noisy.truth(mix)
@@ -194,7 +194,7 @@ ddpm_step = Exercise(
     ("What has the step forward done? Shrunk by sqrt(1 - beta), then added noise. Undo it in the reverse order.",
      "Mean: (x - beta / sqrt(1 - kept) * eps) / sqrt(1 - beta), all at t. Then fresh noise times sqrt(beta), but none "
      "at t = 0.",
-     "mean + beta[t].sqrt() * noise if t > 0 else mean"))
+     "mean = (x - ____ * eps) / ____; return mean + ____ * noise if ____ else mean"))
 
 
 @ddpm_step.draw
@@ -211,8 +211,7 @@ def step(x, eps, t, beta, kept, noise, remove=lambda b, k: b / (1 - k).sqrt(), s
     return mean + sigma(b, before, k) * noise * (1.0 if t > 0 else last)
 
 
-def step_but(**changed):
-    return lambda x, eps, t, beta, kept, noise: step(x, eps, t, beta, kept, noise, **changed)
+step_but = variants(step)
 
 
 ddpm_step.truth(step)
@@ -241,7 +240,7 @@ ddim_step = Exercise(
     "nb10.ddim_step", "A step without chance, from the share `now` of the signal's variance to a larger one, `then`.",
     ("If eps is the noise, what is the clean image? And what would that image look like with less of the same noise?",
      "x = sqrt(now) x0 + sqrt(1 - now) eps: solve for x0. Then mix again, with `then`.",
-     "x0 = (x - sqrt(1 - now) * eps) / sqrt(now); sqrt(then) * x0 + sqrt(1 - then) * eps"))
+     "x0 = (x - ____ * eps) / ____; return ____ * x0 + ____ * eps, all four gaps are roots"))
 
 
 @ddim_step.draw
@@ -256,8 +255,7 @@ def jump(x, eps, now, then, clean=lambda x, eps, now: (x - (1 - now) ** 0.5 * ep
     return again(clean(x, eps, now), eps, now, then)
 
 
-def jump_but(**changed):
-    return lambda x, eps, now, then: jump(x, eps, now, then, **changed)
+jump_but = variants(jump)
 
 
 ddim_step.truth(jump)

@@ -6,12 +6,13 @@ import numpy as np
 
 from .. import where
 from .exercise import Exercise
+from .naming import variants
 
 softplus = Exercise(
     "nb11.softplus", "log(1 + exp(x)) for any x, without overflow and without losing small results.",
     ("What happens to exp(800)? And what is 1 + exp(-40) in float64?",
      "For large x the result is nearly x: take x out of the logarithm. For very negative x use log1p.",
-     "max(x, 0) + log1p(exp(-|x|)): the exponential never exceeds 1."), rtol=1e-12, atol=0)
+     "return x.clamp(min=0) + (____).exp().____: the exponential never exceeds 1"), rtol=1e-12, atol=0)
 softplus.cases(lambda: [(np.array([x]),) for x in (0.0, 1.0, -1.0, 30.0, -40.0, 800.0, -700.0)])
 softplus.draw(lambda d: (d.array((d.int(1, 3),), -50, 50),))
 softplus.truth(lambda x: x.clamp(min=0) + (-x.abs()).exp().log1p())
@@ -30,7 +31,7 @@ log1mexp = Exercise(
     "nb11.log1mexp", "log(1 - exp(-x)) for x > 0, to full precision for tiny x and for large x.",
     ("For x = 1e-20, what is exp(-x) in float64? And 1 minus that?",
      "Two functions are made for this: expm1(y) = exp(y) - 1 and log1p(y) = log(1 + y). Each is good on one side.",
-     "Below log 2: log(-expm1(-x)). Above: log1p(-exp(-x)). `where` chooses."), rtol=1e-12, atol=0)
+     "return torch.where(x < ____, (-(-x).____()).log(), (-(-x).exp()).____())"), rtol=1e-12, atol=0)
 log1mexp.cases(lambda: [(np.array([x]),) for x in (1.0, 0.5, 1e-3, 1e-20, 40.0, 100.0)])
 log1mexp.draw(lambda d: (10.0 ** d.array((d.int(1, 3),), -12, 2),))
 
@@ -52,28 +53,37 @@ log1mexp.slips(
 variance = Exercise(
     "nb11.variance", "The variance (divided by N) of a float64 vector, also where the mean is huge.",
     ("Compute mean(x**2) - mean(x)**2 for numbers around 1e9. How many digits are left?",
-     "Subtract numbers that are nearly equal *before* they are squared.", "((x - x.mean()) ** 2).mean()"),
+     "Subtract numbers that are nearly equal *before* they are squared.",
+     "return ((____) ** 2).____"),
     rtol=1e-6, atol=0)
 variance.cases(lambda: [(np.array([0.0, 2.0]),), (np.array([1.0, 2.0, 4.0]),), (1e9 + np.array([0.0, 1.0, 2.0, 5.0]),)])
 variance.draw(lambda d: (d.choice([0.0, 1e6, -1e9]) + np.cumsum(d.integers((d.int(2, 4),), 1, 5)).astype(float),))
-variance.truth(lambda x: ((x - x.mean()) ** 2).mean())
+
+
+def spread(x, centre=lambda x: x - x.mean(), power=lambda d: d ** 2, end=lambda s: s.mean(), last=lambda v: v):
+    """A variance, with every decision as an option."""
+    return last(end(power(centre(x))))
+
+
+spread_but = variants(spread)
+variance.truth(spread)
 variance.slips(
     textbook=("mean(x**2) - mean(x)**2: two huge, nearly equal numbers are subtracted, and their digits with them",
               lambda x: (x ** 2).mean() - x.mean() ** 2),
-    unbiased=("divided by N - 1: here it is N", lambda x: ((x - x.mean()) ** 2).sum() / (len(x) - 1)),
-    deviation=("the standard deviation: its square is wanted", lambda x: ((x - x.mean()) ** 2).mean().sqrt()),
-    not_squared=("deviations add up to zero: square them first", lambda x: (x - x.mean()).mean()),
-    summed=("missing 1/N: the sum of squares", lambda x: ((x - x.mean()) ** 2).sum()),
-    absolute=("the mean absolute deviation: squares, not absolute values", lambda x: (x - x.mean()).abs().mean()),
+    unbiased=("divided by N - 1: here it is N", spread_but(end=lambda s: s.sum() / (len(s) - 1))),
+    deviation=("the standard deviation: its square is wanted", spread_but(last=lambda v: v.sqrt())),
+    not_squared=("deviations add up to zero: square them first", spread_but(power=lambda d: d)),
+    summed=("missing 1/N: the sum of squares", spread_but(end=lambda s: s.sum())),
+    absolute=("the mean absolute deviation: squares, not absolute values", spread_but(power=lambda d: d.abs())),
     single=("float32 has 7 digits: numbers around 1e9 are rounded to multiples of 64",
             lambda x: ((x.float() - x.float().mean()) ** 2).mean().double()),
-    no_mean=("the mean is not subtracted: that is the mean square", lambda x: (x ** 2).mean()))
+    no_mean=("the mean is not subtracted: that is the mean square", spread_but(centre=lambda x: x)))
 
 kahan = Exercise(
     "nb11.kahan", "The sum of a list of floats, with Kahan's compensation: carry along what each addition lost.",
     ("Add 1e-16 to 1.0: the result is 1.0. Where did the rest go, and how could you find out how much it was?",
      "After t = s + y the lost part is y - (t - s). Keep it, and add it to the next number.",
-     "c = 0; for x: y = x + c; t = s + y; c = y - (t - s); s = t"), tensors=False, rtol=1e-15, atol=0)
+     "s = c = 0.0; for x in xs: y = x + ____; t = s + y; c = ____; s = ____"), tensors=False, rtol=1e-15, atol=0)
 kahan.cases(lambda: [([1.0, 2.0],), ([1.0] + [1e-16] * 10,), ([1.0] + [1e-16] * 1000,), ([0.1] * 100,),
                      ([1e16] + [1.0] * 100,), ([-1.0] + [-1e-16] * 500,)])
 kahan.describe(lambda xs: f"{len(xs)} numbers, the first of them {xs[0]!r}, the last {xs[-1]!r}")
@@ -88,13 +98,14 @@ def compensated(xs, lost=lambda s, y, t: y - (t - s), use=lambda x, c: x + c, fi
     return final(s, c)
 
 
-kahan.truth(lambda xs: compensated(xs))
+compensated_but = variants(compensated)
+kahan.truth(compensated)
 kahan.slips(
     plain=("a plain sum, or a compensation that is always 0: by algebra y - (t - s) is 0, in floating point it is what "
            "was lost, and the brackets matter", lambda xs: sum_of(xs)),
     sign=("what was lost has to be *added* to the next number, here it is subtracted",
-          lambda xs: compensated(xs, use=lambda x, c: x - c)),
-    doubled=("what was lost is added twice", lambda xs: compensated(xs, use=lambda x, c: x + 2 * c)),
+          compensated_but(use=lambda x, c: x - c)),
+    doubled=("what was lost is added twice", compensated_but(use=lambda x, c: x + 2 * c)),
     rounded=("rounding the result does not bring back what was lost on the way", lambda xs: round(sum_of(xs), 6)),
     first_left_out=("the first number is missing from the sum", lambda xs: compensated(xs[1:])),
     of_x=("the lost part is that of y, which was added, not of x: the old compensation gets lost again",
@@ -134,7 +145,7 @@ bfloat16 = Exercise(
     ("Dropping the lower half of the bits rounds toward zero. What must be added first?",
      "A little less than half of the last place that stays, 0x7FFF; for an odd upper half one more, so that ties go "
      "to the even neighbour.",
-     "(bits + 0x7FFF + ((bits >> 16) & 1)) >> 16"), tensors=False, rtol=0, atol=0)
+     "return (bits + ____ + (____ & 1)) >> 16"), tensors=False, rtol=0, atol=0)
 ONE = 0x3F800000
 bfloat16.cases(lambda: [(b,) for b in (ONE, ONE + 0x7FFF, ONE + 0x8000, ONE + 0x8001, ONE + 0x18000, ONE + 0x17FFF,
                                        ONE + 0x1FFFF, 0xBF808000, 0x00000000, 0x3F7FFFFF)])
@@ -156,7 +167,7 @@ loss_scale = Exercise(
     "nb11.loss_scale", "The largest power of two s for which largest * s does not exceed 65504, float16's maximum.",
     ("Why a power of two? Because multiplying by it changes the exponent only: nothing is rounded.",
      "s = 2**k: take the logarithm to base 2 of 65504 / largest, and round it down.",
-     "2.0 ** floor(log2(65504 / largest))"), tensors=False, rtol=1e-12)
+     "return 2.0 ** math.____(math.log2(____))"), tensors=False, rtol=1e-12)
 loss_scale.cases(lambda: [(1.0,), (65504.0,), (3.0,), (1e-3,), (2.5e-7,), (1e5,), (0.25,), (100.0,)])
 loss_scale.truth(lambda largest: 2.0 ** math.floor(math.log2(65504 / largest)))
 loss_scale.slips(

@@ -73,6 +73,8 @@ class KernelExercise(Exercise):
     read from global memory.
     """
 
+    composes = False                        # each trial is a launch on the simulator
+
     def __init__(self, name, task, hints, signature, sectors=None, turns=None, reads=None):
         super().__init__(name, task, hints, tensors=False, rtol=1e-4, atol=1e-5)
         self.signature, self.sectors, self.turns, self.reads = signature, sectors, turns, reads
@@ -129,7 +131,7 @@ class KernelExercise(Exercise):
         return outcome
 
     def _name_mistake(self, tried):
-        errors = [type(found.error).__name__ for _, found, _ in tried if found.error is not None]
+        errors = [type(x.found.error).__name__ for x in tried if x.found.error is not None]
         known = None if "CompileError" in errors else super()._name_mistake(tried)
         return known or next(((name.lower(), WORDS[name]) for name in errors if name in WORDS), None)
 
@@ -159,7 +161,7 @@ axpy = KernelExercise(
     "nb12.axpy", "y[i] = a * x[i] + y[i], one thread for each element, neighbouring threads at neighbouring elements.",
     ("Which element is mine? The blocks before mine have blockIdx.x * blockDim.x threads.",
      "The last block may have more threads than there are elements left: they must do nothing.",
-     "int i = blockIdx.x * blockDim.x + threadIdx.x; then, under `if (i < n)`, the assignment."),
+     "int i = ____ * blockDim.x + ____; if (____) y[i] = a * x[i] + y[i];"),
     "f32* y, const f32* x, f32 a, i32 n", sectors=2.5)
 axpy.cases(lambda: [(block, 2.0, numbers(n), numbers(n, seed=1))
                     for block, n in ((4, 4), (4, 3), (8, 13), (4, 40), (32, 100), (32, 128))])
@@ -190,7 +192,7 @@ axpy.slips(
 outer = KernelExercise(
     "nb12.outer", "out[r, c] = a[r] + b[c], stored row by row; threadIdx.x runs along the columns.",
     ("Two indices, two guards.", "r comes from the .y, c from the .x. Where is row r's first element?",
-     "out[r * columns + c], where r < rows && c < columns"),
+     "if (r < ____ && c < ____) out[____] = a[r] + b[c];"),
     "f32* out, const f32* a, const f32* b, i32 rows, i32 columns", sectors=2.5)
 outer.cases(lambda: [(block, numbers(rows), numbers(columns)) for block, rows, columns in (
     ((4, 2), 2, 4), ((4, 2), 3, 4), ((4, 2), 4, 5), ((4, 2), 5, 2), ((32, 4), 8, 64), ((32, 4), 9, 70))])
@@ -221,8 +223,8 @@ smooth = KernelExercise(
     "more.",
     ("Each thread puts its own element into shared memory. Who fetches the two beside the block?",
      "Between writing shared memory and reading a neighbour's part of it, all threads must meet.",
-     "s[t + 1] = mine; thread 0 fills s[0], the last thread s[blockDim.x + 1], with 0 outside; __syncthreads(); then "
-     "the mean under the guard."),
+     "s[t + 1] = i < n ? x[i] : 0; if (t == 0) s[____] = ____; if (t == blockDim.x - 1) s[____] = ____; ____; then "
+     "the mean of s[t], s[t + 1] and s[t + 2] under the guard"),
     "f32* out, const f32* x, i32 n", reads=lambda block, x: len(x) + 2 * blocks(len(x), block))
 smooth.cases(lambda: [(block, numbers(n)) for block, n in ((4, 4), (4, 3), (4, 9), (32, 64), (64, 150))])
 smooth.describe(lambda block, x: f"n = {len(x)}, blocks of {block} threads, x = {show(x)}")
@@ -259,7 +261,7 @@ block_sum = KernelExercise(
     "nb12.block_sum", "out[b] = the sum of block b's elements, as a tree in shared memory, without bank conflicts.",
     ("Halve: thread t adds the element of t + half to its own, for half = blockDim.x / 2, / 4 ... 1.",
      "Each round reads what the round before has written: a barrier in each round, outside of the `if`.",
-     "for (int half = blockDim.x / 2; half > 0; half /= 2) { __syncthreads(); if (t < half) s[t] += s[t + half]; }"),
+     "for (int half = blockDim.x / 2; half > 0; half /= 2) { ____; if (t < ____) s[t] += s[____]; }"),
     "f32* out, const f32* x, i32 n", turns=1.5)
 block_sum.cases(lambda: [(block, numbers(n)) for block, n in ((1, 3), (2, 2), (2, 3), (4, 4), (8, 20), (128, 300))])
 block_sum.describe(smooth._describe)
@@ -300,8 +302,8 @@ softmax = KernelExercise(
     "nb12.softmax", "The softmax of each row, one block a row; rows may be longer than the block.",
     ("Three passes over the row: the maximum, the sum of exponentials, the result. The first two are reductions.",
      "Each thread takes the columns t, t + blockDim.x, ...; the partial results meet in shared memory.",
-     "Before shared memory is used for the second reduction, everybody must have read the result of the first: a "
-     "barrier before that read, and one after it."),
+     "after the first reduction: ____; largest = s[0]; ____; and only then s[t] = sum, so that nobody still reads "
+     "what it overwrites"),
     "f32* out, const f32* x, i32 columns", sectors=2.5)
 softmax.cases(lambda: [(2, numbers(1, 2)), (4, numbers(2, 3)), (4, numbers(2, 9)),
                        (4, np.array([[1000.0, 999, 998]], np.float32)),
@@ -364,7 +366,8 @@ transpose = KernelExercise(
     ("Read a tile row by row, write it row by row: only shared memory is read along the columns.",
      "Thread (tx, ty) reads x[r, c] with r of ty, c of tx. For the writing, tx must run along out's rows, which are "
      "x's columns: new r of tx, new c of ty.",
-     "A tile of 32 x 33 floats: the unused column moves each row by one bank."),
+     "__shared__ float tile[32][____]; tile[ty][tx] = x[r * columns + c]; ____; r = blockIdx.y * 32 + ____; c = "
+     "blockIdx.x * 32 + ____; out[____] = tile[tx][ty];"),
     "f32* out, const f32* x, i32 rows, i32 columns", sectors=2.5, turns=1.5)
 transpose.cases(lambda: [(numbers(rows, columns),) for rows, columns in ((1, 5), (32, 32), (33, 40), (64, 32))])
 transpose.describe(lambda x: f"{x.shape[0]} rows, {x.shape[1]} columns, blocks of 32 x 32 threads")
@@ -408,8 +411,7 @@ matmul = KernelExercise(
     "needs once.",
     ("Walk along k in steps of 8. In each step the block's 64 threads fetch a tile of a and a tile of b.",
      "Barriers: one before the tiles are used, one before they are overwritten. Outside of the matrices put zeros.",
-     "s[y][x] = a[r, first + x], t[y][x] = b[first + y, c], 0 outside; __syncthreads(); sum += s[y][j] * t[j][x] for "
-     "all j; __syncthreads()"),
+     "s[y][x] = r < m && ____ ? a[____] : 0; t likewise; ____; for (j) sum += s[y][____] * t[____][x]; ____;"),
     "f32* out, const f32* a, const f32* b, i32 m, i32 n, i32 k",
     reads=lambda a, b: a.size * blocks(b.shape[1], 8) + b.size * blocks(a.shape[0], 8))
 matmul.cases(lambda: [(numbers(m, k), numbers(k, n)) for m, n, k in ((8, 8, 8), (3, 5, 4), (8, 8, 16), (9, 17, 10))])
@@ -457,7 +459,8 @@ matmul.slips(
 scatter_add = KernelExercise(
     "nb12.scatter_add", "out[index[i]] += x[i] for all i at once; an index may come many times.",
     ("`out[j] += x` reads, adds and writes. What if two threads do that at the same time?",
-     "An atomic operation does all three in one piece.", "atomicAdd(&out[index[i]], x[i]) under the guard"),
+     "An atomic operation does all three in one piece.",
+     "if (____) atomic____(&out[____], ____);"),
     "f32* out, const f32* x, const i32* index, i32 n")
 
 

@@ -4,12 +4,13 @@ import minitorch as torch
 from minitorch import nn
 
 from .exercise import Exercise, show
+from .naming import variants
 
 sum_pull = Exercise(
     "nb15.sum_pull", "The pull of y = x.sum(axis), for x of the given shape: the gradient for x.",
     ("Every element of x enters y once. So which number does each of them get?",
      "g lacks the axis that was summed. Where must it come back, before g can be spread over `shape`?",
-     "g.unsqueeze(axis).expand(shape)"))
+     "return g.unsqueeze(____).expand(____)"))
 
 
 @sum_pull.cases
@@ -46,7 +47,8 @@ sgd_step = Exercise(
     "nb15.sgd_step", "One step of SGD on the parameters of a module, so that they stay the module's parameters.",
     ("After `p = p - lr * p.grad`, what does the module hold? And what is `p`?",
      "Write *into* the parameter, where no graph is recorded. Some parameters may have no gradient.",
-     "with torch.no_grad(): for p in parameters: if p.grad is not None: p -= lr * p.grad"))
+     "with torch.____: for p in parameters: if ____: p ____ lr * p.grad"),
+    parts=("weights", "weights without gradient", "the same parameters?", "leaves that need gradients?"))
 sgd_step.draw(lambda d: (d.integers((d.int(1, 2),), -2, 2).astype(float), d.int(1, 3), d.choice([0.1, 0.5])))
 
 
@@ -80,12 +82,21 @@ def _(values, steps, lr):
             "without gradient; are they the same parameters as before? leaves that need gradients?")
 
 
-@sgd_step.truth
-def _(parameters, lr):
+def moved(parameters, lr, rate=lambda lr: lr, way=-1, skip=True, of=lambda grad: grad):
+    """A step of SGD, with every decision as an option."""
     with torch.no_grad():
         for p in parameters:
-            if p.grad is not None:
-                p -= lr * p.grad
+            if p.grad is not None or not skip:
+                p += way * rate(lr) * of(p.grad)
+
+
+moved_but = variants(moved)
+sgd_step.truth(moved)
+sgd_step.slips(
+    trusts_grad=("a parameter without gradient has None there: skip it", moved_but(skip=False)),
+    uphill=("the sign: add the gradient and the loss grows", moved_but(way=1)),
+    no_rate=("the learning rate is missing", moved_but(rate=lambda lr: 1)),
+    signs=("only the sign of the gradient is used", moved_but(of=lambda grad: grad.sign())))
 
 
 @sgd_step.mistake("nothing moves: `p = p - ...` gives a new tensor the name p; the module still holds the old one")
@@ -95,34 +106,11 @@ def rebinds(parameters, lr):
             p = p - lr * p.grad
 
 
-@sgd_step.mistake("a parameter without gradient has None there: skip it")
-def trusts_grad(parameters, lr):
-    with torch.no_grad():
-        for p in parameters:
-            p -= lr * p.grad
-
-
 @sgd_step.mistake("the write is recorded: a leaf that needs gradients cannot be written in place outside no_grad()")
 def recorded(parameters, lr):
     for p in parameters:
         if p.grad is not None:
             p -= lr * p.grad
-
-
-@sgd_step.mistake("the sign: add the gradient and the loss grows")
-def uphill(parameters, lr):
-    with torch.no_grad():
-        for p in parameters:
-            if p.grad is not None:
-                p += lr * p.grad
-
-
-@sgd_step.mistake("the learning rate is missing")
-def no_rate(parameters, lr):
-    with torch.no_grad():
-        for p in parameters:
-            if p.grad is not None:
-                p -= p.grad
 
 
 @sgd_step.mistake("the parameter was replaced by its step: p -= lr * grad, not p = lr * grad")
@@ -139,11 +127,3 @@ def frozen(parameters, lr):
         if p.grad is not None:
             p.requires_grad_(False)
             p -= lr * p.grad
-
-
-@sgd_step.mistake("only the sign of the gradient is used")
-def signs(parameters, lr):
-    with torch.no_grad():
-        for p in parameters:
-            if p.grad is not None:
-                p -= lr * p.grad.sign()

@@ -5,13 +5,15 @@ import numpy as np
 import minitorch as torch
 
 from .exercise import Exercise, show
+from .naming import variants
 
 without_prefix = Exercise(
     "nb16.without_prefix", "A state dict whose keys have lost `prefix` where they begin with it; order and values "
     "kept.",
     ("What does \"module.model.weight\".lstrip(\"module.\") give? Try it.",
      "lstrip takes a *set of letters*. removeprefix takes a word. And not every key need begin with it.",
-     "{key.removeprefix(prefix): value for key, value in state.items()}"), tensors=False)
+     "return {key.____(prefix): value for key, value in ____}"), tensors=False,
+    parts=("items", "the given dict unchanged?"))
 NAMES = ("0.weight", "model.weight", "odule.bias", "delta", "head.module.scale", "lm.bias", "module.weight")
 
 
@@ -76,8 +78,8 @@ differing = Exercise(
     ("There are three ways to differ, and one of them raises if you compare first.",
      "Names in only one of the two; then shapes; then values, with a tolerance relative and absolute. NaN equals "
      "NaN here.",
-     "for name in a.keys() | b.keys(): name not in a or name not in b or a[name].shape != b[name].shape or not "
-     "torch.allclose(a[name], b[name], rtol=1e-4, atol=1e-6, equal_nan=True)"))
+     "for name in a.keys() | ____: it differs if name not in ____ or ____, if the ____ differ, or if not "
+     "torch.allclose(a[name], b[name], ____, ____, equal_nan=____)"))
 
 
 @differing.cases
@@ -116,8 +118,7 @@ def names(a, b, *, missing=True, shapes=True, one_way=False, close=None, order=T
 differing.truth(names)
 
 
-def but(**changed):
-    return lambda a, b: names(a, b, **changed)
+but = variants(names)
 
 
 differing.slips(

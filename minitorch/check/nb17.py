@@ -7,6 +7,7 @@ import numpy as np
 import minitorch as torch
 
 from .exercise import Exercise, show
+from .naming import variants
 
 grad, hessian, jvp, vmap = torch.func.grad, torch.func.hessian, torch.func.jvp, torch.func.vmap
 
@@ -14,7 +15,8 @@ dual = Exercise(
     "nb17.dual", "Dual(value, tangent) of tensors: *, @, tanh() and sum() carry tangents along.",
     ("Write each operand as a + b e with e*e = 0, and multiply out. For matrices too, but keep the order.",
      "Two terms for each kind of product. tanh: its slope at the value, times the tangent that came in.",
-     "a @ b: a.value @ b.tangent + a.tangent @ ...; tanh: (1 - tanh(value)**2) * ...; sum: the sum of the tangent"))
+     "@: self.value @ ____ + self.tangent @ ____; tanh: (1 - ____) * self.tangent; sum: ____"),
+    parts=("value", "tangent"))
 
 
 @dual.cases
@@ -61,9 +63,14 @@ class _Dual:
         return self.new(self.value.sum(), self.tangent.sum())
 
 
+def with_rules(*given, **rules):
+    """A dual number of a class that has other rules."""
+    return type("Wrong", (_Dual,), rules)(*given)
+
+
 def wrong(name, words, **rules):
     """A mistake in some of the rules."""
-    dual.mistakes[name] = (words, type(name, (_Dual,), rules))
+    dual.mistakes[name] = words, variants(with_rules)(**rules)
 
 
 wrong("product_of_tangents", "the tangent of a product is not the product of the tangents: that is the e*e term, zero",
@@ -93,7 +100,8 @@ jacobian = Exercise(
     "nb17.jacobian", "The Jacobian (m, n) from push(v) = J v or pull(u) = J' u, whichever needs fewer passes.",
     ("What does push give for the vector (1, 0, 0 ...)? And pull?",
      "Each push of a unit vector is a column, n of them; each pull is a row, m of them.",
-     "torch.stack([push(e) for e in torch.eye(n)], 1) if n is the smaller one, otherwise rows, by pull, along 0"))
+     "if ____: return torch.stack([push(e) for e in torch.eye(____, dtype=torch.float64)], ____); otherwise the same"
+     " with pull, along ____"))
 
 
 @jacobian.cases
@@ -168,7 +176,7 @@ per_sample = Exercise(
     "nb17.per_sample", "The gradient of loss(w, x, y) for w, for each sample (x, y) of the batch: (N, D), one call.",
     ("First the gradient for one sample, then that function for all.",
      "grad(loss) is the function of one sample. vmap maps it over x and y; w is the same for all.",
-     "vmap(grad(loss), in_dims=(None, ...))(w, x, y)"))
+     "return vmap(____(loss), in_dims=(____, ____, ____))(w, x, y)"))
 
 
 @per_sample.draw
@@ -236,7 +244,7 @@ hvp = Exercise(
     "nb17.hvp", "The Hessian of f at x times v, by one call of f, without room for the Hessian.",
     ("The Hessian is the Jacobian of the gradient. Which pass gives a Jacobian times a vector?",
      "grad(f) is a function from vectors to vectors. Push v through it.",
-     "jvp(grad(f), ...) gives the gradient and, second, what you want"), rtol=1e-8, atol=1e-10)
+     "return jvp(____, (x,), (____,))[____]"), rtol=1e-8, atol=1e-10)
 FUNCTIONS = {"(x ** 3).sum()": lambda x: (x ** 3).sum(),
              "(x[1:] * x[:-1] ** 2).sum()": lambda x: (x[1:] * x[:-1] ** 2).sum(),
              "(x * x).sum() ** 2": lambda x: (x * x).sum() ** 2}

@@ -3,6 +3,7 @@
 import re
 
 from .exercise import Exercise
+from .naming import variants
 
 REDUCTIONS = ("sum", "max")
 SOFTMAX = [("x", "load", []), ("m", "max", ["x"]), ("d", "subtract", ["x", "m"]), ("e", "exp", ["d"]),
@@ -16,7 +17,7 @@ passes = Exercise(
     "nb18.passes", "The pass over a row in which each value is known: {name: pass}, for (name, op, operands) in order.",
     ("A value can be computed as soon as all of its operands are known.",
      "A sum or maximum of a row is known only when the pass is over: in the next one.",
-     "found = max of the operands' passes (0 if there are none); + 1 if op is 'sum' or 'max'"), tensors=False)
+     "found[name] = max([found[a] for a in ____], default=____) + (op in ____)"), tensors=False)
 
 
 @passes.cases
@@ -41,14 +42,15 @@ passes.describe(lambda statements: "; ".join(f"{name} = {op}({', '.join(operands
                                              for name, op, operands in statements))
 
 
-def counted(join=max, step=1, reductions=REDUCTIONS, seen=lambda operands: operands):
+def rule(statements, join=max, step=1, reductions=REDUCTIONS, seen=lambda operands: operands):
     """The rule, or one with a mistake in it."""
-    def rule(statements):
-        found = {}
-        for name, op, operands in statements:
-            found[name] = join([found[a] for a in seen(operands)] or [0]) + step * (op in reductions)
-        return found
-    return rule
+    found = {}
+    for name, op, operands in statements:
+        found[name] = join([found[a] for a in seen(operands)] or [0]) + step * (op in reductions)
+    return found
+
+
+counted = variants(rule)
 
 
 def by_order(statements):
@@ -70,6 +72,8 @@ passes.truth(counted())
 passes.slips(
     one_pass=("all in one pass: a sum is known only after the last column", lambda s: {name: 0 for name, *_ in s}),
     each_statement=("a new pass for each statement: only a sum or a maximum ends one", depth),
+    numbered=("those are the numbers of the statements: many of them fit into one pass",
+              lambda s: {name: i for i, (name, *_) in enumerate(s)}),
     in_order=("a new pass after each reduction in the text: what does not read it need not wait", by_order),
     earliest=("the *earliest* operand decides in your rule: all must be known, so it is the latest", counted(join=min)),
     added=("the passes of the operands are added up: the latest of them decides", counted(join=sum)),
@@ -82,7 +86,8 @@ spell = Exercise(
     "nb18.spell", "A nested (op, a, b) of names and numbers, such as ('add', 'x', 2.0), as a C expression in float.",
     ("Write the operands first, by the same function, then the sign between them.",
      "Parentheses around each operation, or a - (b - c) becomes a - b - c. A float number of C ends in f.",
-     "numbers: f'{node}f'; names: node; else f'({spell(a)} {sign} {spell(b)})'"), tensors=False)
+     "a number: f'{node}____'; a name: itself; otherwise op, a, b = node; f'____{spell(a)} ____ {spell(b)}____'"),
+    tensors=False)
 SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
@@ -122,16 +127,18 @@ def _(solution, node):
     return {"value for x = 5, y = 7": value, "numbers": numbers}
 
 
-def spelt(number=lambda x: f"{x}f", form="({a} {sign} {b})", signs=SIGNS):
-    """The rule, or one with a mistake in it."""
-    def rule(node):
-        if isinstance(node, str):
-            return node
-        if isinstance(node, float):
-            return number(node)
-        op, a, b = node
-        return form.format(a=rule(a), b=rule(b), sign=signs[op])
-    return rule
+def printed(node, number=lambda x: f"{x}f", form="({a} {sign} {b})", signs=SIGNS):
+    """The printer, or one with a mistake in it."""
+    if isinstance(node, str):
+        return node
+    if isinstance(node, float):
+        return number(node)
+    op, *operands = node
+    a, b = (printed(operand, number, form, signs) for operand in operands)
+    return form.format(a=a, b=b, sign=signs[op])
+
+
+spelt = variants(printed)
 
 
 spell.truth(spelt())

@@ -1,6 +1,9 @@
 """`in_pytorch`: the same lines under minitorch and under PyTorch, and whether they agree."""
 
 import importlib
+import textwrap
+
+import numpy as np
 
 import minitorch
 
@@ -23,21 +26,37 @@ class Comparison:
     def lines(self):
         if not self.compared:
             return [(f"{self.name}: PyTorch is not installed", "`pip install torch`, and run this cell again."),
-                    ("minitorch gives", show(self.ours))]
+                    ("minitorch gives", brief(self.ours))]
         if self.ok:
             return [(f"{self.name}: the same in PyTorch", "One source, two libraries, equal results."),
-                    ("Both give", show(self.ours))]
+                    ("Both give", brief(self.ours))]
         return [(f"{self.name}: PyTorch gives something else", "Please report this as a bug of minitorch."),
-                ("minitorch gives", show(self.ours)), ("PyTorch gives", show(self.theirs))]
+                ("minitorch gives", brief(self.ours)), ("PyTorch gives", brief(self.theirs))]
 
     def __str__(self):
-        (head, text), *rest = self.lines()
-        return "\n".join([head, f"  {text}", *(f"  {label}: {words}" for label, words in rest)])
+        return card.text(self.lines())
 
     __repr__ = __str__
 
     def _repr_html_(self):
         return card.html(self.state, self.lines())
+
+
+def brief(value, most=6):
+    """A result in a few lines: one for each of its parts, each cut after a number."""
+    if isinstance(value, dict):
+        parts = [f"{key}: {shorten(show(v), 96)}" for key, v in value.items()]
+    elif isinstance(value, (list, tuple)) and any(isinstance(v, (list, tuple, np.ndarray)) for v in value):
+        parts = [shorten(show(v), 96) for v in value]
+    else:
+        return shorten(show(value), 300)
+    more = [f"and {len(parts) - most} more"] if len(parts) > most else []
+    return "\n".join([*parts[:most], *more])
+
+
+def shorten(words, most):
+    """The words on one line, cut between two of them."""
+    return textwrap.shorten(words, most, placeholder=" ...")
 
 
 def in_pytorch(experiment, rtol=1e-4, atol=1e-6):

@@ -27,7 +27,7 @@ class dtype:
 
     def __init__(self, name, category, itemsize, is_signed=True):
         self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, is_signed
-        self._np = None if name == "bfloat16" or name[:6] == "float8" else np.dtype(name)
+        self._np = None if name in ("bfloat16", "complex32") or name[:6] == "float8" else np.dtype(name)
 
     @property
     def np(self):
@@ -46,7 +46,7 @@ class dtype:
 
     def to_real(self):
         """The floating-point type of a complex type's parts; any other type itself."""
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name, self)
 
     def __repr__(self):
         return f"torch.{self.name}"
@@ -71,6 +71,7 @@ uint32 = dtype("uint32", INTEGER, 4, False)
 uint64 = dtype("uint64", INTEGER, 8, False)
 float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8 = [  # kept, not computed with
     dtype("float8_" + name, FLOATING, 1, name != "e8m0fnu") for name in "e4m3fn e5m2 e4m3fnuz e5m2fnuz e8m0fnu".split()]
+complex32 = chalf = dtype("complex32", COMPLEX, 4)         # a name for lists of types: there are no such tensors
 float16 = half = dtype("float16", FLOATING, 2)
 bfloat16 = dtype("bfloat16", FLOATING, 2)
 float32 = float = dtype("float32", FLOATING, 4)
@@ -82,7 +83,7 @@ ALL = (bool, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, 
        complex64, complex128)
 LIMITED = (uint16, uint32, uint64)                         # which PyTorch promotes to floating types only
 NAMES = ("bool uint8 int8 int16 short int32 int int64 long uint16 uint32 uint64 float16 half bfloat16 float32 float "
-         "float64 double complex64 cfloat complex128 cdouble").split() + [d.name for d in FLOAT8]    # re-exported
+         "float64 double complex32 chalf complex64 cfloat complex128 cdouble").split() + [d.name for d in FLOAT8]
 
 # One dictionary from either spelling to the NumPy dtype, one back. Those of ml_dtypes join them when first used.
 _np_of = {key: d._np for d in ALL if d._np is not None for key in (d, d._np)}
@@ -94,6 +95,8 @@ EXTENDED = {d.name: d for d in (bfloat16, *FLOAT8)}        # which NumPy has fro
 
 def load(d):
     """Register ml_dtypes' type of that name; a clear error where the package is missing."""
+    if d is complex32:
+        raise NotImplementedError("there are no complex32 tensors: use complex64")
     try:
         import ml_dtypes
     except ImportError:

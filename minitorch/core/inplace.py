@@ -24,7 +24,8 @@ def inplace(name, call, op=None, repeated=False):
     `repeated`: it may write to expanded tensors, since elements that share their memory get the same value.
     """
     ufunc = getattr(np, op.xp_name, None) if op is not None and op.forward is None and op.differentiable else None
-    writer, kinds = name + "_", "fVi" if op is not None and op.promotion in WHOLE else "fV"
+    whole = op is not None and op.promotion in WHOLE and "i" not in op.refuses
+    writer, kinds = name + "_", "fVi" if whole else "fV"
 
     def method(self, *args, **kwargs):
         try:

@@ -1364,7 +1364,10 @@ class Tensor:
         """`item`, with the words of a conversion to a Python number."""
     def __index__(self) -> _int: ...
     def numpy(self, *, force: _bool = False) -> _np.ndarray[Any, Any]:
-        """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
+        """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy).
+
+        RuntimeError for a tensor that requires grad, but in `no_grad`.
+        """
     def __array__(self, dtype: Any = None, copy: Any = None) -> _np.ndarray[Any, Any]: ...
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Any: ...
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Tensor: ...
@@ -1440,7 +1443,11 @@ class Tensor:
         Processes that are forked later, or get it through a `multiprocessing.Queue`, see each other's writes.
         """
     def pin_memory(self, device: _device | _str | _Int | None = None) -> Tensor:
-        """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
+        """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself.
+
+        `device`: whose page-locked memory; the GPU in use for None. The simulator, "sim", has such memory, too, and notices
+        if it is written while a copy with ``non_blocking=True`` may still read it.
+        """
     def is_pinned(self, device: _device | _str | _Int | None = None) -> _bool:
         """True if the memory is page-locked."""
     def __getitem__(self, item: Any) -> Tensor: ...

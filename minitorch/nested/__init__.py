@@ -16,7 +16,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.registry import FUNCTIONS
 from ..core.storage import jagged, strided
 from ..core.tensor import Tensor
-from ._internal import products, reductions, shapes  # noqa: F401  rules, entered by being imported
+from ._internal import multihead, products, reductions, shapes  # noqa: F401  rules, entered by being imported
 from ._internal.nested_tensor import NestedTensor, arange, cat, offsets_of
 from ._internal.strided import StridedNestedTensor, of_elements
 

@@ -57,7 +57,7 @@ class Timeline(Picture):
     def html(self):
         """The bars; names and times under the pointer."""
         key = drawing.new_id()
-        return drawing.frame(key, self.svg(), script_for(key), style=style_for(key))
+        return drawing.frame(key, self.svg(), script_for(key), style=style_for(key), title=self.title)
 
 
 def draw_bar(e, x, y, width):

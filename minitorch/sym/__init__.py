@@ -9,8 +9,8 @@ import operator
 
 from ..core.tensor import Tensor
 
-__all__ = ["SymBool", "SymFloat", "SymInt", "_assert", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max",
-           "sym_min", "sym_not", "sym_sqrt", "sym_sum"]
+__all__ = ["SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "sym_float", "sym_fresh_size", "sym_int",
+           "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]
 
 
 class SymInt:
@@ -87,3 +87,9 @@ def _assert(condition, message):
     if not isinstance(condition, bool) and not isinstance(condition, Tensor):
         condition = operator.truth(condition)
     assert condition, message
+
+
+def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
+    """RuntimeError with that message if the only element of a tensor is zero; here, at once."""
+    if not input:
+        raise RuntimeError(assert_msg)

@@ -61,13 +61,17 @@ class Drawing:
         for n, x in enumerate(args, 1):
             if isinstance(x, Tensor):
                 self.node(f"input/input.{n}", "IO Node", [], [x.array])
+        modes = {module: module.training for module in model.modules()}
         handles = []
         for scope, module in list(self.scopes_of(model, self.scopes[0]))[1:]:
             handles += [module.register_forward_pre_hook(self.enter(scope)), module.register_forward_hook(self.leave)]
         try:
+            model.eval()                                   # no random numbers, no new running means
             with no_grad(), observed(self.begin, self.end):
                 found = model(*args)
         finally:
+            for module, training in modes.items():
+                module.training = training
             for handle in handles:
                 handle.remove()
         for n, x in enumerate(found if isinstance(found, (tuple, list)) else [found], 1):

@@ -4,6 +4,7 @@
     viz.replay(loss)                 the backward pass step by step, and two wrong ways to do it
     x.layout(), viz.alias(a, b, c)   storage and strides of your own tensors, and who shares memory with whom
     with viz.flow(model) as f: ...   activations, gradients and updates of each layer over the steps
+    viz.attention(q, k, v)           attention step by step: scores, mask, softmax, values
     viz.fusion(compiled)             which calls of a compiled function went into which loops
     viz.kernel(records)              a kernel, thread by thread: memory touched, races, bank conflicts
     viz.canvas(model)                a surface to draw on, judged by the model in the browser, without a kernel
@@ -15,6 +16,7 @@ writes to a file. ``python -m minitorch.viz contact-sheet DIR`` makes a page of 
 """
 
 from .accesses import Access, emulate
+from .attentions import Attention, attention
 from .canvases import Canvas, canvas
 from .flows import Flow, flow
 from .fusions import Fusion, fusion
@@ -24,6 +26,6 @@ from .plots import attention_map, curves, decision_boundary, feature_maps, loss_
 from .replays import Replay, replay
 from .storage import Alias, Layout, alias, layout
 
-__all__ = ["Access", "Alias", "Canvas", "Flow", "Fusion", "Graph", "Kernel", "Layout", "Replay", "alias",
-           "attention_map", "canvas", "curves", "decision_boundary", "emulate", "feature_maps", "flow", "fusion",
-           "graph", "kernel", "layout", "loss_surface", "replay"]
+__all__ = ["Access", "Alias", "Attention", "Canvas", "Flow", "Fusion", "Graph", "Kernel", "Layout", "Replay", "alias",
+           "attention", "attention_map", "canvas", "curves", "decision_boundary", "emulate", "feature_maps", "flow",
+           "fusion", "graph", "kernel", "layout", "loss_surface", "replay"]

@@ -65,7 +65,7 @@ def flow(model, top=4.0):
 class Flow(Picture):
     """What `flow` returns: `layers`, `activations`, `gradients`, `updates`, and pictures of them."""
 
-    title = "what flows through the network"
+    title = "What flows through the network"
 
     def __init__(self, model, top=4.0):
         self.model, self.top, self.steps = model, top, 0
@@ -162,7 +162,8 @@ class Flow(Picture):
         """The curves, and the last step as a table."""
         rows = [[name, *self.row(name)] for name in self.layers]
         head = ["layer", "act mean", "act std", "act norm", "% zero", "grad std", "grad norm"]
-        return drawing.frame(drawing.new_id(), self.svg(), drawing.table(rows, head, "the last step"))
+        return drawing.frame(drawing.new_id(), self.svg(), drawing.table(rows, head, "The last step"),
+                             title=self.title)
 
     def histograms(self, of="activations"):
         """The "colour dim": for each layer a picture of how magnitudes are spread, from 0 up, over the steps."""
@@ -251,7 +252,7 @@ SHADES = ("#f2f2f2", "#cfe3f2", "#8fbfe0", "#3f8fc4", "#0072B2", "#01304d")     
 class Histograms(Picture):
     """Histograms of magnitudes over the steps, one strip for each layer; zero is at the bottom, dark is many."""
 
-    title = "magnitudes over the steps"
+    title = "Magnitudes over the steps"
 
     def __init__(self, flow, of):
         if of not in ("activations", "gradients"):

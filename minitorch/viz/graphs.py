@@ -37,7 +37,7 @@ def graph(tensor, model=None, params=None):
 class Graph(Picture):
     """What `graph` returns: `vertices`, inputs first, and the picture of them."""
 
-    title = "autograd graph"
+    title = "Autograd graph"
 
     def __init__(self, tensor, names, depth=None):
         self.tensor, self.names, self.depth = tensor, names, depth
@@ -72,7 +72,7 @@ class Graph(Picture):
         """The picture with its words, as an HTML fragment; what belongs together lights up under the pointer."""
         key = drawing.new_id()
         words = element("p", drawing.escape(self.state.words), style="margin:4px 0")
-        return drawing.frame(key, words, self.svg(), script_for(key), style=style_for(key))
+        return drawing.frame(key, words, self.svg(), script_for(key), style=style_for(key), title=self.title)
 
     def text(self):
         """The graph in words, one line a vertex."""

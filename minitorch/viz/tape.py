@@ -17,7 +17,7 @@ from ..core.op import Op
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 
-__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind"]
+__all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind", "values_behind"]
 
 
 @dataclass(eq=False)
@@ -135,7 +135,7 @@ def read(root, names, limit=None):
     found = list(uses)
     kept = set(found[:limit] if limit else found)
     order = forward_order(place, uses)
-    values = known_values(found, names)
+    values = known_values(found, names.tensors)
     values.setdefault(place, root.array)
     compute_again(order, values)
     vertices = {}
@@ -148,6 +148,19 @@ def read(root, names, limit=None):
             v.parents.append((None if parent is None else vertices.get(parent, more), input_name(p, i)))
     made = list(vertices.values())
     return [more, *made] if len(kept) < len(found) else made
+
+
+def values_behind(place, most=float("inf")):
+    """All places behind `place`, each after those it was computed from, and the values that are known: place -> array.
+
+    What the tape has not kept is computed again where all that made it is known and has at most `most` elements; with
+    `most` None no value is looked for.
+    """
+    order = forward_order(place, uses_behind(place))
+    values = {} if most is None else known_values(order, {})
+    if most is not None:
+        compute_again(order, values, most)
+    return order, values
 
 
 def uses_behind(root):
@@ -237,7 +250,7 @@ def kept_gradient(place):
     return None
 
 
-def known_values(places, names):
+def known_values(places, tensors):
     """Place -> raw array, wherever a leaf, the caller's variables or a saved value know it."""
     values = {}
     for place in places:
@@ -251,7 +264,7 @@ def known_values(places, names):
                 at = place if where == -1 else place.parents[where]
                 if at is not None and getattr(at, "shape", None) == value.shape:
                     values.setdefault(at, value)
-    for place, tensor in names.tensors.items():
+    for place, tensor in tensors.items():
         values.setdefault(place, tensor.array)
     return values
 
@@ -259,7 +272,7 @@ def known_values(places, names):
 FEW = 4096                                                 # elements: more are not computed again for a picture
 
 
-def compute_again(order, values):
+def compute_again(order, values, most=FEW):
     """Fill in values that the tape has not kept, where all that made them is known and small."""
     for place in order:
         op = getattr(place, "op", None)
@@ -268,7 +281,7 @@ def compute_again(order, values):
         inputs = [values.get(p) for p in place.parents if p is not None]
         kept = dict(zip(op.saved_fields, place.saved or ()))
         attrs = {name: kept.get(name, default) for name, default in op.attrs}
-        known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= FEW for x in inputs)
+        known = len(inputs) == len(op.inputs) and all(x is not None and x.size <= most for x in inputs)
         if known and all(name in kept for name in attrs) and not any(changed(x, place) for x in inputs):
             values[place] = getattr(place.backend, op.name)(*inputs, **attrs)
 

@@ -269,6 +269,8 @@ def conversions():
             if source != target:
                 instruction(f"cvt.{target}.{source}", f"{source} -> {target}", each(lambda a: a))
                 low, high = limits(target)
+                if low <= limits(source)[0] and limits(source)[1] <= high:
+                    continue                               # nothing to saturate: no such instruction
                 instruction(
                     f"cvt.sat.{target}.{source}",
                     f"{source} -> {target}",

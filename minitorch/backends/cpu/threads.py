@@ -4,6 +4,7 @@ Matrix products have threads of their own, OpenBLAS's; `set_num_threads` sets th
 """
 
 import os
+from collections import deque
 
 from .tuning import tuning
 
@@ -36,25 +37,42 @@ def usable_cores():
 def share(function, parts, size, enough=ENOUGH):
     """``function(part)`` for all `parts`, which cover `size` elements: in order, or by several threads at a time.
 
-    By several from `enough` elements on.
+    By several from `enough` elements on; by this one alone where no thread can be started, as in a browser.
     """
     n = min(number(), len(parts)) if size >= enough else 1
     if n < 2:
         for part in parts:
             function(part)
         return
-    jobs = [pool().submit(run, function, parts[k::n]) for k in range(1, n)]
+    left = deque(parts)
+    jobs = started(n - 1, function, left)
     try:
-        run(function, parts[::n])
+        run(function, left)
     finally:
         errors = [job.exception() for job in jobs]         # waits: nobody may still be writing when this returns
     for error in filter(None, errors):
         raise error
 
 
-def run(function, parts):
-    for part in parts:
+def run(function, left):
+    """Call the function with what is left, one by one; the threads take from the same list."""
+    while True:
+        try:
+            part = left.popleft()
+        except IndexError:
+            return
         function(part)
+
+
+def started(n, function, left):
+    """The work of `n` more threads. Where one cannot be started, all later work is done without."""
+    jobs = []
+    try:
+        for _ in range(n):
+            jobs.append(pool().submit(run, function, left))
+    except RuntimeError:                                   # can't start new thread; or the interpreter is ending
+        set_number(1)
+    return jobs
 
 
 def pool():

@@ -1,9 +1,15 @@
 """`CUDA`: the backend of a GPU, or of the simulator: one class, on different machines. `kernel`: the decorator."""
 
+import functools
+from types import MethodType
+
 import numpy as np
 
+from ...core import layers
 from ...core.arrays import owner
 from ...core.backend import Backend
+from ...core.registry import OPS
+from ...host import dlpack
 from ..bounds import check_of_memory
 from ..kernels import Kernels
 from .arrays import foreach, random
@@ -11,7 +17,8 @@ from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
-from .runtime.machine import is_pinned, pinned_copy
+from .ops.product import product_and_sums
+from .runtime.plans import Recorder, Unplannable, planned
 
 __all__ = ["CUDA", "kernel"]
 
@@ -22,12 +29,29 @@ class CUDA(Backend):
     """CuPy arrays on one machine, computed on by our kernels."""
 
     fused_attention = True
+    keeps_plans = True
 
     def __init__(self, device, machine, kernels):
         self.machine, self.ndarray, self.device = machine, array_type(self), device
         machine.ndarray = self.ndarray
-        self.plans = {}                                    # of elementwise launches, see `arrays/launch.py`
+        self.plans = {}                                    # by kind of call: see `runtime/plans.py`, `arrays/launch.py`
         super().__init__(device, Namespace(self), kernels)
+
+    def find(self, name, kernels=None):
+        """The function of an op, with plans where it computes and no layer watches what it does."""
+        found = super().find(name, kernels)
+        if kernels is not None or not self.keeps_plans or layers.stack or OPS[name.removeprefix("full_")].view:
+            return found
+        return self.planned(name, found, lambda shadow: getattr(shadow, name))
+
+    def planned(self, name, function, twin):
+        """`function` with plans, see `planned` in `runtime/plans.py`; a shadow keeps none."""
+        return function if not self.keeps_plans else planned(self, name, function, twin)
+
+    @functools.cached_property
+    def shadow(self):
+        """This backend on a machine that records."""
+        return Shadow(self)
 
     def empty(self, shape, dtype):
         """A new array, not initialised."""
@@ -44,6 +68,15 @@ class CUDA(Backend):
             return self.empty(array.shape, dtype)
         out = self.empty([array.shape[d] for d in order], dtype)
         return out.transpose(np.argsort(order).tolist())
+
+    @functools.cached_property
+    def weight_and_bias(self):
+        def weight_and_bias(F, grad, input):
+            if grad.dtype != input.dtype or not (grad._c_contiguous and input._c_contiguous):
+                return None
+            return product_and_sums(F, grad.reshape(-1, grad.shape[-1]).T, input.reshape(-1, input.shape[-1]))
+        return self.planned("weight_and_bias", MethodType(weight_and_bias, self),
+                            lambda shadow: MethodType(weight_and_bias, shadow))
 
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
@@ -69,6 +102,13 @@ class CUDA(Backend):
             self.machine.from_host(out, source.reshape(out.shape), non_blocking)
         return out
 
+    def from_dlpack(self, source, copy=None):
+        """An array over the memory of another library's on this device, or over a capsule; a copy if `copy`."""
+        found = dlpack.taken(dlpack.capsule_of(source, self.machine.dlpack_stream()))
+        pointer = self.machine.pointer(found.low, found.nbytes, found.owner) + (found.start - found.low)
+        array = self.ndarray(found.shape, found.dtype, pointer, found.strides)
+        return array.copy() if copy else array
+
     def from_backend(self, array, source, non_blocking=False):
         if getattr(source, "machine", None) is not None and source.machine.kind == self.machine.kind:
             array = array if array._c_contiguous else array.copy()
@@ -79,10 +119,14 @@ class CUDA(Backend):
         return self.from_host(source.to_host(array), non_blocking)
 
     def pinned_copy(self, array):
-        return pinned_copy(array) if self.machine.kind == "cuda" else array
+        if not array.size:
+            return array
+        out = self.machine.pinned(array.nbytes).view(array.dtype).reshape(array.shape)
+        out[...] = array
+        return out
 
     def is_pinned(self, array):
-        return is_pinned(array)
+        return self.machine.is_pinned(array)
 
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):
@@ -92,3 +136,17 @@ class CUDA(Backend):
         if not array.size:
             return np.empty(array.shape, array.dtype)
         return self.machine.to_host(array if array._c_contiguous else array.copy())
+
+
+class Shadow(CUDA):
+    """A backend like `F` whose arrays have no memory and whose machine records: see `runtime/plans.py`."""
+
+    keeps_plans = False
+
+    def __init__(self, F):
+        self.machine, self.device, self.plans = Recorder(F.machine), F.device, {}
+        self.ndarray = type("Array", (F.ndarray,), {"backend": self, "__module__": __name__})
+        Backend.__init__(self, F.device, Namespace(self), F.kernels)
+
+    def fill_random(self, array, sampler, generator, args):
+        raise Unplannable("random numbers")

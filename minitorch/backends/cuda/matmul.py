@@ -15,7 +15,6 @@ from .. import precision
 
 LIBRARIES = ("own", "cublas", "auto")
 FASTER: dict = {}                                          # (dtype, log2 of rows, columns, depth) -> "own" or "cublas"
-_state = {"library": "own"}
 
 allow_fp16_reduced_precision_reduction = False             # sums of 16-bit floats are always kept in float32
 allow_bf16_reduced_precision_reduction = False
@@ -27,13 +26,13 @@ class Module(ModuleType):
     @property
     def library(self):
         """The library of products: "own", "cublas" or "auto"."""
-        return _state["library"]
+        return precision.state[1]
 
     @library.setter
     def library(self, name):
         if name not in LIBRARIES:
             raise ValueError(f"backends.cuda.matmul.library must be one of {', '.join(LIBRARIES)}, got {name!r}")
-        _state["library"] = name
+        precision.set_library(name)
 
     @property
     def allow_tf32(self):
@@ -50,9 +49,9 @@ sys.modules[__name__].__class__ = Module
 
 def by_library(a, b):
     """True if a product is left to cuBLAS."""
-    if _state["library"] == "own" or a.dtype.kind != "f":           # nor does CuPy know bfloat16
+    if precision.state[1] == "own" or a.dtype.kind != "f":           # nor does CuPy know bfloat16
         return False
-    if _state["library"] == "cublas":
+    if precision.state[1] == "cublas":
         return True
     sizes = [int(n).bit_length() for n in (a.shape[-2], b.shape[-1], a.shape[-1])]
     return FASTER.get((a.dtype.name, *sizes)) == "cublas"

@@ -77,7 +77,8 @@ class RawLaunch(ctypes.Structure):
     _fields_ += [("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3)]
     _fields_ += [(name, ctypes.c_uint32) for name in ("static_shared", "dynamic_shared", "variable_count")]
     _fields_ += [("variables", ctypes.c_void_p)]
-    _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "order", "seed", "checks")]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "registers", "order", "seed",
+                                                "checks")]
     _fields_ += [("time_limit", ctypes.c_double)]
 
 
@@ -131,14 +132,18 @@ class Memory:
         begin = MARGIN + -(self._raw.ctypes.data + MARGIN) % 256
         self.pointer = self._raw.ctypes.data + begin
         self.bytes = self._raw[begin:begin + nbytes]
-        whole = nbytes & ~3
-        self.bytes[:whole].view(np.uint32)[:] = np.frombuffer(POISON, np.uint32)
-        self.bytes[whole:] = 0xFF
+        self.poison()
         self._margins = self._raw[begin - MARGIN:begin], self._raw[begin + nbytes:begin + nbytes + MARGIN]
         for margin in self._margins:
             margin[:] = CANARY
         self._runtime = runtime()
         self._runtime.sim_register(self.pointer, max(1, nbytes), self.label.encode(), True, False)
+
+    def poison(self):
+        """Forget what was written, as if the memory were new."""
+        whole = self.nbytes & ~3
+        self.bytes[:whole].view(np.uint32)[:] = np.frombuffer(POISON, np.uint32)
+        self.bytes[whole:] = 0xFF
 
     @property
     def damaged(self):

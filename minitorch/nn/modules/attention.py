@@ -15,7 +15,8 @@ class MultiheadAttention(Module):
 
     Shapes: query (T, B, embed_dim), key (S, B, kdim), value (S, B, vdim), batch first with ``batch_first``, or
     without batch; ``kdim`` and ``vdim`` are ``embed_dim`` by default. Returns the output, shaped as the query, and
-    the weights (B, T, S) averaged over heads, or None with ``need_weights=False``.
+    the weights (B, T, S) averaged over heads, or None with ``need_weights=False``. With ``batch_first``, the three may
+    be nested tensors; the output then is one of the query's lengths, and the weights are padded with zeros.
 
     ``dropout`` acts on the weights. ``add_bias_kv`` and ``add_zero_attn`` append a learnt or zero key and value.
     Parameters: ``in_proj_weight`` (3 embed_dim, embed_dim), or three apart where kdim or vdim differ, and
@@ -74,7 +75,9 @@ class MultiheadAttention(Module):
                 average_attn_weights: bool = True, is_causal: bool = False):
         """Attend. True in ``key_padding_mask`` (B, S) and in a bool ``attn_mask`` (T, S) or (B heads, T, S) forbids;
         a float mask is added to the scores. ``is_causal`` says that ``attn_mask`` is the causal one."""
-        swapped = self.batch_first and query.dim() == 3
+        if query.is_nested and not self.batch_first:
+            raise ValueError("MultiheadAttention of nested tensors needs batch_first=True")
+        swapped = self.batch_first and query.dim() == 3 and not query.is_nested
         if swapped:
             # Equal inputs stay the same object, so that they are projected in one product.
             turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}

@@ -7,6 +7,7 @@ the module and its descendants. Saving and loading live in ``state.py``, hooks i
 
 import difflib
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ...autograd.grad_mode import no_grad
@@ -476,6 +477,12 @@ def _attribute(module, name):
     if not hasattr(module, name):
         raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
     return getattr(module, name)
+
+
+for part in (Hooked, Stateful):                            # texts of methods, help and tracebacks name Module
+    for function in vars(part).values():
+        if isinstance(function, FunctionType):
+            function.__qualname__ = f"Module.{function.__name__}"
 
 
 def _no_arguments(name, args, kwargs):

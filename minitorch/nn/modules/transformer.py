@@ -124,7 +124,8 @@ class TransformerDecoderLayer(_Layer):
 class TransformerEncoder(Module):
     """``num_layers`` copies of a layer, all with the same initial values, and a final ``norm``.
 
-    ``enable_nested_tensor`` and ``mask_check`` are accepted; there are no nested tensors here.
+    ``src`` may be a nested tensor (layers with ``batch_first``, no masks). ``enable_nested_tensor`` and ``mask_check``
+    are accepted: a padded batch stays padded.
     """
 
     def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True,

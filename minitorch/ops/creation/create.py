@@ -17,7 +17,7 @@ from ...core.tensor import Tensor, wrap
 from ...explain.callers import warn
 from ...explain.failures import mismatch
 from ...host import data as host_data
-from ...host import ranges
+from ...host import dlpack, ranges
 from .. import layouts
 from ..define import composite, method, op
 from ..out import resize_to, write
@@ -118,12 +118,18 @@ def from_file(filename, shared=None, size=0, *, dtype=None, requires_grad=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor over the memory of any object that speaks DLPack, or over a capsule that such an object made, once.
 
+    The memory may be the host's or a GPU's: the tensor is on the device where it lies, `device` moves it.
     `copy`: True always copies, False never (ValueError, or the object's own error, if it would have to).
     """
     if not (hasattr(ext_tensor, "__dlpack__") or host_data.is_capsule(ext_tensor)):
         raise RuntimeError(f"from_dlpack() takes an object with a method __dlpack__, as another library's arrays are, "
                            f"or a capsule that nobody has taken yet, not {type(ext_tensor).__name__}")
-    out = host_data.from_dlpack(ext_tensor, copy)
+    kind, number = dlpack.device_of(ext_tensor)
+    if kind == "cpu":
+        out = host_data.from_dlpack(ext_tensor, copy)
+    else:
+        backend = get(f"{kind}:{number}")
+        out = wrap(backend.from_dlpack(ext_tensor, copy), backend)
     if device is None or out.device == get(device).device:
         return out
     if copy is False:

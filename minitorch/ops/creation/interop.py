@@ -1,6 +1,7 @@
 """Methods that turn a tensor into Python's numbers and other libraries' arrays: ``float(x)``, ``x.numpy()``, DLPack."""
 
 from ...core.device import host
+from ...core.grad_mode import grad_mode
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
 from ...host import numpy_calls
@@ -56,13 +57,16 @@ def __index__(self):
 
 @method
 def numpy(self, *, force=False):
-    """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy)."""
+    """The elements as a NumPy array that shares this tensor's memory (with `force`: or a copy).
+
+    RuntimeError for a tensor that requires grad, but in `no_grad`.
+    """
     if force:
         return self.backend.to_host(self.array)
     if self.device.type == "cuda":
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
                         f"tensor to host memory first.")
-    if self.needs_grad:
+    if self.needs_grad and grad_mode.enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return self.backend.to_host(self.array)
 

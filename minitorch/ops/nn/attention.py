@@ -21,7 +21,7 @@ from .dropout import noise_for
 from .pad import pad
 
 BOOLS = (bool, dtypes.bool)                                # of arrays and of tensors
-HALVES = (dtypes.float16, dtypes.bfloat16)
+FUSED = (dtypes.float16, dtypes.bfloat16, dtypes.float32)  # for which a device's kernel may exist
 
 
 # ---- attention weights -------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def attention_flops(out, query, key, value, *rest):
     return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
 
 
-@op(layout="contiguous", name="scaled_dot_product_attention", promotion="floating", namespace=None,
+@op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
     node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
 def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False):
@@ -172,7 +172,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if enable_gqa:
         query, key, value, attn_mask = group_heads(query, key, value, attn_mask)
     mask = bias = None
-    if not dropout_p and query.backend.fused_attention and query.dtype in HALVES and not (
+    if not dropout_p and query.backend.fused_attention and query.dtype in FUSED and not (
             attn_mask is not None and (attn_mask.needs_grad or attn_mask.tangents)):
         out = _scaled_dot_product_attention(query, key, value, attn_mask, scale, is_causal)
         return out.reshape(*heads[:-1], value.array.shape[-1]) if enable_gqa else out

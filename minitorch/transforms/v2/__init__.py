@@ -17,8 +17,11 @@ from .boxes import (
     ClampKeyPoints,
     ConvertBoundingBoxFormat,
     SanitizeBoundingBoxes,
+    SanitizeKeyPoints,
+    SetClampingMode,
 )
 from .colors import (
+    JPEG,
     ColorJitter,
     GaussianBlur,
     Grayscale,
@@ -54,6 +57,7 @@ from .conversion import (
 )
 from .detection import (
     RandomChannelPermutation,
+    RandomIoUCrop,
     RandomPhotometricDistort,
     RandomResize,
     RandomShortestSize,
@@ -108,6 +112,7 @@ __all__ = [
     "GaussianNoise",
     "Grayscale",
     "Identity",
+    "JPEG",
     "InterpolationMode",
     "Lambda",
     "LinearTransformation",
@@ -129,6 +134,7 @@ __all__ = [
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomInvert",
+    "RandomIoUCrop",
     "RandomOrder",
     "RandomPerspective",
     "RandomPhotometricDistort",
@@ -142,6 +148,8 @@ __all__ = [
     "RandomZoomOut",
     "Resize",
     "SanitizeBoundingBoxes",
+    "SanitizeKeyPoints",
+    "SetClampingMode",
     "ScaleJitter",
     "TenCrop",
     "ToDtype",

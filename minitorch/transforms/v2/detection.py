@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ...core.dtypes import float32
 from ...core.tensor import Tensor
 from ...ops.creation.random import rand, randint, randperm
 from .. import functional as F
 from ..base import WithProbability, chance, check_sequence, uniform
 from ..functional.kinds import InterpolationMode, get_dimensions, interpolation_of
 from ..functional.sizes import new_size
-from ..tv_tensors import Places
-from .geometry import padded, resized
-from .transform import Geometric, OfImages
+from ..tv_tensors import BoundingBoxes, BoundingBoxFormat, Places
+from .geometry import cut, padded, resized
+from .places import convert
+from .transform import Geometric, OfImages, is_image, size_of
 
 
 class Resizing(Geometric):
@@ -96,6 +98,78 @@ class RandomZoomOut(Geometric, WithProbability):
 
     def of_places(self, places: Places, params: dict[str, Any]) -> Any:
         return padded(places, params["padding"])
+
+
+class RandomIoUCrop(Geometric):
+    """A window that overlaps some box by an intersection over union drawn from ``sampler_options`` (SSD).
+
+    Height and width are drawn from ``min_scale`` to ``max_scale`` of the image's, again up to ``trials`` times until
+    the shape lies between the aspect ratios and a box has its middle in the window. An option of 1 or more leaves the
+    sample alone. Boxes with their middle outside become zeros, which `SanitizeBoundingBoxes` removes.
+    """
+
+    def __init__(self, min_scale: float = 0.3, max_scale: float = 1.0, min_aspect_ratio: float = 0.5,
+                 max_aspect_ratio: float = 2.0, sampler_options: Sequence[float] | None = None,
+                 trials: int = 40) -> None:
+        super().__init__()
+        self.min_scale, self.max_scale = min_scale, max_scale
+        self.min_aspect_ratio, self.max_aspect_ratio = min_aspect_ratio, max_aspect_ratio
+        self.options = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] if sampler_options is None else list(sampler_options)
+        self.trials = trials
+
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
+        if not (any(isinstance(x, BoundingBoxes) for x in flat_inputs) and any(map(is_image, flat_inputs))):
+            raise TypeError(f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
+                            "and bounding boxes. Sample can also contain masks.")
+
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any] | None:
+        size = size_of(flat_inputs)
+        boxes = next(x for x in flat_inputs if isinstance(x, BoundingBoxes))
+        corners = convert(boxes.as_subclass(Tensor), boxes.format, BoundingBoxFormat.XYXY)
+        while True:
+            overlap = self.options[int(randint(len(self.options), (1,)))]
+            if overlap >= 1.0:
+                return None
+            for _ in range(self.trials):
+                found = self.trial(size, corners, overlap)
+                if found is not None:
+                    return found
+
+    def trial(self, size: tuple[int, int], corners: Tensor, overlap: float) -> dict[str, Any] | None:
+        """A window and which boxes have their middle in it; None where it does not do."""
+        full_height, full_width = size
+        scale = self.min_scale + (self.max_scale - self.min_scale) * rand(2)
+        width, height = int(full_width * scale[0]), int(full_height * scale[1])
+        if not self.min_aspect_ratio <= width / height <= self.max_aspect_ratio:
+            return None
+        part = rand(2)
+        left, top = int((full_width - width) * part[0]), int((full_height - height) * part[1])
+        if not width or not height:
+            return None
+        x0, y0, x1, y1 = corners.unbind(-1)
+        x, y = 0.5 * (x0 + x1), 0.5 * (y0 + y1)
+        within = (left < x) & (x < left + width) & (top < y) & (y < top + height)
+        if not within.any() or overlaps(corners[within], left, top, width, height).max() < overlap:
+            return None
+        return {"window": (top, left, height, width), "within": within}
+
+    def transformed(self, img: Any, params: dict[str, Any]) -> Any:
+        return F.crop(img, *params["window"])
+
+    def of_places(self, places: Places, params: dict[str, Any]) -> Any:
+        found = cut(places, params["window"])
+        if isinstance(found, BoundingBoxes):
+            found[~params["within"]] = 0
+        return found
+
+
+def overlaps(corners: Tensor, left: int, top: int, width: int, height: int) -> Tensor:
+    """Intersection over union of each of N boxes with a window."""
+    x0, y0, x1, y1 = corners.to(float32).unbind(-1)
+    across = x1.clamp(max=left + width) - x0.clamp(min=left)
+    down = y1.clamp(max=top + height) - y0.clamp(min=top)
+    shared = across.clamp(min=0) * down.clamp(min=0)
+    return shared / ((x1 - x0) * (y1 - y0) + width * height - shared)
 
 
 def permute_channels(img: Any, permutation: Any) -> Any:

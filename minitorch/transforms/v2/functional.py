@@ -8,9 +8,11 @@ from ...core.tensor import Tensor
 from .. import functional as F
 from ..functional.kinds import InterpolationMode
 from ..tv_tensors import BoundingBoxFormat, Mask, Places, TVTensor
+from .boxes import clamp_bounding_boxes, clamp_keypoints, sanitize_bounding_boxes, sanitize_keypoints
+from .colors import compressed
 from .conversion import grayscale_to_rgb, to_dtype, to_image
 from .detection import permute_channels
-from .places import clamped, convert
+from .places import convert
 from .transform import again, is_pure_tensor, size_of
 
 
@@ -44,7 +46,7 @@ elastic_transform = of_kinds(F.elastic_transform)
 pil_to_tensor, to_pil_image, to_tensor = F.pil_to_tensor, F.to_pil_image, F.to_tensor
 get_dimensions, get_image_size, get_num_channels = F.get_dimensions, F.get_image_size, F.get_image_num_channels
 to_dtype_image = to_dtype
-convert_image_dtype, to_grayscale, clamp_bounding_boxes = F.convert_image_dtype, of_kinds(F.rgb_to_grayscale), clamped
+convert_image_dtype, to_grayscale, jpeg = F.convert_image_dtype, of_kinds(F.rgb_to_grayscale), of_kinds(compressed)
 
 
 def get_size(inpt: Any) -> list[int]:
@@ -62,7 +64,8 @@ def convert_bounding_box_format(inpt: Any, old_format: Any = None, new_format: A
     return type(inpt).wrap(convert(inpt.as_subclass(Tensor), inpt.format, new), inpt, format=new)
 
 
-__all__ = ["InterpolationMode", "clamp_bounding_boxes", "convert_bounding_box_format", "convert_image_dtype",
-           "elastic_transform", "get_dimensions", "get_image_size", "get_num_channels", "get_size", "grayscale_to_rgb",
-           "horizontal_flip", "permute_channels", "pil_to_tensor", "to_dtype", "to_dtype_image", "to_grayscale",
-           "to_image", "to_pil_image", "to_tensor", "vertical_flip", *NAMES]
+__all__ = ["InterpolationMode", "clamp_bounding_boxes", "clamp_keypoints", "convert_bounding_box_format",
+           "convert_image_dtype", "elastic_transform", "get_dimensions", "get_image_size", "get_num_channels",
+           "get_size", "grayscale_to_rgb", "horizontal_flip", "jpeg", "permute_channels", "pil_to_tensor",
+           "sanitize_bounding_boxes", "sanitize_keypoints", "to_dtype", "to_dtype_image", "to_grayscale", "to_image",
+           "to_pil_image", "to_tensor", "vertical_flip", *NAMES]

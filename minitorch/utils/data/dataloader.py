@@ -128,7 +128,11 @@ class DataLoader(Generic[T_co]):
     def __iter__(self) -> Iterator:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
-        from .multiprocess import _MultiProcessingDataLoaderIter
+        try:
+            from .multiprocess import _MultiProcessingDataLoaderIter
+        except ImportError as error:                       # in a browser
+            raise RuntimeError(f"this Python starts no processes ({error}): write "
+                               f"DataLoader(..., num_workers=0)") from error
 
         if not self.persistent_workers:
             return _MultiProcessingDataLoaderIter(self)

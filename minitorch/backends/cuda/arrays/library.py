@@ -81,6 +81,7 @@ def on_host(F, function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
+        F.machine.by_library()
         ours = []
 
         def to_host(x):
@@ -94,11 +95,28 @@ def on_host(F, function):
                 if x is seen:
                     return array
             return F.from_host(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) else x
-        with np.errstate(all="ignore"):
-            found = function(*each(to_host, args), **each(to_host, kwargs))
+        def compute():
+            ours.clear()
+            with np.errstate(all="ignore"):
+                return function(*each(to_host, args), **each(to_host, kwargs))
+        found = compute()
         if function.__name__ == "at" and F.machine.kind != "sim":              # it wrote into a copy
             ours[0][1][...] = F.from_host(ours[0][0])
-        return each(to_device, found)
+        made = each(to_device, found)
+        if F.machine.capture is not None:                  # on the simulator: a GPU's host reads nothing in a capture
+            F.machine.do(lambda: replace(made, compute()))
+        return made
+
+    def replace(x, values):
+        """Write values that were computed again into arrays made before."""
+        if isinstance(x, (tuple, list)):
+            for part, value in zip(x, values):
+                replace(part, value)
+        elif isinstance(x, F.ndarray) and np.shape(values) != x.shape:
+            raise RuntimeError(f"NumPy's {function.__name__}, which stands for a kernel here, gives another shape "
+                               f"in this run of a captured graph: {np.shape(values)} for {x.shape}")
+        elif isinstance(x, F.ndarray):
+            np.copyto(view(x), values)
     return call
 
 
@@ -108,6 +126,7 @@ def on_device(F, function):
     cupy = import_cupy()
 
     def call(*args, **kwargs):
+        F.machine.by_library()
         ours = []
 
         def to_cupy(x):

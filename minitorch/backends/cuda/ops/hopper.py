@@ -8,8 +8,6 @@ import ctypes
 import functools
 from typing import NamedTuple
 
-import numpy as np
-
 from ..runtime.kernel import Kernel
 
 __all__ = ["KERNEL", "Map", "arguments", "maps_of"]
@@ -59,17 +57,16 @@ def map_of(step, k_step, size, tile, depth, operand, batch, along_k):
 
 def arguments(machine, launch, out, a, b, addend):
     """The arguments of the kernel, except the record."""
-    return out, addend, *[tensor_map(machine, x.data.ptr, x.dtype.name, *m) for x, m in zip((a, b), launch.maps)]
+    return out, addend, *[machine.by_address(x, functools.partial(tensor_map, machine.real, x.dtype.name, m))
+                          for x, m in zip((a, b), launch.maps)]
 
 
 @functools.lru_cache(maxsize=1024)
-def tensor_map(machine, pointer, dtype, sizes, strides, box):
-    """The 128 bytes of a tensor map, as a NumPy record."""
+def tensor_map(machine, dtype, layout, pointer):
+    """The 128 bytes of a tensor map."""
     if machine.kind == "sim":
-        found = machine.simulator.tensor_map(pointer, 2, sizes, strides, box, 128)
-    else:
-        found = encode(pointer, dtype, sizes, strides, box)
-    return np.frombuffer(found, "V128").reshape(())
+        return machine.simulator.tensor_map(pointer, 2, *layout, 128)
+    return encode(pointer, dtype, *layout)
 
 
 def encode(pointer, dtype, sizes, strides, box):

@@ -87,7 +87,7 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     means = F.empty((rows,), compute_dtype(input.dtype)) if centred else None
     deviations = F.empty((rows,), compute_dtype(input.dtype))
     vectors = [out, input] if inner else [x for x in (out, input, weight, bias, residual, total) if x is not None]
-    how = distribute(columns, vectors, held=2)
+    how = distribute(columns, vectors, parks=residual is None)
     arrays = out, means, deviations, input, weight, bias, residual, total
     constants = dict(CHANNELS=inner > 0, **how.constants)
     if residual is not None:
@@ -95,7 +95,8 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     if how.items is None:
         LONG(F.machine, rows, how.threads, *arrays, columns, eps, groups, inner, **constants)
     else:
-        ROWS(F.machine, how.grid(rows), how.block, *arrays, rows, columns, eps, groups, inner, **constants)
+        ROWS(F.machine, how.grid(rows), how.block, *arrays, rows, columns, eps, groups, inner, shared=how.shared,
+             **constants)
     return out, means, deviations
 
 

@@ -111,7 +111,7 @@ def inverse(F, divisor, dtype):
 def avg_pool(F, input, *, pooling, divisor):
     planes, record = layout(input.shape, pooling)
     out = F.empty((*input.shape[:input.ndim - len(pooling.out)], *pooling.out), input.dtype)
-    scales, scale = inverse(F, divisor, out.dtype)
+    scales, scale = F.machine.lasting(inverse, F, divisor, out.dtype)
     AVG(F.machine, blocks(out.size), BLOCK, out, dense(F, input), scales, planes, record, scale)
     return out
 
@@ -121,6 +121,6 @@ def avg_pool(F, input, *, pooling, divisor):
 def avg_pool_backward(F, grad, *, pooling, divisor, size):
     planes, record = layout(size, pooling)
     out = F.empty(size, grad.dtype)
-    scales, scale = inverse(F, divisor, out.dtype)
+    scales, scale = F.machine.lasting(inverse, F, divisor, out.dtype)
     AVG_BACK(F.machine, blocks(out.size), BLOCK, out, dense(F, grad), scales, planes, record, scale)
     return out

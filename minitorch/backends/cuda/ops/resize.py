@@ -32,7 +32,7 @@ def map_dims(F, x, taps, transposed):
     dtype, sums, first = x.dtype, compute_dtype(x.dtype), x.ndim - len(taps)
     todo = [(first + d, tap) for d, tap in enumerate(taps) if tap is not None]
     for k, (d, tap) in enumerate(todo):
-        arrays, length = table(F, tap, transposed, sums)
+        arrays, length = F.machine.lasting(table, F, tap, transposed, sums)
         _, size, after = split_at(x.shape, d)
         shape = (*x.shape[:d], length, *x.shape[d + 1:])
         out = F.empty(shape, dtype if k == len(todo) - 1 else sums)

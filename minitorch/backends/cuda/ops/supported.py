@@ -77,12 +77,13 @@ def class_targets(F, input, target, *rest, **attrs):
     return float_dims(F, input) and target.dtype.name in TARGETS
 
 
-def attention_heads(query, key, value, mask):
-    """16-bit floats of one dtype, heads of one size up to 128, a mask of bools or of that dtype."""
-    same = query.dtype == key.dtype == value.dtype and is_half(query.dtype)
+def attention_heads(query, key, value, mask, scale):
+    """Float32 or 16-bit floats of one dtype, heads of up to 128 features, a mask of bools or of that dtype, a positive
+    scale."""
+    same = query.dtype == key.dtype == value.dtype and (is_half(query.dtype) or query.dtype == np.float32)
     mask_fits = mask is None or mask.dtype in (query.dtype, np.bool_)
-    sizes = query.shape[-1] == key.shape[-1] == value.shape[-1] and 0 < query.shape[-1] <= LARGEST_HEAD
-    return same and mask_fits and sizes and key.shape[-2] > 0 and query.size > 0
+    sizes = query.shape[-1] == key.shape[-1] and 0 < query.shape[-1] <= LARGEST_HEAD >= value.shape[-1] > 0
+    return same and mask_fits and sizes and scale > 0 and key.shape[-2] > 0 and query.size > 0
 
 
 # ---- arrays and indices ------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ capture; the simulator keeps a list. Computations of the host are not in the gra
 run (the offset of random numbers, the corrections of Adam) lies in memory of the device, and `Capture.numbers` says
 how it is found; each run begins by sending these.
 
-Memory: arrays made during the capture are kept for the graph, and each run overwrites them.
+Memory: arrays made during the capture lie in a pool of the graph, in which one takes the place of another that is gone,
+so each run overwrites all of it. What must keep its value is made outside (`Machine.lasting`) and kept for the graph;
+values of the host are kept so and copied again in each run (`Capture.bring`).
 """
 
 import numpy as np
@@ -23,7 +25,7 @@ class Capture:
     """The launches recorded on one backend: ``begin()``, the calls, ``end()``, then ``run()`` as often as wanted."""
 
     def __init__(self, F):
-        self.F, self.updates, self.generators, self.moved = F, [], {}, []
+        self.F, self.updates, self.generators, self.moved, self.held = F, [], {}, [], []
         self.recorded = None
 
     def begin(self, **options):
@@ -55,6 +57,17 @@ class Capture:
         for array, function in self.updates:
             self.send(array, np.asarray(function(), np.float64))
         self.F.machine.run_captured(self.recorded)
+
+    # -- values that stay ------------------------------------------------------------------------------------
+    def keep(self, made):
+        """Keep what the recorded launches read, as long as the graph; returns it."""
+        self.held.append(made)
+        return made
+
+    def bring(self, target, array):
+        """Copy values of the host, as they are now, into `target` in each run."""
+        source = self.F.machine.lasting(self.F.from_host, array)
+        self.F.machine.from_device(target, source)
 
     # -- values that change from run to run ------------------------------------------------------------------
     def follow(self, generator):

@@ -13,6 +13,7 @@ import numpy as np
 
 from ....core.dtypes import bfloat16
 from . import compile as compiler
+from .parameters import Late
 
 __all__ = ["Kernel", "c_name"]
 
@@ -110,7 +111,8 @@ class Kernel:
         try:
             function, converters = self.ready[key]
         except KeyError:
-            function, converters = self.ready[key] = self.prepare(machine, dtypes, constants, arguments)
+            found = self.prepare(machine.real, dtypes, constants, arguments)
+            function, converters = self.ready[(machine.real,) + key[1:]] = found
         return function, tuple([f(x) for f, x in zip(converters, arguments)])
 
     def complain(self, arguments):
@@ -178,6 +180,8 @@ class Kernel:
         return x
 
     def record(self, x):
+        if isinstance(x, Late):                            # whose `size` is of bytes
+            return x
         if not isinstance(x, (np.ndarray, np.void)) or x.dtype.kind != "V" or getattr(x, "size", 1) != 1:
             raise TypeError(f"kernel {self.entry}: a struct is passed as a NumPy record, got {x!r}")
         return x

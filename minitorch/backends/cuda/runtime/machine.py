@@ -5,7 +5,9 @@ launch kernels, copy and fill; everything above them is one code path.
 """
 
 import ctypes
+import threading
 import weakref
+from collections import deque
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
@@ -15,16 +17,24 @@ import numpy as np
 from ....core.errors import OutOfMemoryError
 from .compile import HELP, compile_source
 from .graphs import no_reading
+from .parameters import pieces_for_simulator, words_for_driver
 
-__all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
+__all__ = ["Machine", "Real", "Simulated", "import_cupy", "require_gpu"]
+
+
+OLDEST_CUPY = 14                                           # the first whose arrays hold bfloat16
 
 
 def import_cupy():
-    """CuPy; ImportError that says what to install where it is missing."""
+    """CuPy; ImportError that says what to install where it is missing or too old."""
     try:
-        return import_module("cupy")
+        cupy = import_module("cupy")
     except ImportError as error:
         raise ImportError(f"devices 'cuda' and 'sim' need CuPy, whose arrays they hold: {HELP}") from error
+    if int(cupy.__version__.partition(".")[0]) < OLDEST_CUPY:
+        raise ImportError(f"devices 'cuda' and 'sim' need CuPy {OLDEST_CUPY} or newer, this is {cupy.__version__}: "
+                          f"{HELP}")
+    return cupy
 
 
 def require_gpu(index=0):
@@ -57,6 +67,8 @@ class Machine:
 
     def __init__(self, kind, index):
         self.kind, self.index, self.cupy = kind, index, import_cupy()
+        self.held, self.holding = deque(), threading.Lock()          # what copies under way read
+        self.number = index if kind == "cuda" and index is not None else 0       # of CuPy's device
 
     def __repr__(self):
         return f"<machine {self.kind}{'' if self.index is None else f':{self.index}'}>"
@@ -64,6 +76,14 @@ class Machine:
     def allocate(self, nbytes):
         """A CuPy memory pointer to `nbytes` of new memory, not initialised."""
         raise NotImplementedError
+
+    def pointer(self, address, nbytes, owner):
+        """A CuPy memory pointer to memory that `owner` keeps."""
+        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(address, nbytes, owner, self.number), 0)
+
+    def dlpack_stream(self):
+        """The current stream as DLPack numbers streams; None where there are none."""
+        return None
 
     def load(self, source, macros, arch, entry):
         """The kernel `entry` of a source, compiled; a function for `launch`."""
@@ -73,9 +93,54 @@ class Machine:
         """Run a loaded kernel; `values` are arrays, NumPy scalars and records."""
         raise NotImplementedError
 
+    extra: Any = None                                      # what `start` takes for parameters in a buffer
+
+    def handle(self, function, shared):
+        """A loaded kernel as `start` takes it, allowed to use so many bytes of dynamic shared memory."""
+        raise NotImplementedError
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, queue, parameters, extra):
+        """Run a kernel whose parameters lie in a buffer; the arguments of `cuLaunchKernel`."""
+        raise NotImplementedError
+
+    def queue(self):
+        """The current stream, as `start` takes it."""
+        raise NotImplementedError
+
+    @property
+    def real(self):
+        """The machine that carries out what this one is asked for: itself, but for a recorder."""
+        return self
+
+    def by_address(self, array, make):
+        """A parameter that depends on an array's address: ``make(address)`` has its bytes."""
+        found = make(array.data.ptr)
+        return np.frombuffer(found, f"V{len(found)}").reshape(())
+
+    def by_library(self):
+        """Told before the array library computes: a recorder cannot note that down."""
+
+    def look(self, array, check):
+        """Call ``check(values)`` where the host sees the values of an array without waiting: on the simulator."""
+
     def from_host(self, target, array, non_blocking=False):
         """Copy a NumPy array into `target`; both contiguous, of one size and dtype."""
         raise NotImplementedError
+
+    def pinned(self, nbytes):
+        """A NumPy array of `nbytes` bytes in page-locked memory, which the device copies from and to by itself."""
+        raise NotImplementedError
+
+    def is_pinned(self, array):
+        """True if a NumPy array lies in memory that `pinned` gave."""
+        raise NotImplementedError
+
+    def hold(self, array, is_over):
+        """Keep an array until ``is_over()``: pinned memory would be somebody else's while a copy still reads it."""
+        with self.holding:
+            while self.held and self.held[0][1]():
+                self.held.popleft()
+            self.held.append((array, is_over))
 
     def to_host(self, source):
         """The elements of a contiguous array as a new NumPy array."""
@@ -85,9 +150,13 @@ class Machine:
         """Copy a contiguous array of another machine of this kind."""
         raise NotImplementedError
 
+    def fill(self, pointer, nbytes, value):
+        """Set bytes at an address."""
+        raise NotImplementedError
+
     def fill_bytes(self, array, value):
         """Set every byte of a contiguous array."""
-        raise NotImplementedError
+        self.fill(array.data.ptr, array.nbytes, value)
 
     def synchronize(self):
         """Wait until all queued work is done."""
@@ -106,8 +175,15 @@ class Machine:
         raise NotImplementedError
 
     def outside_capture(self, function):
-        """Call a function whose work is not captured."""
+        """Call a function whose work is not captured, and whose memory is not the graph's."""
         raise NotImplementedError
+
+    def lasting(self, function, *args):
+        """What ``function(*args)`` returns, arrays that keep their values: not of the memory of a graph that is being
+        captured, which its runs overwrite, but kept by it. For caches, which may forget them while the graph lives."""
+        if self.capture is None:
+            return function(*args)
+        return self.capture.keep(self.outside_capture(lambda: function(*args)))
 
 
 class Real(Machine):
@@ -120,6 +196,8 @@ class Real(Machine):
         self.arch = self.device.compute_capability
         self.stream = self.cupy.cuda.get_current_stream
         self.opted_in = {}                                 # kernel -> bytes of dynamic shared memory above 48 KiB
+        if self.cupy.cuda.runtime.getDeviceCount() == 1:   # else the current device must be looked at first
+            self.start = self.cupy.cuda.driver.launchKernel
 
     def allocate(self, nbytes):
         try:
@@ -143,23 +221,59 @@ class Real(Machine):
             raw.compile()
         return raw
 
-    def launch(self, function, grid, block, values, shared):
+    extra = staticmethod(words_for_driver)
+
+    def queue(self):
+        return self.stream().ptr
+
+    def handle(self, function, shared):
+        self.opt_in(function, shared)
+        with self.device:
+            return function.kernel.ptr
+
+    def start(self, *arguments):
+        with self.device:
+            self.cupy.cuda.driver.launchKernel(*arguments)
+
+    def opt_in(self, function, shared):
         if shared > self.opted_in.get(function, 48 << 10): # asking the driver each time would take longer than a launch
-            self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+            with self.device:
+                self.opted_in[function] = function.max_dynamic_shared_size_bytes = shared
+
+    def launch(self, function, grid, block, values, shared):
+        self.opt_in(function, shared)
         if self.current() != self.index:
             with self.device:
                 function(grid, block, values, shared_mem=shared)
         else:
             function(grid, block, values, shared_mem=shared)
 
+    def dlpack_stream(self):
+        with self.device:
+            return self.stream().ptr or 1                  # 1 is the default stream, which CUDA calls 0
+
     def from_host(self, target, array, non_blocking=False):
-        if self.capture is not None:                       # values that Python brings along: the same in every run
-            return self.outside_capture(lambda: self.from_host(target, array))
+        if self.capture is not None:
+            return self.capture.bring(target, array)
         with self.device:
             stream = self.stream()
             target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
-            if not non_blocking and is_pinned(array):      # other memory has been read when the call returns
-                stream.synchronize()
+            if self.is_pinned(array):                      # other memory has been read when the call returns
+                if non_blocking:
+                    event = self.cupy.cuda.Event(disable_timing=True)
+                    event.record(stream)
+                    self.hold(array, lambda: event.done)
+                else:
+                    stream.synchronize()
+
+    def pinned(self, nbytes):
+        return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(nbytes), np.uint8, nbytes)
+
+    def is_pinned(self, array):
+        while isinstance(array, np.ndarray):
+            array = array.base
+        array = array.obj if isinstance(array, memoryview) else array
+        return type(array).__name__ == "PinnedMemoryPointer"
 
     def to_host(self, source):
         no_reading(self)
@@ -173,6 +287,9 @@ class Real(Machine):
 
     def from_device(self, target, source):
         theirs = source.backend.machine
+        if theirs is self:
+            with self.device:
+                return target.data.copy_from_device_async(source.data, source.nbytes, self.stream())
         with theirs.device:                                # when `source` is ready, on the stream that makes it
             made = self.cupy.cuda.Event(disable_timing=True)
             made.record()
@@ -185,9 +302,9 @@ class Real(Machine):
         with theirs.device:                                # its memory may be used again only after that
             self.stream().wait_event(copied)
 
-    def fill_bytes(self, array, value):
+    def fill(self, pointer, nbytes, value):
         with self.device:
-            array.data.memset_async(value, array.nbytes, self.stream())
+            self.cupy.cuda.runtime.memsetAsync(pointer, value, nbytes, self.queue())
 
     def synchronize(self):
         self.device.synchronize()
@@ -199,15 +316,16 @@ class Real(Machine):
         self.device.synchronize()
         queue = stream or self.cupy.cuda.Stream(non_blocking=True)
         self.contexts.enter_context(queue)
+        self.usual = self.cupy.cuda.get_allocator()
         self.contexts.enter_context(self.cupy.cuda.using_allocator(self.pool.malloc))
         queue.begin_capture()
         self.capture = capture
 
     def end_capture(self):
-        self.capture = None
+        capture, self.capture = self.capture, None
         with self.contexts:
             graph = self.stream().end_capture()
-        return graph, self.pool                            # the memory that the graph writes
+        return graph, self.pool, capture.held              # the memory that the graph writes, and that it reads
 
     def run_captured(self, recorded):
         with self.device:
@@ -217,28 +335,12 @@ class Real(Machine):
         capture, self.capture = self.capture, None
         side = self.cupy.cuda.Stream(non_blocking=True)
         try:
-            with self.device, side:
+            with self.device, side, self.cupy.cuda.using_allocator(self.usual):
                 result = function()
                 side.synchronize()
         finally:
             self.capture = capture
         return result
-
-
-def pinned_copy(array):
-    """A NumPy array in page-locked memory, which a GPU copies from and to by itself."""
-    memory = import_cupy().cuda.alloc_pinned_memory(array.nbytes)
-    out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
-    out[...] = array
-    return out
-
-
-def is_pinned(array):
-    """True if a NumPy array lies in memory that `pinned_copy` made."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    array = array.obj if isinstance(array, memoryview) else array
-    return type(array).__name__ == "PinnedMemoryPointer"
 
 
 def size(nbytes):
@@ -261,10 +363,8 @@ class Simulated(Machine):
         self.allocated = self.most_allocated = 0
 
     def allocate(self, nbytes):
-        block = Block(self, nbytes)
-        if self.capture is not None:
-            self.recorded.append(block)                    # the memory stays, and is no other array's
-        return self.cupy.cuda.MemoryPointer(self.cupy.cuda.UnownedMemory(block.pointer, nbytes, block, 0), 0)
+        block = Block(self, nbytes) if self.capture is None else self.pool.take(nbytes)
+        return self.pointer(block.pointer, nbytes, block)
 
     def load(self, source, macros, arch, entry):
         path = compile_source(source, macros, arch or self.arch, "ptx")
@@ -276,40 +376,69 @@ class Simulated(Machine):
         arguments = [as_bytes(x) for x in values]
         self.do(lambda: module.launch(entry, triple(grid), triple(block), arguments, shared))
 
+    extra = staticmethod(pieces_for_simulator)
+
+    def handle(self, function, shared):
+        return function
+
+    def queue(self):
+        return 0
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, queue, parameters, extra):
+        self.launch(handle, (gx, gy, gz), (bx, by, bz), [bytes(piece) for piece in extra], shared)
+
     def from_host(self, target, array, non_blocking=False):
-        self.view(target)[...] = array                     # in a capture too: the same values in every run
+        if self.capture is not None:
+            return self.capture.bring(target, array)
+        if not non_blocking or not self.is_pinned(array):
+            self.view(target)[...] = array
+            return
+        self.simulator.copy_in(target.data.ptr, array)
+        event = self.simulator.record()
+        self.hold(array, lambda: self.simulator.is_over(event))
+
+    def pinned(self, nbytes):
+        return self.simulator.pinned(nbytes)
+
+    def is_pinned(self, array):
+        return self.simulator.is_pinned(array)
 
     def to_host(self, source):
         no_reading(self)
+        self.synchronize()
         return self.view(source).copy()
 
     def from_device(self, target, source):
-        self.do(lambda: np.copyto(self.view(target), self.view(source)))
+        places = target.data.ptr, source.data.ptr, source.nbytes     # without the arrays: a graph keeps none
+        self.do(lambda: ctypes.memmove(*places))
 
-    def fill_bytes(self, array, value):
-        self.do(lambda: self.view(array).reshape(-1).view("u1").fill(value))
+    def fill(self, pointer, nbytes, value):
+        self.do(lambda: ctypes.memset(pointer, value, nbytes))
+
+    def look(self, array, check):
+        check(self.view(array))
 
     def synchronize(self):
-        """Nothing to do: each launch has ended when it returns."""
+        self.simulator.wait()                              # for copies: each launch has ended when it returns
 
     def do(self, action):
         """Run an action now, or record it for a captured graph."""
         if self.capture is None:
+            self.simulator.reach()
             action()
         else:
             self.recorded.append(action)
 
     def begin_capture(self, capture):
-        self.capture, self.recorded = capture, []
+        self.capture, self.recorded, self.pool = capture, [], Pool(self)
 
     def end_capture(self):
-        self.capture = None
-        return self.recorded
+        capture, self.capture = self.capture, None
+        return self.recorded, self.pool, capture.held
 
     def run_captured(self, recorded):
-        for action in recorded:
-            if not isinstance(action, Block):
-                action()
+        for action in recorded[0]:
+            action()
 
     def outside_capture(self, function):
         capture, self.capture = self.capture, None
@@ -320,6 +449,7 @@ class Simulated(Machine):
 
     def view(self, array):
         """A NumPy array over the memory of one of this machine's arrays, with any strides."""
+        self.simulator.reach()
         if not array.size:
             return np.empty(array.shape, array.dtype)
         reach = [s * (n - 1) for s, n in zip(array.strides, array.shape)]
@@ -327,6 +457,9 @@ class Simulated(Machine):
         memory = (ctypes.c_uint8 * (high - low)).from_address(array.data.ptr + low)
         memory.owner = array                               # the memory lives as long as the view
         return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+POOL_UNIT = 512                                            # bytes: the grain of CuPy's pools
 
 
 class Block:
@@ -338,6 +471,35 @@ class Block:
         machine.allocated += nbytes
         machine.most_allocated = max(machine.most_allocated, machine.allocated)
         weakref.finalize(self, release, machine, nbytes).atexit = False
+
+
+class Pool:
+    """Memory of one captured graph on the simulator, given out as CuPy's pools do.
+
+    What an array leaves behind is the next one's of its size, while the launches are recorded: each run overwrites it.
+    Each time it is given out it is uninitialised again, in each run, too.
+    """
+
+    def __init__(self, machine):
+        self.machine, self.free, self.blocks = machine, {}, []
+
+    def take(self, nbytes):
+        """A `Loan` of at least so many bytes."""
+        rounded = max(1, -(-nbytes // POOL_UNIT)) * POOL_UNIT
+        free = self.free.setdefault(rounded, [])
+        if not free:
+            free.append(Block(self.machine, rounded))
+            self.blocks.append(free[-1])
+        return Loan(free.pop(), free, self.machine)
+
+
+class Loan:
+    """A block of a pool while an array has it."""
+
+    def __init__(self, block, free, machine):
+        self.pointer, memory = block.pointer, block.memory
+        machine.recorded.append(memory.poison)
+        weakref.finalize(self, free.append, block).atexit = False
 
 
 def release(machine, nbytes):
@@ -353,4 +515,4 @@ def as_bytes(value):
     pointer = getattr(value, "data", None)
     if hasattr(pointer, "ptr"):
         return pointer.ptr.to_bytes(8, "little")
-    return value.tobytes()
+    return value if value.__class__ is bytes else value.tobytes()

@@ -1,4 +1,5 @@
-// Attention without its matrix of weights: softmax(scale * q @ k.T + bias) @ v and its gradients, for 16-bit floats.
+// Attention without its matrix of weights: softmax(scale * q @ k.T + bias) @ v and its gradients, for 16-bit floats on
+// tensor cores and for float32 on CUDA cores.
 //
 // T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning" (2023). The weights are
 // computed tile by tile in registers and never written; a running maximum and sum of each query correct what was added
@@ -9,185 +10,153 @@
 //   T        the dtype of queries, keys, values, and of the result
 //   V        the dtype of the mask: bool (what takes part) or T (what is added)
 //   HEAD     the size of a head, 32, 64 or 128; smaller ones are filled up with zeros
+//   WARPS    the warps of a block, each of which has rows of its own
 //   MASK     0 none, 1 bools, 2 numbers to add
 //   CAUSAL   1 if query i sees the keys 0 to i only
-//   ALIGNED  whether rows begin at multiples of 16 bytes
-#include "mma.cuh"
+//   ALIGNED  whether rows begin at, and are as long as, multiples of 16 bytes
+#include "attention_mma.cuh"
+#include "attention_simt.cuh"
 
-enum { BATCH_DIMS = 3, QUERIES = 64, KEYS = 64, WARPS = 4, THREADS = 32 * WARPS, HALF_TILE = 32 };
-
-struct Rows {                                              // a batch of matrices by strides, in elements
-    i64 row, column, batch[BATCH_DIMS];
+// Rows of a warp, and lines that are taken at a time: what fits into registers and shared memory; as in
+// ops/attention.py.
+constexpr bool HALF = sizeof(T) == 2, SHORT = HEAD <= 64;
+enum {
+    THREADS = 32 * WARPS,
+    FORWARD_ROWS = HALF || SHORT ? 32 : 16, KEYS = SHORT && !MASK ? 64 : 32,
+    QUERY_ROWS = HALF && (SHORT || MASK < 2) ? 32 : 16, KEY_ROWS = HALF && SHORT ? 32 : 16, LINES = HALF || SHORT ? 32 : 16,
 };
-struct Attention {
-    Rows query, key, value, mask, out, grad, query_grad, key_grad, value_grad;
-    float scale;
-    int queries, keys, features, batch[BATCH_DIMS];
-};
-
-// A tile of 64 or 32 rows of features, read with the features as depth, or with the rows as depth.
-template <int LINES> using ByFeature = SharedTile<T, LINES, HEAD, true>;
-template <int LINES> using ByRow = SharedTile<T, HEAD, LINES, false>;
 
 constexpr float LOG2E = 1.4426950408889634f;
 __device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
+struct Larger { __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); } };
 
-__device__ __forceinline__ i64 batch_offset(const Rows& x, const Attention& p, unsigned place) {
-    unsigned last = place % p.batch[2], rest = place / p.batch[2];
-    return last * x.batch[2] + rest % p.batch[1] * x.batch[1] + rest / p.batch[1] * x.batch[0];
-}
+// Scores are products times this, in powers of two. Where numbers are added they are already multiplied.
+__device__ __forceinline__ float factor_of(const Attention& p) { return MASK == 2 ? 1 : p.scale * LOG2E; }
 
-template <int LINES>
-__device__ __forceinline__ void copy_rows(T* tile, const T* data, const Rows& x, const Attention& p, int first,
-                                          int rows) {
-    ByFeature<LINES>::template copy<ALIGNED, THREADS>(tile, data, x.row, x.column, first, rows, 0, p.features);
-}
-
-// Two floats as two neighbours of T in a register.
-__device__ __forceinline__ u32 packed(float a, float b) {
-    Vector<T, 2> two = {narrow<T>(a), narrow<T>(b)};
-    return *reinterpret_cast<u32*>(&two);
-}
-
-// The score of a query and a key, in powers of two; `mask` points to the matrix of this place in the batch.
-__device__ __forceinline__ float score(float product, const V* mask, const Attention& p, int query, int key) {
-    if (query >= p.queries || key >= p.keys || CAUSAL && key > query) return minus_infinity();
-    product *= p.scale * LOG2E;
+// A product of a query and a key with its mask; `mask` points to the matrix of this place in the batch. EDGE: one of
+// the two may lie outside, or the key behind the query.
+template <bool EDGE>
+__device__ __forceinline__ float masked(float product, const V* mask, const Attention& p, int query, int key) {
+    if (EDGE && (query >= p.queries || key >= p.keys || CAUSAL && key > query)) return minus_infinity();
 #if MASK == 1
     if (!mask[query * p.mask.row + key * p.mask.column]) return minus_infinity();
 #elif MASK == 2
-    product += LOG2E * to_float(mask[query * p.mask.row + key * p.mask.column]);
+    product = product * (p.scale * LOG2E) + LOG2E * to_float(mask[query * p.mask.row + key * p.mask.column]);
 #endif
     return product;
 }
 
-// sums[j] += a @ b.T for 16 rows of `a` from `row` on and the LINES rows of `b`: both tiles hold rows of features.
-template <int ROWS, int LINES>
-__device__ __forceinline__ void rows_by_rows(float (&sums)[LINES / 8][4], T* a, int row, T* b) {
+// A thread's products in row `r` of a warp's, whose rows are queries (or keys, if TURNED) from `row` on, and columns
+// from `column` on. Row by row, so that not all numbers of a mask are in registers at once.
+template <class W, bool EDGE, bool TURNED, class Sums>
+__device__ __forceinline__ void mask_row(Sums& sums, int r, const V* mask, const Attention& p, int row, int column) {
     #pragma unroll
-    for (int k = 0; k < HEAD; k += 16) {
-        u32 x[4], y[4];
-        ByFeature<ROWS>::load_a(x, a, row, k);
-        #pragma unroll
-        for (int j = 0; j < LINES / 16; j++) {
-            ByFeature<LINES>::load_b(y, b, j * 16, k);
-            Mma<T>::add(sums[2 * j], x, y);
-            Mma<T>::add(sums[2 * j + 1], x, y + 2);
-        }
+    for (int c = 0; c < Sums::COUNT; c++) {
+        const int i = row + W::row(r), j = column + W::column(c);
+        sums(r, c) = masked<EDGE>(sums(r, c), mask, p, TURNED ? j : i, TURNED ? i : j);
     }
 }
+template <class W, bool TURNED, class Sums>
+__device__ __forceinline__ void mask_row(Sums& sums, int r, bool inside, const V* mask, const Attention& p, int row,
+                                         int column) {
+    if (!inside) mask_row<W, true, TURNED>(sums, r, mask, p, row, column);
+    else if (MASK) mask_row<W, false, TURNED>(sums, r, mask, p, row, column);
+}
 
-// out += weights @ b for 16 rows of weights, which lie as sums of an mma do, and the LINES rows of `b`.
-template <int LINES>
-__device__ __forceinline__ void weights_by_rows(float (&out)[HEAD / 8][4], const float (&weights)[LINES / 8][4], T* b) {
+// Writes a warp's rows of features from `row` on, each times a factor.
+template <class W>
+__device__ __forceinline__ void write_rows(T* out, const Rows& x, int row, int rows, int features,
+                                           typename W::Features& sums, const float (&factor)[W::HELD]) {
+    enum { TOGETHER = ALIGNED ? W::Features::TOGETHER : 1 };
     #pragma unroll
-    for (int k = 0; k < LINES / 16; k++) {
-        const u32 x[4] = {packed(weights[2 * k][0], weights[2 * k][1]), packed(weights[2 * k][2], weights[2 * k][3]),
-                          packed(weights[2 * k + 1][0], weights[2 * k + 1][1]),
-                          packed(weights[2 * k + 1][2], weights[2 * k + 1][3])};
+    for (int r = 0; r < W::HELD; r++) {
+        if (row + W::row(r) >= rows) continue;
+        T* to = out + (row + W::row(r)) * x.row;
         #pragma unroll
-        for (int j = 0; j < HEAD / 16; j++) {
-            u32 y[4];
-            ByRow<LINES>::load_b(y, b, j * 16, k * 16);
-            Mma<T>::add(out[2 * j], x, y);
-            Mma<T>::add(out[2 * j + 1], x, y + 2);
+        for (int c = 0; c < W::Features::COUNT; c += TOGETHER) {
+            if (W::feature(c) >= features) continue;
+            Vector<T, TOGETHER> some;
+            #pragma unroll
+            for (int i = 0; i < TOGETHER; i++) some.at[i] = narrow<T>(sums(r, c + i) * factor[r]);
+            store_vector(to + W::feature(c) * x.column, some);
         }
     }
-}
-
-// Writes 16 rows of features from `row` on, times a factor for the first and one for the second eight of them.
-__device__ __forceinline__ void write_rows(T* out, const Rows& x, const Attention& p, int row, int rows,
-                                           const float (&sums)[HEAD / 8][4], float first, float second) {
-    const int lane = threadIdx.x % 32;
-    #pragma unroll
-    for (int j = 0; j < HEAD / 8; j++)
-        #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int r = row + lane / 4 + i / 2 * 8, column = j * 8 + lane % 4 * 2 + i % 2;
-            if (r < rows && column < p.features)
-                out[r * x.row + column * x.column] = narrow<T>(sums[j][i] * (i < 2 ? first : second));
-        }
-}
-
-// Over the four lanes that share a row of an mma's sums.
-template <class F> __device__ __forceinline__ float over_row(float x, F f) {
-    x = f(x, __shfl_xor_sync(ALL_LANES, x, 1));
-    return f(x, __shfl_xor_sync(ALL_LANES, x, 2));
 }
 
 // ---- forward -----------------------------------------------------------------------------------------------
-// A block takes 64 queries, a warp 16 of them. `logs` is the logarithm of each query's sum of exponentials, to base 2,
-// +inf where a query sees no key.
+// A block takes FORWARD_ROWS queries a warp, and goes over the keys. Keys are copied while values are multiplied, and
+// values while keys are. `logs` is the logarithm of each query's sum of exponentials, to base 2, +inf where a query sees
+// no key.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_forward(T* out, float* logs, const T* query, const T* key, const T* value, const V* mask, const Attention p) {
+    typedef Warp<T, FORWARD_ROWS> W;
+    enum { QUERIES = WARPS * FORWARD_ROWS };
     extern __shared__ __align__(128) unsigned char shared[];
-    T* queries = (T*)shared;
-    const auto keys = [&](int tile) { return queries + (1 + tile % 2 * 2) * KEYS * HEAD; };
-    const auto values = [&](int tile) { return queries + (2 + tile % 2 * 2) * KEYS * HEAD; };
+    T *queries = (T*)shared, *keys = queries + QUERIES * HEAD, *values = keys + KEYS * HEAD;
+    T* room = values + KEYS * HEAD + threadIdx.x / 32 * W::ROOM;
     const unsigned blocks = (p.queries + QUERIES - 1) / QUERIES, place = blockIdx.x / blocks;
-    const int first = blockIdx.x % blocks * QUERIES, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row = first + warp * 16 + lane / 4;          // and the one 8 below
+    const int first = blockIdx.x % blocks * QUERIES, row = first + threadIdx.x / 32 * FORWARD_ROWS;  // of the warp
     const int seen = CAUSAL ? min(p.keys, first + QUERIES) : p.keys, tiles = (seen + KEYS - 1) / KEYS;
+    const float factor = factor_of(p);
     query += batch_offset(p.query, p, place);
     key += batch_offset(p.key, p, place);
     value += batch_offset(p.value, p, place);
     if (MASK) mask += batch_offset(p.mask, p, place);
-    const auto copy = [&](int tile) {
-        if (tile < tiles) {
-            copy_rows<KEYS>(keys(tile), key, p.key, p, tile * KEYS, p.keys);
-            copy_rows<KEYS>(values(tile), value, p.value, p, tile * KEYS, p.keys);
-        }
-        commit_copies();
-    };
 
-    copy_rows<QUERIES>(queries, query, p.query, p, first, p.queries);
-    copy(0);
-    float sums[HEAD / 8][4] = {}, largest[2] = {minus_infinity(), minus_infinity()}, total[2] = {};
+    copy_rows<QUERIES, THREADS>(queries, query, p.query, first, p.queries, p.features);
+    copy_rows<KEYS, THREADS>(keys, key, p.key, 0, p.keys, p.features);
+    commit_copies();
+    typename W::template Kept<QUERIES> left;
+    typename W::Features sums;
+    typename W::template Sums<KEYS> weights;
+    float largest[W::HELD], total[W::HELD] = {};
+    #pragma unroll
+    for (int r = 0; r < W::HELD; r++) largest[r] = minus_infinity();
     for (int tile = 0; tile < tiles; tile++) {
+        const int column = tile * KEYS;
         wait_copies<0>();
-        __syncthreads();
-        copy(tile + 1);
-        float weights[KEYS / 8][4] = {};
-        rows_by_rows<QUERIES, KEYS>(weights, queries, warp * 16, keys(tile));
+        __syncthreads();                                   // the keys are there, and the last values are done with
+        copy_rows<KEYS, THREADS>(values, value, p.value, column, p.keys, p.value_features);
+        commit_copies();
+        if (tile == 0) left.set(queries, row - first);
+        W::template rows_by_rows<KEYS>(weights, left, keys);
+        const bool inside = column + KEYS <= (CAUSAL ? min(p.keys, row + 1) : p.keys)
+            && (!MASK || row + FORWARD_ROWS <= p.queries);
         #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float top = largest[half];
+        for (int r = 0; r < W::HELD; r++) {
+            mask_row<W, false>(weights, r, inside, mask, p, row, column);
+            float top = largest[r];
             #pragma unroll
-            for (int j = 0; j < KEYS / 8; j++)
-                #pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    float& w = weights[j][half * 2 + i];
-                    w = score(w, mask, p, row + half * 8, tile * KEYS + j * 8 + lane % 4 * 2 + i);
-                    top = fmaxf(top, w);
-                }
-            top = over_row(top, Max());
-            const float shift = top == minus_infinity() ? 0 : top, correction = exp2f(largest[half] - shift);
-            largest[half] = top;
-            total[half] *= correction;
+            for (int c = 0; c < weights.COUNT; c++) top = fmaxf(top, weights(r, c));
+            top = warp_reduce<W::LANES>(top, Larger());
+            const float shift = top == minus_infinity() ? 0 : top * factor;
+            const float correction = exp2f(largest[r] * factor - shift);
+            largest[r] = top;
+            total[r] *= correction;
             #pragma unroll
-            for (int j = 0; j < HEAD / 8; j++) sums[j][half * 2] *= correction, sums[j][half * 2 + 1] *= correction;
+            for (int c = 0; c < sums.COUNT; c++) sums(r, c) *= correction;
             #pragma unroll
-            for (int j = 0; j < KEYS / 8; j++)
-                #pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    float& w = weights[j][half * 2 + i];
-                    w = exp2f(w - shift);
-                    total[half] += w;
-                }
+            for (int c = 0; c < weights.COUNT; c++) {
+                weights(r, c) = exp2f(weights(r, c) * factor - shift);
+                total[r] += weights(r, c);
+            }
         }
-        weights_by_rows<KEYS>(sums, weights, values(tile));
+        wait_copies<0>();
+        __syncthreads();                                   // the values are there, and the keys are done with
+        if (tile + 1 < tiles) copy_rows<KEYS, THREADS>(keys, key, p.key, column + KEYS, p.keys, p.features);
+        commit_copies();
+        W::template weights_by_rows<KEYS>(sums, weights, values, room);
     }
-    float inverse[2];
+    float inverse[W::HELD];
     logs += (i64)place * p.queries;
     #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const float t = over_row(total[half], Add());
-        inverse[half] = t > 0 ? 1 / t : t == 0 ? 0 : t;    // NaN stays
-        if (lane % 4 == 0 && row + half * 8 < p.queries)
-            logs[row + half * 8] = t == 0 ? -minus_infinity() : largest[half] + log2f(t);
+    for (int r = 0; r < W::HELD; r++) {
+        const float t = warp_reduce<W::LANES>(total[r], Add());
+        inverse[r] = t > 0 ? 1 / t : t == 0 ? 0 : t;       // NaN stays
+        if (threadIdx.x % W::LANES == 0 && row + W::row(r) < p.queries)
+            logs[row + W::row(r)] = t == 0 ? -minus_infinity() : largest[r] * factor + log2f(t);
     }
-    out += batch_offset(p.out, p, place);
-    write_rows(out, p.out, p, first + warp * 16, p.queries, sums, inverse[0], inverse[1]);
+    write_rows<W>(out + batch_offset(p.out, p, place), p.out, row, p.queries, p.value_features, sums, inverse);
 }
 
 // ---- backward ----------------------------------------------------------------------------------------------
@@ -202,24 +171,27 @@ attention_delta(float* delta, const T* grad, const T* out, const Attention p, i6
     grad += batch_offset(p.grad, p, place) + row * p.grad.row;
     out += batch_offset(p.out, p, place) + row * p.out.row;
     float sum = 0;
-    for (int i = threadIdx.x % 32; i < p.features; i += 32)
+    for (int i = threadIdx.x % 32; i < p.value_features; i += 32)
         sum += to_float(grad[i * p.grad.column]) * to_float(out[i * p.out.column]);
     sum = warp_reduce(sum, Add());
     if (threadIdx.x % 32 == 0) delta[index] = sum;
 }
 
-// The gradient of the queries: a block takes 64 of them, and goes over the keys, 32 at a time.
+// The gradient of the queries: a block takes QUERY_ROWS of them a warp, and goes over the keys.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key, const T* value, const V* mask,
                      const float* logs, const float* delta, const Attention p) {
+    typedef Warp<T, QUERY_ROWS> W;
+    enum { QUERIES = WARPS * QUERY_ROWS };
     extern __shared__ __align__(128) unsigned char shared[];
     T *queries = (T*)shared, *grads = queries + QUERIES * HEAD, *tiles_of = grads + QUERIES * HEAD;
-    const auto keys = [&](int tile) { return tiles_of + tile % 2 * 2 * HALF_TILE * HEAD; };
-    const auto values = [&](int tile) { return tiles_of + (tile % 2 * 2 + 1) * HALF_TILE * HEAD; };
+    T* room = tiles_of + 4 * LINES * HEAD + threadIdx.x / 32 * W::ROOM;
+    const auto keys = [&](int tile) { return tiles_of + tile % 2 * 2 * LINES * HEAD; };
+    const auto values = [&](int tile) { return tiles_of + (tile % 2 * 2 + 1) * LINES * HEAD; };
     const unsigned blocks = (p.queries + QUERIES - 1) / QUERIES, place = blockIdx.x / blocks;
-    const int first = blockIdx.x % blocks * QUERIES, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row = first + warp * 16 + lane / 4;
-    const int seen = CAUSAL ? min(p.keys, first + QUERIES) : p.keys, tiles = (seen + HALF_TILE - 1) / HALF_TILE;
+    const int first = blockIdx.x % blocks * QUERIES, row = first + threadIdx.x / 32 * QUERY_ROWS;
+    const int seen = CAUSAL ? min(p.keys, first + QUERIES) : p.keys, tiles = (seen + LINES - 1) / LINES;
+    const float factor = factor_of(p);
     query += batch_offset(p.query, p, place);
     grad += batch_offset(p.grad, p, place);
     key += batch_offset(p.key, p, place);
@@ -227,56 +199,63 @@ attention_query_grad(T* query_grad, const T* grad, const T* query, const T* key,
     if (MASK) mask += batch_offset(p.mask, p, place);
     const auto copy = [&](int tile) {
         if (tile < tiles) {
-            copy_rows<HALF_TILE>(keys(tile), key, p.key, p, tile * HALF_TILE, p.keys);
-            copy_rows<HALF_TILE>(values(tile), value, p.value, p, tile * HALF_TILE, p.keys);
+            copy_rows<LINES, THREADS>(keys(tile), key, p.key, tile * LINES, p.keys, p.features);
+            copy_rows<LINES, THREADS>(values(tile), value, p.value, tile * LINES, p.keys, p.value_features);
         }
         commit_copies();
     };
 
-    float log_of[2], delta_of[2];
+    float log_of[W::HELD], delta_of[W::HELD], scale[W::HELD];
     #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const i64 at = (i64)place * p.queries + min(row + half * 8, p.queries - 1);
-        log_of[half] = logs[at];
-        delta_of[half] = delta[at];
+    for (int r = 0; r < W::HELD; r++) {
+        const i64 at = (i64)place * p.queries + min(row + W::row(r), p.queries - 1);
+        log_of[r] = logs[at];
+        delta_of[r] = delta[at];
+        scale[r] = p.scale;
     }
-    copy_rows<QUERIES>(queries, query, p.query, p, first, p.queries);
-    copy_rows<QUERIES>(grads, grad, p.grad, p, first, p.queries);
+    copy_rows<QUERIES, THREADS>(queries, query, p.query, first, p.queries, p.features);
+    copy_rows<QUERIES, THREADS>(grads, grad, p.grad, first, p.queries, p.value_features);
     copy(0);
-    float sums[HEAD / 8][4] = {};
+    typedef typename W::template Shared<QUERIES> Left;
+    typename W::Features sums;
     for (int tile = 0; tile < tiles; tile++) {
+        const int column = tile * LINES;
         wait_copies<0>();
         __syncthreads();
         copy(tile + 1);
-        float weights[HALF_TILE / 8][4] = {}, slopes[HALF_TILE / 8][4] = {};
-        rows_by_rows<QUERIES, HALF_TILE>(weights, queries, warp * 16, keys(tile));
-        rows_by_rows<QUERIES, HALF_TILE>(slopes, grads, warp * 16, values(tile));
+        typename W::template Sums<LINES> weights, slopes;
+        W::template rows_by_rows<LINES>(weights, Left{queries, row - first}, keys(tile));
+        W::template rows_by_rows<LINES>(slopes, Left{grads, row - first}, values(tile));
+        const bool inside = column + LINES <= (CAUSAL ? min(p.keys, row + 1) : p.keys)
+            && (!MASK || row + QUERY_ROWS <= p.queries);
         #pragma unroll
-        for (int j = 0; j < HALF_TILE / 8; j++)
+        for (int r = 0; r < W::HELD; r++) {
+            mask_row<W, false>(weights, r, inside, mask, p, row, column);
             #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int column = tile * HALF_TILE + j * 8 + lane % 4 * 2 + i % 2;
-                const float w = exp2f(score(weights[j][i], mask, p, row + i / 2 * 8, column) - log_of[i / 2]);
-                slopes[j][i] = w * (slopes[j][i] - delta_of[i / 2]);
-            }
-        weights_by_rows<HALF_TILE>(sums, slopes, keys(tile));
+            for (int c = 0; c < weights.COUNT; c++)
+                slopes(r, c) = exp2f(weights(r, c) * factor - log_of[r]) * (slopes(r, c) - delta_of[r]);
+        }
+        W::template weights_by_rows<LINES>(sums, slopes, keys(tile), room);
     }
-    write_rows(query_grad + batch_offset(p.query_grad, p, place), p.query_grad, p, first + warp * 16, p.queries, sums,
-               p.scale, p.scale);
+    write_rows<W>(query_grad + batch_offset(p.query_grad, p, place), p.query_grad, row, p.queries, p.features, sums,
+                  scale);
 }
 
-// The gradients of keys and values: a block takes 64 of them, and goes over the queries, 32 at a time.
+// The gradients of keys and values: a block takes KEY_ROWS of them a warp, and goes over the queries.
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, const T* key, const T* value,
                    const V* mask, const float* logs, const float* delta, const Attention p) {
+    typedef Warp<T, KEY_ROWS> W;
+    enum { BLOCK = WARPS * KEY_ROWS };
     extern __shared__ __align__(128) unsigned char shared[];
-    T *keys = (T*)shared, *values = keys + KEYS * HEAD, *tiles_of = values + KEYS * HEAD;
-    const auto queries = [&](int tile) { return tiles_of + tile % 2 * 2 * HALF_TILE * HEAD; };
-    const auto grads = [&](int tile) { return tiles_of + (tile % 2 * 2 + 1) * HALF_TILE * HEAD; };
-    const unsigned blocks = (p.keys + KEYS - 1) / KEYS, place = blockIdx.x / blocks;
-    const int first = blockIdx.x % blocks * KEYS, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int row = first + warp * 16 + lane / 4;          // a key
-    const int begin = CAUSAL ? first / HALF_TILE : 0, tiles = (p.queries + HALF_TILE - 1) / HALF_TILE;
+    T *keys = (T*)shared, *values = keys + BLOCK * HEAD, *tiles_of = values + BLOCK * HEAD;
+    T* room = tiles_of + 4 * LINES * HEAD + threadIdx.x / 32 * W::ROOM;
+    const auto queries = [&](int tile) { return tiles_of + tile % 2 * 2 * LINES * HEAD; };
+    const auto grads = [&](int tile) { return tiles_of + (tile % 2 * 2 + 1) * LINES * HEAD; };
+    const unsigned blocks = (p.keys + BLOCK - 1) / BLOCK, place = blockIdx.x / blocks;
+    const int first = blockIdx.x % blocks * BLOCK, row = first + threadIdx.x / 32 * KEY_ROWS;       // a key
+    const int begin = CAUSAL ? first / LINES : 0, tiles = (p.queries + LINES - 1) / LINES;
+    const float factor = factor_of(p);
     query += batch_offset(p.query, p, place);
     grad += batch_offset(p.grad, p, place);
     key += batch_offset(p.key, p, place);
@@ -286,37 +265,48 @@ attention_key_grad(T* key_grad, T* value_grad, const T* grad, const T* query, co
     delta += (i64)place * p.queries;
     const auto copy = [&](int tile) {
         if (tile < tiles) {
-            copy_rows<HALF_TILE>(queries(tile), query, p.query, p, tile * HALF_TILE, p.queries);
-            copy_rows<HALF_TILE>(grads(tile), grad, p.grad, p, tile * HALF_TILE, p.queries);
+            copy_rows<LINES, THREADS>(queries(tile), query, p.query, tile * LINES, p.queries, p.features);
+            copy_rows<LINES, THREADS>(grads(tile), grad, p.grad, tile * LINES, p.queries, p.value_features);
         }
         commit_copies();
     };
 
-    copy_rows<KEYS>(keys, key, p.key, p, first, p.keys);
-    copy_rows<KEYS>(values, value, p.value, p, first, p.keys);
+    copy_rows<BLOCK, THREADS>(keys, key, p.key, first, p.keys, p.features);
+    copy_rows<BLOCK, THREADS>(values, value, p.value, first, p.keys, p.value_features);
     copy(begin);
-    float key_sums[HEAD / 8][4] = {}, value_sums[HEAD / 8][4] = {};
+    typedef typename W::template Shared<BLOCK> Left;
+    typename W::Features key_sums, value_sums;
     for (int tile = begin; tile < tiles; tile++) {
+        const int column = tile * LINES;                   // a query
         wait_copies<0>();
         __syncthreads();
         copy(tile + 1);
-        float weights[HALF_TILE / 8][4] = {}, slopes[HALF_TILE / 8][4] = {};         // transposed: keys by queries
-        rows_by_rows<KEYS, HALF_TILE>(weights, keys, warp * 16, queries(tile));
-        rows_by_rows<KEYS, HALF_TILE>(slopes, values, warp * 16, grads(tile));
+        typename W::template Sums<LINES> weights, slopes;  // transposed: keys by queries
+        W::template rows_by_rows<LINES>(weights, Left{keys, row - first}, queries(tile));
+        W::template rows_by_rows<LINES>(slopes, Left{values, row - first}, grads(tile));
+        const bool inside = column + LINES <= p.queries && (!CAUSAL || column >= row + KEY_ROWS - 1)
+            && (!MASK || row + KEY_ROWS <= p.keys);
         #pragma unroll
-        for (int j = 0; j < HALF_TILE / 8; j++)
+        for (int r = 0; r < W::HELD; r++) mask_row<W, true>(weights, r, inside, mask, p, row, column);
+        #pragma unroll
+        for (int c = 0; c < weights.COUNT; c++) {
+            const int at = min(column + W::column(c), p.queries - 1);
+            const float log_of = logs[at], delta_of = delta[at];
             #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int column = tile * HALF_TILE + j * 8 + lane % 4 * 2 + i % 2, at = min(column, p.queries - 1);
-                const float w = exp2f(score(weights[j][i], mask, p, column, row + i / 2 * 8) - logs[at]);
-                weights[j][i] = w;
-                slopes[j][i] = w * (slopes[j][i] - delta[at]);
+            for (int r = 0; r < W::HELD; r++) {
+                const float w = exp2f(weights(r, c) * factor - log_of);
+                weights(r, c) = w;
+                slopes(r, c) = w * (slopes(r, c) - delta_of);
             }
-        weights_by_rows<HALF_TILE>(value_sums, weights, grads(tile));
-        weights_by_rows<HALF_TILE>(key_sums, slopes, queries(tile));
+        }
+        W::template weights_by_rows<LINES>(value_sums, weights, grads(tile), room);
+        W::template weights_by_rows<LINES>(key_sums, slopes, queries(tile), room);
     }
+    float scale[W::HELD], one[W::HELD];
+    #pragma unroll
+    for (int r = 0; r < W::HELD; r++) scale[r] = p.scale, one[r] = 1;
     key_grad += batch_offset(p.key_grad, p, place);
     value_grad += batch_offset(p.value_grad, p, place);
-    write_rows(key_grad, p.key_grad, p, first + warp * 16, p.keys, key_sums, p.scale, p.scale);
-    write_rows(value_grad, p.value_grad, p, first + warp * 16, p.keys, value_sums, 1, 1);
+    write_rows<W>(key_grad, p.key_grad, row, p.keys, p.features, key_sums, scale);
+    write_rows<W>(value_grad, p.value_grad, row, p.keys, p.value_features, value_sums, one);
 }

@@ -4,7 +4,7 @@
 // x, y, z are the operands in the type that they are computed in (float for 16-bit floats), a and b numbers given with
 // the launch. The result is converted to the type of the output.
 #pragma once
-#include "common.cuh"
+#include "normal.cuh"
 
 #define UNARY(name, ...)                                                                                     \
   struct name {                                                                                              \
@@ -103,20 +103,7 @@ template <class C> __device__ __forceinline__ C log_of_sum(C x, C y) {
 template <class C> __device__ __forceinline__ C log2_of_sum(C x, C y) {
   return x == y ? x + C(1) : greater_of(x, y) + log1p(exp2(-fabs(x - y))) * C(1.4426950408889634);
 }
-template <class C> __device__ __forceinline__ C logistic(C x) { return C(1) / (C(1) + exp(-x)); }
 template <class C> __device__ __forceinline__ C soft_plus(C x) { return log1p(exp(-fabs(x))) + greater_of(x, C(0)); }
-template <class C> __device__ __forceinline__ C normal_cdf(C x) { return C(0.5) * erfc(x * C(-0.7071067811865476)); }
-template <class C> __device__ __forceinline__ C normal_density(C x) {
-  return exp(x * x * C(-0.5)) * C(0.3989422804014327);
-}
-// gelu by tanh(K (x + c x^3)), K = sqrt(2 / pi), c = 0.044715.
-template <class C> __device__ __forceinline__ C gelu_gate(C x) {
-  return tanh(C(0.7978845608028654) * (x + C(0.044715) * x * x * x));
-}
-template <class C> __device__ __forceinline__ C gelu_tanh_slope(C x) {
-  C t = gelu_gate(x);
-  return C(0.5) * (C(1) + t) * (C(1) + x * (C(1) - t) * C(0.7978845608028654) * (C(1) + C(3 * 0.044715) * x * x));
-}
 template <class C> __device__ __forceinline__ C silu_slope(C x) {
   C s = logistic(x);
   return s * (C(1) + x * (C(1) - s));
@@ -170,7 +157,7 @@ UNARY(sigmoid, logistic(x))
 UNARY(relu, x > C(0) || x != x ? x : C(0))
 UNARY(silu, x * logistic(x))
 UNARY(gelu, x * normal_cdf(x))
-UNARY(gelu_tanh, C(0.5) * x * (C(1) + gelu_gate(x)))
+UNARY(gelu_tanh, x * gelu_gate(x))
 UNARY(leaky_relu, x > C(0) ? x : x * a)
 UNARY(threshold, x <= a ? b : x)
 UNARY(softplus, x * a > b ? x : soft_plus(x * a) / a)
@@ -221,7 +208,7 @@ BINARY(keep_above, kept(x, !(y <= a)))
 
 // backward passes: x is the gradient of the output, y the input
 BINARY(silu_backward, x * silu_slope<C>(y))
-BINARY(gelu_backward, x * (normal_cdf<C>(y) + y * normal_density<C>(y)))
+BINARY(gelu_backward, x * normal_cdf_slope<C>(y))
 BINARY(gelu_tanh_backward, x * gelu_tanh_slope<C>(y))
 
 // chains: a bias, then an activation

@@ -23,19 +23,30 @@ struct Words {
     u32 at[4];
 };
 
-__device__ __forceinline__ Words philox(Place place, u64 block) {
-    u64 call = place.offset / 4;
-    u32 a = u32(call), b = u32(call >> 32), c = u32(block), d = u32(block >> 32);
-    u32 key0 = u32(place.seed), key1 = u32(place.seed >> 32);
+// The keys of all rounds, which follow from the seed.
+enum { ROUNDS = 10 };
+struct Keys {
+    u32 at[ROUNDS][2];
+
+    __device__ __forceinline__ Keys(u64 seed) {
 #pragma unroll
-    for (int round = 0; round < 10; round++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            at[round][0] = u32(seed) + round * 0x9E3779B9u;
+            at[round][1] = u32(seed >> 32) + round * 0xBB67AE85u;
+        }
+    }
+};
+
+__device__ __forceinline__ Words philox(const Keys& keys, u64 offset, u64 block) {
+    u64 call = offset / 4;
+    u32 a = u32(call), b = u32(call >> 32), c = u32(block), d = u32(block >> 32);
+#pragma unroll
+    for (int round = 0; round < ROUNDS; round++) {
         u64 p = u64(a) * 0xD2511F53u, q = u64(c) * 0xCD9E8D57u;
-        a = u32(q >> 32) ^ b ^ key0;
+        a = u32(q >> 32) ^ b ^ keys.at[round][0];
         b = u32(q);
-        c = u32(p >> 32) ^ d ^ key1;
+        c = u32(p >> 32) ^ d ^ keys.at[round][1];
         d = u32(p);
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
     }
     return {{a, b, c, d}};
 }
@@ -122,7 +133,8 @@ fill(T* __restrict__ out, i64 n, u64 seed, u64 offset, const u64* __restrict__ s
     i64 block = blockIdx.x * (i64)BLOCK + threadIdx.x, first = block * NUMBERS;
     if (first >= n) return;
     Number x[NUMBERS];
-    make(x, what, philox(place_of(seed, offset, state), block), a, b, low, span);
+    Place place = place_of(seed, offset, state);
+    make(x, what, philox(Keys(place.seed), place.offset, block), a, b, low, span);
     Vector<T, NUMBERS> pack;
 #pragma unroll
     for (int k = 0; k < NUMBERS; k++) {
@@ -142,47 +154,68 @@ fill(T* __restrict__ out, i64 n, u64 seed, u64 offset, const u64* __restrict__ s
 
 #else
 // ---- with the same numbers in the backward pass as in the forward pass ---------------------------------------
-// x times `scale` where its word is not below `dropped`, else 0: the mask is computed, not stored. GROUP elements to a
-// thread, which lie in 16 bytes.
-enum { GROUP = 16 / sizeof(T) < 4 ? 4 : 16 / sizeof(T), PACK = GROUP * sizeof(T) > 16 ? 16 / sizeof(T) : GROUP };
+// x times `scale` where its word is above `last`, else 0: the mask is computed, not stored. A thread has AT_ONCE groups
+// of elements under way, BLOCK groups apart; GROUP elements take whole blocks of words and whole loads.
+enum { PACK = 16 / sizeof(T), GROUP = PACK < 4 ? 4 : PACK, PACKS = GROUP / PACK, AT_ONCE = 64 / (GROUP * sizeof(T)) };
 typedef compute<T> Wide;
+
+struct Drop {
+    Keys keys;
+    u64 offset;
+    u32 last;
+    Wide scale;
+
+    __device__ __forceinline__ void operator()(T (&x)[GROUP], i64 first) const {
+#pragma unroll
+        for (int start = 0; start < GROUP; start += 4) {
+            Words words = philox(keys, offset, (first + start) / 4);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                Wide kept = widen(x[start + k]) * scale;
+                x[start + k] = narrow<T>(words.at[k] > last ? kept : Wide(0));
+            }
+        }
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 drop(T* __restrict__ out, const T* __restrict__ input, i64 n, u64 seed, u64 offset, const u64* __restrict__ state,
-     u64 dropped, double scale, bool aligned) {
-    i64 first = (blockIdx.x * (i64)BLOCK + threadIdx.x) * GROUP;
-    if (first >= n) return;
-    bool whole = aligned && first + GROUP <= n;
-    T x[GROUP];
-#pragma unroll
-    for (int start = 0; start < GROUP; start += PACK) {
-        if (whole) {
-            Vector<T, PACK> pack = load_vector<T, PACK>(input + first + start);
-#pragma unroll
-            for (int k = 0; k < PACK; k++) x[start + k] = pack.at[k];
-        } else {
-#pragma unroll
-            for (int k = 0; k < PACK; k++)
-                if (first + start + k < n) x[start + k] = input[first + start + k];
-        }
-    }
+     u32 last, double scale, bool aligned) {
+    i64 begin = blockIdx.x * (i64)(BLOCK * AT_ONCE * GROUP), start = begin + threadIdx.x * GROUP;
     Place place = place_of(seed, offset, state);
+    Drop drop = {Keys(place.seed), place.offset, last, Wide(scale)};
+    T x[AT_ONCE][GROUP];
+    if (!aligned || begin + BLOCK * AT_ONCE * GROUP > n) {
+#pragma unroll 1
+        for (i64 first = start; first < begin + BLOCK * AT_ONCE * GROUP; first += BLOCK * GROUP) {
 #pragma unroll
-    for (int start = 0; start < GROUP; start += 4) {
-        Words words = philox(place, (first + start) / 4);
+            for (int k = 0; k < GROUP; k++)
+                if (first + k < n) x[0][k] = input[first + k];
+            drop(x[0], first);
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            x[start + k] = narrow<T>(words.at[k] < dropped ? Wide(0) : widen(x[start + k]) * Wide(scale));
+            for (int k = 0; k < GROUP; k++)
+                if (first + k < n) out[first + k] = x[0][k];
+        }
+        return;
     }
 #pragma unroll
-    for (int start = 0; start < GROUP; start += PACK) {
-        Vector<T, PACK> pack;
+    for (int u = 0; u < AT_ONCE; u++)                      // all loads are under way before the first is needed
 #pragma unroll
-        for (int k = 0; k < PACK; k++) {
-            pack.at[k] = x[start + k];
-            if (!whole && first + start + k < n) out[first + start + k] = pack.at[k];
+        for (int p = 0; p < PACKS; p++) {
+            Vector<T, PACK> pack = load_vector<T, PACK>(input + start + u * BLOCK * GROUP + p * PACK);
+#pragma unroll
+            for (int k = 0; k < PACK; k++) x[u][p * PACK + k] = pack.at[k];
         }
-        if (whole) store_vector(out + first + start, pack);
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+        drop(x[u], start + u * BLOCK * GROUP);
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) {
+            Vector<T, PACK> pack;
+#pragma unroll
+            for (int k = 0; k < PACK; k++) pack.at[k] = x[u][p * PACK + k];
+            store_vector(out + start + u * BLOCK * GROUP + p * PACK, pack);
+        }
     }
 }
 #endif
