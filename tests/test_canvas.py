@@ -156,7 +156,7 @@ def test_as_many_classes_as_scores():
 DRAWINGS = [EXAMPLE, [[(10, 10), (200, 30), (90, 250)]], [[(100, 20), (40, 140), (100, 260), (160, 140), (100, 20)]],
             [[(5, 5), (6, 250)], [(80, 40), (90, 45)]], [[(50, 50)], [(60, 60), (70, 200)]], []]
 DEEDS = """<script>
-var root = document.querySelector(".minitorch-canvas"), paper = root.querySelector("canvas.paper"), log = {};
+var root = document.querySelector(".minitorch-view"), paper = root.querySelector("canvas.paper"), log = {};
 function said() { return root.querySelector("[aria-live]").textContent; }
 function pointer(kind, x, y) {
   var box = paper.getBoundingClientRect();
