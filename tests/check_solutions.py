@@ -232,10 +232,10 @@ def by_recursion(g, x, y):
     return np.array(found)
 
 
-also(nb04_suspects={"F": "= for +=", "E": "not summed", "D": "missing 1/N", "C": "right", "B": "upstream ignored",
+also(nb04_suspects={"F": "= for +=", "E": "wrong axis", "D": "missing 1/N", "C": "right", "B": "upstream ignored",
                     "A": "wrong sign"})
 also(nb04_suspects=lambda letter: {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N",
-                                   "E": "not summed", "F": "= for +="}[letter])
+                                   "E": "wrong axis", "F": "= for +="}[letter])
 
 
 # 5

@@ -12,9 +12,11 @@ from sim.harness import compile_module, empty, launch, sim, to_device, values
 
 N = 256
 
-SOURCE = (Path(__file__).parent / "sim" / "bugs.cu").read_text()
+FILES = {"bugs.cu": "90", "bugs_hopper.cu": "90a"}  # and the architecture that each is compiled for
+SOURCES = {file: (Path(__file__).parent / "sim" / file).read_text() for file in FILES}
 KERNEL = re.compile(
-    r'^// (\w+): grid (\d+), block (\d+), shared (\d+)\nextern "C" __global__ void (\w+)\((?s:.*?)^}', re.M
+    r'^// (\w+): grid (\d+), block (\d+), shared (\d+)\nextern "C" __global__ void (?:__launch_bounds__\(.*?\) )?(\w+)'
+    r"\((?s:.*?)^}", re.M
 )
 
 
@@ -26,15 +28,16 @@ class Launch(NamedTuple):
     block: int
     shared: int
     line: int  # which the error must name, or 0
+    file: str
 
     @classmethod
-    def of(cls, found):
+    def of(cls, found, file):
         here = found[0].find("// here")
-        line = SOURCE.count("\n", 0, found.start() + here) + 1 if here >= 0 else 0
-        return cls(found[1], *map(int, found.groups()[1:4]), line)
+        line = SOURCES[file].count("\n", 0, found.start() + here) + 1 if here >= 0 else 0
+        return cls(found[1], *map(int, found.groups()[1:4]), line, file)
 
 
-LAUNCHES = {found[5]: Launch.of(found) for found in KERNEL.finditer(SOURCE)}
+LAUNCHES = {found[5]: Launch.of(found, file) for file in FILES for found in KERNEL.finditer(SOURCES[file])}
 BUGS = [name for name, launch in LAUNCHES.items() if launch.expected != "Correct"]
 # The results of the correct kernels for x = 0, 1, ... 255.
 CORRECT = {
@@ -47,48 +50,81 @@ CORRECT = {
     "named_barrier_pipeline": lambda x: x.reshape(4, 64)[:, ::-1].ravel(),
     "two_consumers_of_an_mbarrier": lambda x: x,
     "fenced_last_block": lambda x: np.where(x < 64, 4, 1),
+    "chained_look_back": lambda x: 64 * (x // 16) + x % 16 + 1,
+    "look_back_by_a_warp": lambda x: 2.0 ** (x // 32),
+    "grid_barrier": lambda x: sum((x[:160] // 32 + k) % 5 for k in (1, 2, 3)),
+    "spin_lock": lambda x: 0 * x[:6] + 1,
+    "read_only_cache_of_inputs": lambda x: 0 * x + 255,
+    "active_mask_for_one_atomic": lambda x: np.where(x == 0, 86, 0),
+    "hashes_overflow": lambda x: x[::-1],
+    "unsigned_there_and_back": lambda x: x,
+    "sums_after_the_wait": lambda x: np.where(x < 128, 64, 49),
+    "a_fence_after_scaling": lambda x: np.full(128, 16 * (2 + 4 + 8)),
+    "as_many_registers_as_there_are": lambda x: x,
+    "mbarrier_seen_by_copies": lambda x: x[:64],
 }
 
 
 @pytest.fixture(scope="module")
 def module():
-    return compile_module(SOURCE, "bugs.cu")
+    return compile_module(SOURCES["bugs.cu"], "bugs.cu")
 
 
-def run(module, name):
+@pytest.fixture(scope="module")
+def modules(module):
+    return {"bugs.cu": module, "bugs_hopper.cu": compile_module(SOURCES["bugs_hopper.cu"], "bugs_hopper.cu", "90a")}
+
+
+def run(modules, name):
     how = LAUNCHES[name]
+    module = modules[how.file] if isinstance(modules, dict) else modules
     x, y = to_device(np.arange(N, dtype="f4")), empty(N)
-    ctypes.memset(module.symbol("count")[0], 0, 4)
+    for variable in module.globals.keys() & {"count", "arrived", "flags", "carries"}:
+        pointer, nbytes = module.symbol(variable)
+        ctypes.memset(pointer, 0, nbytes)
     launch(module, name, how.grid, how.block, x, y, np.int32(N), shared=how.shared)
     return values(y)
 
 
 def test_all_kernels_were_read():
-    assert len(LAUNCHES) == SOURCE.count('extern "C"') and len(BUGS) == 42
+    assert len(LAUNCHES) == sum(text.count('extern "C"') for text in SOURCES.values()) and len(BUGS) == 56
     assert set(CORRECT) == set(LAUNCHES) - set(BUGS)
 
 
 @pytest.mark.parametrize("order", sim.device.ORDERS)
 @pytest.mark.parametrize("name", BUGS)
-def test_bug_is_found(module, name, order):
+def test_bug_is_found(modules, name, order):
     how = LAUNCHES[name]
     error = getattr(sim, how.expected)
     with sim.settings(order=order, time_limit=0.05 if name == "endless_loop" else 60), pytest.raises(error) as raised:
-        run(module, name)
+        run(modules, name)
     assert type(raised.value) is error and str(raised.value).startswith(f"{name}<<<(")
     if how.line:
         assert how.line in [finding.site.line for finding in raised.value.reports]
-        quoted = SOURCE.splitlines()[how.line - 1].strip()
-        assert f"{how.line} | {quoted}" in str(raised.value) and f"bugs.cu:{how.line}" in str(raised.value)
+        quoted = SOURCES[how.file].splitlines()[how.line - 1].strip()
+        assert f"{how.line} | {quoted}" in str(raised.value) and f"{how.file}:{how.line}" in str(raised.value)
 
 
 @pytest.mark.parametrize("order", sim.device.ORDERS)
 @pytest.mark.parametrize("name", CORRECT)
-def test_no_false_alarm(module, name, order):
+def test_no_false_alarm(modules, name, order):
     with sim.settings(order=order, seed=3):
-        got = run(module, name)
+        got = run(modules, name)
     want = np.asarray(CORRECT[name](np.arange(N, dtype="f4")))
     np.testing.assert_array_equal(got[: want.size], want)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_that_wait_for_each_other_run_in_any_order(modules, seed):
+    """Flags that a block before set are found, whichever block runs first; a ring of waiting blocks is a deadlock."""
+    x = np.arange(N, dtype="f4")
+    for checks in (True, False):
+        with sim.settings(order="seeded", seed=seed, checks=checks):
+            for name in ("chained_look_back", "look_back_by_a_warp", "grid_barrier"):
+                want = CORRECT[name](x)
+                np.testing.assert_array_equal(run(modules, name)[: want.size], want)
+    with sim.settings(order="seeded", seed=seed), pytest.raises(sim.Deadlock, match="and [123] blocks more|block 0 at"):
+        run(modules, "blocks_wait_in_a_ring")
 
 
 def test_launch_limits():

@@ -11,7 +11,8 @@ from sim.harness import compile_module, empty, launch, sim, to_device, values
 TEXT = (Path(__file__).parent / "sim" / "mutation.cu").read_text()
 NEEDED = re.compile(
     r"^ +(?:if \(.*\) )?"
-    r"(__syncthreads\(\);|wait_copies<1>\(\);|wait\((?:full|empty) .*\);|asm volatile\(\"wgmma.wait_group.*;)",
+    r"(__syncthreads\(\);|wait_copies<1>\(\);|wait\((?:full|empty) .*\);|"
+    r"asm volatile\(\"(?:wgmma.wait_group|wgmma.fence|fence.mbarrier_init).*;)",
     re.M,
 )
 PARTS = TEXT.split("// ----")
@@ -95,4 +96,4 @@ def test_deleted_barrier_is_noticed(name, text):
 
 
 def test_enough_is_deleted():
-    assert len(MUTANTS) == 11
+    assert len(MUTANTS) == 13

@@ -2,7 +2,8 @@
 // that the error must name ends in "here".
 
 __constant__ float table[2] = {1, 2};
-__device__ int count;
+__device__ int count, arrived, flags[32];
+__device__ float carries[32];
 __device__ __noinline__ float deep(int n) {
   volatile float a[64];
   for (int k = 0; k < 64; k++) a[k] = n;
@@ -354,6 +355,69 @@ extern "C" __global__ void overwrites_what_is_being_stored(float* x, float* y, i
 
 // ---- correct kernels: no alarm ----
 
+// Race: grid 1, block 256, shared 0
+extern "C" __global__ void read_only_cache_of_own_writes(float* x, float* y, int n) {
+  int t = threadIdx.x;
+  y[t] = x[t];
+  __syncthreads();
+  x[t] = __ldg(y + 255 - t);  // here
+}
+
+// DivergentBarrier: grid 1, block 32, shared 0
+extern "C" __global__ void active_mask_taken_for_the_branch(float* x, float* y, int n) {
+  int t = threadIdx.x;
+  float v = x[t];
+  if (t < n - 240) {
+    unsigned mask = __activemask();
+    for (int k = 8; k; k >>= 1) v += __shfl_down_sync(mask, v, k);  // here
+  }
+  y[t] = v;
+}
+
+// OutOfBounds: grid 1, block 256, shared 0
+extern "C" __global__ void index_overflows(float* x, float* y, int n) {
+  int t = threadIdx.x, row = t * (n << 16);
+  y[t] = x[(row * n & 0) + row * n];  // here
+}
+
+// OutOfBounds: grid 2, block 128, shared 0
+extern "C" __global__ void unsigned_index_overflows(float* x, float* y, int n) {
+  unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
+  y[t * ((unsigned)n * 16777217u)] = 1;  // here
+}
+
+// Deadlock: grid 4, block 32, shared 0
+extern "C" __global__ void blocks_wait_in_a_ring(float* x, float* y, int n) {
+  if (threadIdx.x == 0) {
+    while (((volatile int*)flags)[(blockIdx.x + 1) % 4] == 0) {}  // here
+    ((volatile int*)flags)[blockIdx.x] = 1;
+  }
+}
+
+// Deadlock: grid 3, block 64, shared 0
+extern "C" __global__ void grid_barrier_for_one_too_many(float* x, float* y, int n) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&count, 1);
+    while (atomicAdd(&count, 0) < 4) {}  // here
+  }
+  __syncthreads();
+}
+
+// Race: grid 4, block 32, shared 0
+extern "C" __global__ void look_back_without_fence(float* x, float* y, int n) {
+  int b = blockIdx.x;
+  if (threadIdx.x == 0) {
+    float before = 0;
+    if (b) {
+      while (((volatile int*)flags)[b - 1] == 0) {}
+      before = y[b - 1];  // here
+    }
+    y[b] = before + 1;
+    ((volatile int*)flags)[b] = 1;
+  }
+}
+
 // Correct: grid 1, block 256, shared 0
 extern "C" __global__ void reverse_through_shared(float* x, float* y, int n) {
   __shared__ float s[256];
@@ -464,5 +528,124 @@ extern "C" __global__ void fenced_last_block(float* x, float* y, int n) {
     for (int b = 0; b < 4; b++) v += y[64 * b + t];
     __syncthreads();
     y[t] = v;
+  }
+}
+
+// Correct: grid 1, block 256, shared 0
+extern "C" __global__ void read_only_cache_of_inputs(const float* __restrict__ x, float* __restrict__ y, int n) {
+  int t = threadIdx.x;
+  y[t] = __ldg(x + 255 - t) + x[t];
+}
+
+// Correct: grid 1, block 256, shared 0
+extern "C" __global__ void active_mask_for_one_atomic(float* x, float* y, int n) {
+  int t = threadIdx.x;
+  y[t] = 0;
+  __syncthreads();
+  if (t % 3 == 0) {  // one atomic for those that run together, whoever they are
+    unsigned mask = __activemask(), leader = __ffs(mask) - 1;
+    if ((t & 31) == leader) atomicAdd(y, (float)__popc(mask));
+    __syncwarp(mask);
+    float sum = 0;
+    for (unsigned rest = mask; rest; rest &= rest - 1) sum += __shfl_sync(mask, 1.f, __ffs(rest) - 1);
+    if (sum != __popc(mask)) y[1] = 1;
+  }
+}
+
+// Correct: grid 1, block 256, shared 0
+extern "C" __global__ void hashes_overflow(float* x, float* y, int n) {
+  int t = threadIdx.x;
+  unsigned h = t, state = n;
+  for (int k = 0; k < 4; k++) {
+    h = (h ^ h >> 15) * 2246822519u + k;
+    h = (h << 13 | h >> 19) * 5u + 0xe6546b64u;
+    state = state * 1664525u + 1013904223u;
+  }
+  unsigned product = (unsigned)((unsigned long long)h * 256 >> 32);
+  int back = (int)(state % 256), near = t - 1000000 + 1000000;
+  float zero = 0 * (x[h & 255] + x[h >> 24] + x[product] + x[back] + x[(h * 3 ^ state) % 256]);
+  y[(t * 16777619 * n >> 24 & 0) + near] = x[255u - t] + zero;
+}
+
+// Correct: grid 1, block 256, shared 0
+extern "C" __global__ void unsigned_there_and_back(float* x, float* y, int n) {
+  unsigned t = threadIdx.x, far = t - (unsigned)n;
+  y[far + (unsigned)n] = x[t - n + n + (t * 0x01000193u & 0u)];
+}
+
+// Correct: grid 16, block 64, shared 0
+extern "C" __global__ void chained_look_back(float* x, float* y, int n) {
+  __shared__ float before, sums[2];
+  int t = threadIdx.x, b = blockIdx.x;
+  float v = 1;
+  for (int k = 1; k < 32; k <<= 1) {
+    float w = __shfl_up_sync(~0u, v, k);
+    if ((t & 31) >= k) v += w;
+  }
+  if ((t & 31) == 31) sums[t / 32] = v;
+  __syncthreads();
+  if (t == 0) {
+    float carry = 0;
+    if (b) {
+      while (((volatile int*)flags)[b - 1] == 0) {}
+      __threadfence();
+      carry = carries[b - 1];
+    }
+    carries[b] = carry + sums[0] + sums[1];
+    __threadfence();
+    ((volatile int*)flags)[b] = 1;
+    before = carry;
+  }
+  __syncthreads();
+  if (t < 16) y[b * 16 + t] = before + v;
+}
+
+// Correct: grid 8, block 64, shared 0
+extern "C" __global__ void look_back_by_a_warp(float* x, float* y, int n) {
+  int t = threadIdx.x, b = blockIdx.x;
+  if (t < 32) {  // all lanes look, each at the flag of another block
+    int mine = t < b, ready;
+    do {
+      ready = 1;
+      if (mine) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(ready) : "l"(flags + t) : "memory");
+    } while (!__all_sync(~0u, ready));
+    float v = mine ? carries[t] : 0;
+    for (int k = 16; k; k >>= 1) v += __shfl_xor_sync(~0u, v, k);
+    if (t == 0) {
+      carries[b] = v + 1;
+      asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flags + b), "r"(1) : "memory");
+    }
+    y[b * 32 + t] = v + 1;
+  }
+}
+
+// Correct: grid 5, block 96, shared 0
+extern "C" __global__ void grid_barrier(float* x, float* y, int n) {
+  int t = threadIdx.x, b = blockIdx.x;
+  float v = 0;
+  for (int turn = 0; turn < 6; turn++) {  // writes and reads in turns
+    if (t < 32 && turn % 2 == 0) y[b * 32 + t] = v + b;
+    if (t < 32 && turn % 2) v = y[(b + 1) % 5 * 32 + t];
+    __syncthreads();
+    if (t == 0) {
+      __threadfence();
+      atomicAdd(&count, 1);
+      while (*(volatile int*)&count < 5 * (turn + 1)) {}
+      __threadfence();
+    }
+    __syncthreads();
+  }
+  if (t < 32) y[b * 32 + t] = v;
+}
+
+// Correct: grid 6, block 32, shared 0
+extern "C" __global__ void spin_lock(float* x, float* y, int n) {
+  if (threadIdx.x == 0) {
+    while (atomicCAS(&count, 0, 1)) {}
+    __threadfence();
+    carries[0] += 1;
+    __threadfence();
+    atomicExch(&count, 0);
+    y[blockIdx.x] = 1;
   }
 }

@@ -248,7 +248,8 @@ extern "C" __global__ void mbarrier(const float* x, float* out, int n) {
   __shared__ unsigned long long bar;
   int t = threadIdx.x;
   unsigned b = __cvta_generic_to_shared(&bar), a = __cvta_generic_to_shared(s);
-  if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b) : "memory");
+  if (t == 0)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" ::"r"(b) : "memory");
   __syncthreads();
   if (t == 0) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;" ::"r"(b) : "memory");

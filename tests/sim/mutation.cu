@@ -96,7 +96,10 @@ extern "C" __global__ void __launch_bounds__(160) hopper(const __grid_constant__
   __nv_bfloat16 *a = (__nv_bfloat16*)memory, *b = a + 2 * 64 * 64;
   u64 *full = (u64*)(b + 2 * 8 * 64), *empty = full + 2;
   int t = threadIdx.x, steps = k / 64;
-  if (t == 0) { for (int i = 0; i < 2; i++) { init(full + i, 1); init(empty + i, 128); } }
+  if (t == 0) {
+    for (int i = 0; i < 2; i++) { init(full + i, 1); init(empty + i, 128); }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
   __syncthreads();
   if (t >= 128) {
     if (t == 128) for (int i = 0; i < steps; i++) {

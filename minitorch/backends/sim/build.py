@@ -89,13 +89,14 @@ def runtime_library():
     return compile_library(key, ("-O2", "-ffp-contract=off", "-fno-strict-aliasing"), sources)
 
 
-KERNEL_FLAGS = ("-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
-                "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-nostartfiles")
+# Most of the time of tests of kernels is g++'s, little is spent in what it makes: so -Og.
+KERNEL_FLAGS = ("-Og", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
+                "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-nostartfiles", "-nodefaultlibs", "-lm")
 
 
 @functools.cache
 def translator_digest():
-    names = "ptx", "names", "translate", "opcodes", "opcodes_memory", "opcodes_tensor"
+    names = "ptx", "names", "flow", "translate", "opcodes", "opcodes_memory", "opcodes_tensor"
     return digest(*(Path(__file__).with_name(f"{name}.py") for name in names),
                   RUNTIME / "abi.h", RUNTIME / "arithmetic.h")
 

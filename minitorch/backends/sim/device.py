@@ -77,7 +77,8 @@ class RawLaunch(ctypes.Structure):
     _fields_ += [("grid", ctypes.c_uint32 * 3), ("block", ctypes.c_uint32 * 3)]
     _fields_ += [(name, ctypes.c_uint32) for name in ("static_shared", "dynamic_shared", "variable_count")]
     _fields_ += [("variables", ctypes.c_void_p)]
-    _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "order", "seed", "checks")]
+    _fields_ += [(name, ctypes.c_uint32) for name in ("granule", "partial_sync", "flush", "registers", "order", "seed",
+                                                "checks")]
     _fields_ += [("time_limit", ctypes.c_double)]
 
 

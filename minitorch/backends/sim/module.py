@@ -15,6 +15,7 @@ from .errors import BadLaunch, Uninitialised
 from .traces import Trace
 
 MAX_THREADS, MAX_SHARED = 1024, 227 << 10     # of a block; shared memory of sm_90
+REGISTERS = 64 << 10                          # of a multiprocessor
 MAX_GRID, MAX_BLOCK = (2 ** 31 - 1, 65535, 65535), (1024, 1024, 64)
 
 
@@ -59,6 +60,7 @@ class Module:
         bounds = np.array([(begin, end) for _, begin, end in described.variables], np.uint32)
         raw.variable_count, raw.variables = len(bounds), bounds.ctypes.data
         raw.granule, raw.partial_sync, raw.flush = described.granule, described.partial_sync, described.flush
+        raw.registers = registers_of_a_thread(described, math.prod(block))
         raw.order, raw.seed = settings.order_number(), settings.seed & 0xFFFFFFFF
         raw.checks, raw.time_limit = settings.check_bits(), settings.time_limit
         found = (RawFinding * 12)()
@@ -131,6 +133,14 @@ class Module:
         error = findings[0].error(head + "\n".join(map(str, findings)))
         error.reports = findings
         raise error
+
+
+def registers_of_a_thread(entry, threads):
+    """The registers that a thread of a kernel with setmaxnreg begins with: as many as its limits let a block have."""
+    if not entry.sets_registers:
+        return 0
+    fair = REGISTERS // (max(threads, entry.max_threads) * entry.min_blocks) // 8 * 8
+    return entry.registers or min(255, fair)
 
 
 def load(ptx, name="kernel", sources=None):

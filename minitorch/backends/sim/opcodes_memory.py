@@ -5,14 +5,14 @@ before it is made.
 """
 
 from .errors import Unsupported
-from .names import c_name, symbol
-from .opcodes import block, call, emits
+from .names import c_name, split_address, symbol
+from .opcodes import block, boolean, call, emits
 from .ptx import SIZES, split
 
-LOAD, STORE, ATOMIC, MODIFY = 0, 1, 2, 4                  # as in runtime/abi.h
+LOAD, STORE, ATOMIC, MODIFY, CONSTANT = 0, 1, 2, 4, 8     # as in runtime/abi.h
 ORDERED = {"relaxed", "acquire", "release", "acq_rel"}    # accesses made to meet others: atomic
 SHARED_WINDOW = 228 << 10
-NOTHING = ("griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "setmaxnreg", "pmevent")
+NOTHING = ("griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "pmevent")
 
 
 def space(i):
@@ -23,6 +23,12 @@ def space(i):
                 raise Unsupported(f"{i.opcode}: memory of other blocks of a cluster")
             return part.split("::")[0]
     return "generic"
+
+
+def is_atomic(i):
+    """ATOMIC for a load or store made to meet others; a volatile one of global memory is relaxed, says the PTX ISA."""
+    meets = ORDERED & set(i.parts) or "volatile" in i.parts and "global" in i.parts
+    return ATOMIC if meets else 0
 
 
 def vector(i):
@@ -38,7 +44,9 @@ def check(w, i, size, how, value="nullptr"):
     if where == "local":
         name, total = w.local_bytes or ("", 0)
         return call("sim_local", "A", size, name, total, w.site()) + ";" if name else ""
-    return "if (sim_watching) " + call("sim_access", "A", size, how, value, w.site()) + ";"
+    base = split_address(next(x for x in i.operands if x.startswith("[")))[0]
+    overflow = f"if (T{w.register(base)[1]}) sim_overflow({w.site()});" if base in w.indices.marked else ""
+    return "if (sim_watching) { " + overflow + call("sim_access", "A", size, how, value, w.site()) + "; }"
 
 
 def copy(to, source, size):
@@ -57,7 +65,7 @@ def as_list(operand):
 def ld(w, i):
     type, count = i.parts[-1], vector(i)
     size = SIZES[type] * count
-    how = LOAD | (ATOMIC if ORDERED & set(i.parts) else 0)
+    how = LOAD | is_atomic(i) | (CONSTANT if "nc" in i.parts else 0)
     writes = (w.write(to, type, f"v[{n}]") for n, to in enumerate(as_list(i.operands[0])))
     return block(f"char* A = {w.address(i.operands[1], space(i))};", check(w, i, size, how),
                  f"{c_name(type)} v[{count}];", copy("v", "A", size), *writes)
@@ -67,7 +75,7 @@ def ld(w, i):
 def st(w, i):
     type, count = i.parts[-1], vector(i)
     size = SIZES[type] * count
-    how = STORE | (ATOMIC if ORDERED & set(i.parts) else 0)
+    how = STORE | is_atomic(i)
     values = ", ".join(w.read(value, type) for value in as_list(i.operands[1]))
     return block(f"char* A = {w.address(i.operands[0], space(i))};", f"{c_name(type)} v[{count}] = {{{values}}};",
                  release(i), check(w, i, size, how, "v"), copy("A", "v", size))
@@ -111,7 +119,7 @@ def atom(w, i):
     c = w.read(other[0], type) if operation == "cas" else ""
     results = (w.write(name, type, f"old[{n}]") for n, name in enumerate(as_list(to) if returns else ()))
     step = block(f"{c_type} o = old[k], v = in[k];", f"{c_type} n = {updated(operation, type)};",
-                 copy(f"A + {size} * k", "&n", size))
+                 copy(f"A + {size} * k", "&n", size), f"sim_changes += __builtin_memcmp(&n, &o, {size}) != 0;")
     return block(f"char* A = {w.address(address, space(i))};",
                  f"{c_type} old[{len(values)}], in[{len(values)}] = {{{', '.join(w.read(x, type) for x in values)}}};",
                  f"{c_type} c = {c};" if c else "", release(i),
@@ -190,8 +198,15 @@ def createpolicy(w, i):
     return w.write(i.operands[0], "b64", "0ull")
 
 
+@emits("setmaxnreg")
+def setmaxnreg(w, i):
+    return call("sim_set_registers", i.operands[0], boolean("inc" in i.parts), w.site()) + ";"
+
+
 @emits("membar", "fence")
 def fence(w, i):
+    if "mbarrier_init" in i.parts:
+        return "sim_mbarrier_fence();"
     if "proxy" in i.parts:
         return "sim_proxy_fence();" if any(part.startswith("async") for part in i.parts) else ";"
     return "sim_fence();" if "cta" not in i.parts else ";"

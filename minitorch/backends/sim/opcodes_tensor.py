@@ -76,11 +76,12 @@ def movmatrix(w, i):
 def wgmma(w, i):
     kind = i.parts[1]
     if kind == "fence":
-        return ";"
+        return "sim_wgmma_fence();"
     if kind == "commit_group":
         return "sim_wgmma_commit();"
     if kind == "wait_group":
-        return f"sim_wgmma_wait({i.operands[0]});"
+        arrived = "".join(f" settle({found[1]});" for found in map(w.register, sorted(w.accumulators)) if found)
+        return f"sim_wgmma_wait({i.operands[0]});{arrived}"
     shape = next(p for p in i.parts if p.startswith("m64n"))
     d_type, a_type, b_type = i.parts[-3:]
     if "sp" in i.parts or a_type != b_type or a_type not in ("f16", "bf16", "tf32"):

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 
 from . import opcodes_memory, opcodes_tensor, ptx  # noqa: F401  (they fill the table of opcodes)
 from .errors import Unsupported
+from .flow import Indices, accumulators, is_move, sources
 from .names import C_TYPES, split_address, symbol
 from .opcodes import EMITTERS
 from .ptx import SIZES, Instruction, Label, Registers, Variable
@@ -44,6 +45,9 @@ class Entry:
     partial_sync: bool                      # whether it has barriers that not all threads take part in
     flush: bool                             # whether subnormal f32 are zero throughout
     dynamic: bool = False                   # whether it declares dynamic shared memory
+    registers: int = 0                      # limit of .maxnreg, or 0
+    min_blocks: int = 1                     # of .minnctapersm
+    sets_registers: bool = False            # whether it has setmaxnreg
 
 
 @dataclass
@@ -128,6 +132,7 @@ class Writer:
         self.used = used_names(function.body)
         self.called = called_functions(module, function)
         self.shared, self.static_shared, self.dynamic = {}, 0, False
+        self.accumulators, self.indices = accumulators(function.body), Indices(function.body)
         self.place_shared(*shared)
         self.labels = label_scopes(function.body)
         self.seen_labels = set()
@@ -161,7 +166,8 @@ class Writer:
         variables = [(name, begin, begin + size) for name, (begin, size) in self.shared.items() if size is not None]
         self.program.entries[function.name] = Entry(
             function.name, "K_" + symbol(function.name), parameters, function.max_threads, self.static_shared,
-            variables, min(sizes), partial, self.flush_all, self.dynamic)
+            variables, min(sizes), partial, self.flush_all, self.dynamic, directive(function, "maxnreg", 0),
+            directive(function, "minnctapersm", 1), any(i.parts[0] == "setmaxnreg" for i in every))
 
     def place_shared(self, shared, all_alike):
         """Give each shared variable that the function uses its offset; the dynamic part comes last."""
@@ -211,6 +217,9 @@ class Writer:
             self.registers[-1][name] = s.type, "R" + re.sub(r"\W", "_", name)
         if names:
             self.lines.append(f"{C_TYPES[s.type]} " + ", ".join(self.registers[-1][n][1] for n in names) + ";")
+        for c_type, prefix, followed in (("f64", "E", self.indices.exact), ("bool", "T", self.indices.marked)):
+            if beside := [prefix + self.registers[-1][n][1] + " = 0" for n in names if n in followed]:
+                self.lines.append(f"{c_type} {', '.join(beside)};")
 
     def declare_memory(self, v):
         if v.space == "shared":
@@ -230,10 +239,19 @@ class Writer:
             code = emitter(self, i)
         except (KeyError, IndexError, StopIteration, TypeError, ValueError) as error:
             raise Unsupported(self.message(f"instruction {i} ({type(error).__name__}: {error})")) from error
+        code = self.early_reads(i) + code + self.indices.bookkeeping(self, i)
         if i.guard:
             condition = self.read(i.guard, "pred")
             code = f"if ({condition}) {{ {code} }}"
         self.lines.append(code)
+
+    def early_reads(self, i):
+        """C++ that looks whether an instruction reads sums of a wgmma under way, where it may."""
+        if not self.accumulators or is_move(i) or i.parts[0] == "wgmma":
+            return ""
+        read = [x for x in sources(i) if x in self.accumulators]
+        marks = " || ".join(f"under_way({self.register(x)[1]})" for x in dict.fromkeys(read))
+        return f"if ({marks}) sim_wgmma_early({self.site()});" if read else ""
 
     def message(self, what):
         """`what`, where it stands in the source."""
@@ -434,6 +452,11 @@ def called_functions(module, function):
                     found[other.name] = other
                     todo.append(other)
     return list(found.values())
+
+
+def directive(function, name, default):
+    """The number that a directive such as ``.maxnreg 128`` gives a function."""
+    return int(ptx.find(rf"\.{name}\s+(\d+)", function.directives, str(default)))
 
 
 COMPUTES = {"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "min", "max",

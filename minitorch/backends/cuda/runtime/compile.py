@@ -113,12 +113,18 @@ def compile_source(source, macros=(), arch="90", form="ptx"):
     `macros` is a tuple of options such as "-DT=float". CompileError has the compiler's messages.
     """
     options = options_for(macros, arch, form)
-    key = repr((source, [o for o in options if not o.startswith("-I")], nvrtc().getVersion()))
-    path = cache_folder("kernels") / f"{Path(source.name).stem}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.{form}"
+    path = place_of(source, options, form)
     if not is_kept(path):
         code, _ = run_nvrtc(source, options, form)
         keep(path, code if isinstance(code, bytes) else code.encode())
     return path
+
+
+def place_of(source, options, ending):
+    """Where in the cache lies what NVRTC made of a source with these options."""
+    key = repr((source, [o for o in options if not o.startswith("-I")], nvrtc().getVersion()))
+    name = hashlib.sha256(key.encode()).hexdigest()[:24]
+    return cache_folder("kernels") / f"{Path(source.name).stem}-{name}.{ending}"
 
 
 # ---- what a kernel takes -----------------------------------------------------------------------------------
@@ -134,9 +140,12 @@ class Resources(NamedTuple):
 
 def resources(source, macros=(), arch="90"):
     """`Resources` of each kernel of a `Source` by name, as the assembler for `arch` reports them; needs no GPU."""
-    _, log = run_nvrtc(source, (*options_for(tuple(macros), arch, "cubin"), "--ptxas-options=-v"), "cubin")
+    options = *options_for(tuple(macros), arch, "cubin"), "--ptxas-options=-v"
+    path = place_of(source, options, "log")                # the assembler takes seconds, and says the same again
+    if not is_kept(path):
+        keep(path, run_nvrtc(source, options, "cubin")[1].encode())
     found, name, stack, spills = {}, None, 0, 0
-    for line in log.splitlines():
+    for line in path.read_text().splitlines():
         entry = re.search(r"Compiling entry function '(\w+)'", line)
         frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", line)
         used = re.search(r"Used (\d+) registers", line)

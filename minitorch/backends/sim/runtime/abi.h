@@ -21,7 +21,7 @@ struct SimGrid {
 };
 
 // How an access is made: plain or atomic (which also means relaxed, acquire, release), read, write or both.
-enum { SIM_LOAD = 0, SIM_STORE = 1, SIM_ATOMIC = 2, SIM_MODIFY = 4 };
+enum { SIM_LOAD = 0, SIM_STORE = 1, SIM_ATOMIC = 2, SIM_MODIFY = 4, SIM_CONSTANT = 8 };  // constant: ld.global.nc
 enum { SIM_IDX, SIM_UP, SIM_DOWN, SIM_BFLY };
 enum {
   SIM_BALLOT,
@@ -46,14 +46,17 @@ extern "C" {
 extern SimGrid sim_grid;
 extern u8 sim_watching;    // whether accesses are to be reported to sim_access
 extern long sim_budget;    // backward branches until the clock is looked at
+extern u64 sim_changes;    // counts changes of memory by atomics, and by stores where a thread has polled for long
 extern char sim_shared[];  // the shared memory of the block: static variables, then the dynamic part
 
 void sim_access(const void* address, u32 size, u32 how, const void* value, u32 site);
 void sim_local(const void* address, u32 size, const void* frame, u32 frame_size, u32 site);
+void sim_overflow(u32 site);
 void sim_tick(u32 site);
 void sim_trap(u32 site, const char* what);
 void sim_fence();
 void sim_proxy_fence();
+void sim_mbarrier_fence();
 u64 sim_clock();
 int sim_printf(const char* format, const void* arguments, u32 site);
 void sim_assert_fail(const char* message, const char* file, u32 line, const char* function, u32 site);
@@ -65,6 +68,7 @@ u32 sim_shuffle(u32 kind, u32 value, u32 lane, u32 clamp, u32 mask, bool* valid,
 u64 sim_vote(u32 kind, u64 value, u32 mask, bool* flag, u32 site);
 void sim_warp_barrier(u32 mask, u32 site);
 u32 sim_active_mask(u32 site);
+void sim_set_registers(u32 number, bool grow, u32 site);
 
 void sim_mma(u32 element, u32 k, bool half_result, const u32* a, const u32* b, const u32* c, u32* d, u32 site);
 void sim_ldmatrix(u32* out, const void* row, u32 count, bool transposed, u32 site);
@@ -91,8 +95,11 @@ void sim_bulk_wait(u32 groups_left, bool read_only, u32 site);
 
 void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u32* a, u64 a_descriptor, u64 b_descriptor,
                bool accumulate, int scale_a, int scale_b, bool transpose_a, bool transpose_b, u32 site);
+void sim_wgmma_fence();
 void sim_wgmma_commit();
 void sim_wgmma_wait(u32 groups_left);
+u32 sim_wgmma_result(u32 word);
+void sim_wgmma_early(u32 site);
 
 f32 sim_round_f32(u32 operation, f32 a, f32 b, f32 c, u32 mode);  // add, sub, mul, fma, div, sqrt in a given rounding
 f64 sim_round_f64(u32 operation, f64 a, f64 b, f64 c, u32 mode);

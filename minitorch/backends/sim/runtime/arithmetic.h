@@ -11,6 +11,21 @@ INLINE To bits_as(From x) {
   return y;
 }
 
+// What an accumulator of a wgmma under way holds: a NaN that says which result it will be.
+const u32 UNDER_WAY = 0x7fb00000u;
+template <class T>
+INLINE bool under_way(T word) {
+  return (bits_as<u32>(word) & 0xfff00000u) == UNDER_WAY;
+}
+template <class T>
+INLINE void settle(T& word) {
+  if (__builtin_expect(under_way(word), 0)) word = bits_as<T>(sim_wgmma_result(bits_as<u32>(word)));
+}
+
+// The exact value of an index, beside its 32 bits; a NaN where a leaf may be signed or not. See indices.py.
+INLINE f64 leaf(u32 x) { return (s32)x < 0 ? __builtin_nan("") : (f64)x; }
+INLINE bool is_off(f64 exact, f64 value) { return exact < value || exact > value; }
+
 template <class T>
 struct unsigned_of {
   typedef T type;

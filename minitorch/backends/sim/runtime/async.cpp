@@ -54,6 +54,7 @@ struct MBarrier {
   s64 bytes;
   u64 phase;
   Clock arrived, ready;
+  u32 maker, made;  // the thread that initialised it, and when
 };
 static std::unordered_map<u32, MBarrier> mbarriers;
 
@@ -80,7 +81,7 @@ extern "C" void sim_mbarrier_init(u32 address, u32 count, u32 site) {
     u64 v = 0;
     sim_access(sim_shared + address, 8, SIM_STORE, &v, site);
   }
-  mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}};
+  mbarriers[address] = MBarrier{count, count, 0, 0, {}, {}, current->index, order_.now++};
 }
 extern "C" void sim_mbarrier_invalidate(u32 address, u32) { mbarriers.erase(address); }
 extern "C" u64 sim_mbarrier_arrive(u32 address, u32 count, u32 expected, bool drop, u32 site) {
@@ -237,7 +238,14 @@ static void start_copy(const Copy& c) {
     for (u32 i = 16; i + 16 <= c.bytes; i += 16) sim_access(sim_shared + c.to + i, 16, SIM_STORE, nullptr, c.site);
     mark_in_flight(c.to, c.bytes);
   }
-  find_mbarrier(c.mbarrier, c.site);
+  const MBarrier& b = find_mbarrier(c.mbarrier, c.site);
+  const Thread& maker = threads[b.maker];
+  u32 seen = std::max({maker.mbarrier_fence, maker.proxy_fence, current->proxy_fence});
+  if (seen < b.made && checks(CHECK_RACES) && first_time(c.site, "mbarrier"))
+    report(Kind::race, c.site,
+           "race: the mbarrier of this copy was initialised by %s without fence.mbarrier_init (or fence.proxy.async) "
+           "after it: the copy engine may not see it yet",
+           name_of(b.maker).c_str());
   copies.push_back(c);
 }
 extern "C" void sim_tensor_load(u32 to, const void* map, u32 mbarrier, u32 rank, const s32* at, u32 site) {
@@ -373,6 +381,20 @@ void async_end_thread() {
   for (BulkStore& s : t.stores) last_stores.push_back(s);
   t.stores.clear();
 }
+struct AsyncAside {
+  std::unordered_map<u32, MBarrier> mbarriers;
+  std::vector<Copy> copies;
+  std::vector<BulkStore> last_stores;
+  u32 pending_stores;
+};
+void async_exchange(u32 slot) {
+  static std::vector<AsyncAside*> slots;
+  AsyncAside& a = in_slot(slots, slot);
+  std::swap(a.mbarriers, mbarriers);
+  std::swap(a.copies, copies);
+  std::swap(a.last_stores, last_stores);
+  std::swap(a.pending_stores, pending_stores);
+}
 void wgmma_begin_block();
 void async_begin_block() {
   mbarriers.clear();
@@ -386,5 +408,6 @@ void async_begin_block() {
     t.stores.clear();
     t.copy_group = t.store_group = 0;
     t.refused_at = 0;
+    t.products = Products();
   }
 }

@@ -185,20 +185,29 @@ extern "C" void sim_warp_barrier(u32 mask, u32 site) {
   WarpOp op = make_op(run_warp_barrier, 0, mask, site);
   warp_op(op);
 }
-// Which lanes run together is the hardware's choice; here: those that reach the same instruction before they must wait.
+// Which lanes run together is the hardware's choice; here: those that reach the same instruction before they must wait,
+// all of them if they are all that are left of the warp.
 extern "C" u32 sim_active_mask(u32 site) {
   current->site = site;
   current->state = State::converge;
   yield();
   return current->converged;
 }
+// Lanes that have parted need not meet again: of those that took one branch, only some are told to run together.
+static u32 some_of(u32 mask) {
+  u32 wanted = (__builtin_popcount(mask) + 1) / 2, some = 0;
+  for (u32 rest = mask; wanted; wanted--, rest &= ~some) some |= rest & -rest;
+  return launch.order == DESCENDING ? mask & ~some : some;
+}
 bool release_converged(u32 warp) {
-  u32 mask = 0, site = 0, base = warp * 32, end = std::min(base + 32, thread_count);
+  u32 mask = 0, site = 0, base = warp * 32, end = std::min(base + 32, thread_count), live = 0;
   for (u32 i = base; i < end; i++) {
+    if (threads[i].state != State::done) live |= 1u << threads[i].lane;
     if (threads[i].state != State::converge || (mask && threads[i].site != site)) continue;
     site = threads[i].site;
     mask |= 1u << threads[i].lane;
   }
+  if (mask != live && (mask & (mask - 1))) mask = some_of(mask);
   for (u32 rest = mask; rest; rest &= rest - 1) {
     Thread& t = threads[base + __builtin_ctz(rest)];
     t.converged = mask;
@@ -207,16 +216,70 @@ bool release_converged(u32 warp) {
   return mask;
 }
 
+// ---- setmaxnreg: registers that a warp gives up go to a pool of the block, from which others take more ------------------
+static u32 held[WARPS], pool;  // registers of a thread
+static void run_set_registers(WarpOp** lanes, u32 mask) {
+  if (!is_whole_warp(lanes, mask, "setmaxnreg")) return;
+  u32 wanted = lanes[0]->argument, warp = current->warp, have = held[warp];
+  bool grows = lanes[0]->kind, done = !grows || wanted - have <= pool;
+  if (wanted % 8 || wanted < 24 || wanted > 256 || (grows ? wanted < have : wanted > have)) {
+    report(Kind::trap, lanes[0]->site, "setmaxnreg.%s to %u registers from %u: it takes 24, 32 ... 256, and %s",
+           grows ? "inc" : "dec", wanted, have, grows ? "none that are fewer" : "none that are more");
+    failed = true;
+    return;
+  }
+  for (u32 i = 0; i < 32; i++) lanes[i]->flag = done;
+  if (!done) return;
+  pool = pool + have - wanted;
+  held[warp] = wanted;
+  progress++;
+}
+extern "C" void sim_set_registers(u32 number, bool grows, u32 site) {
+  for (;;) {
+    WarpOp op = make_op(run_set_registers, grows, FULL, site);
+    op.argument = number;
+    warp_op(op);
+    if (op.flag) return;
+    current->site = site;
+    current->op = nullptr;
+    current->barrier_threads = number;
+    current->state = State::registers;
+    yield();
+  }
+}
+void wake_register_waiters() {
+  if (!launch.registers) return;
+  for (u32 i = 0; i < thread_count; i++) {
+    Thread& t = threads[i];
+    if (t.state == State::registers && t.barrier_threads - held[t.warp] <= pool) t.state = State::ready;
+  }
+}
+
 // ---- barriers of the block: number 0 is __syncthreads(), 1 to 15 may be for fewer threads --------------------------
 struct Barrier {
   u32 arrived;
   Clock clock;
 };  // threads that arrived without waiting, and what they had done
 static Barrier barriers[16];
+struct CollectivesAside {
+  u32 waiting[WARPS], gone[WARPS], held[WARPS], pool;
+  Barrier barriers[16];
+};
+void collectives_exchange(u32 slot) {
+  static std::vector<CollectivesAside*> slots;
+  CollectivesAside& a = in_slot(slots, slot);
+  std::swap(a.waiting, waiting);
+  std::swap(a.gone, gone);
+  std::swap(a.held, held);
+  std::swap(a.pool, pool);
+  std::swap(a.barriers, barriers);
+}
 void collectives_begin_block() {
   for (Barrier& b : barriers) b = Barrier();
   memset(waiting, 0, sizeof waiting);
   memset(gone, 0, sizeof gone);
+  std::fill_n(held, WARPS, launch.registers);
+  pool = 0;
   if (thread_count % 32) gone[thread_count / 32] = FULL << thread_count % 32;
 }
 

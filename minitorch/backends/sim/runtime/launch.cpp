@@ -10,12 +10,14 @@
 Thread threads[MAX_THREADS];
 Thread* current;
 u32 thread_count;
-u64 progress = 1;
+u64 progress = 1, polls;
+bool suspicious;
 bool failed;
 Launch launch;
 extern "C" {
 SimGrid sim_grid;
 u8 sim_watching;
+u64 sim_changes;
 long sim_budget;
 alignas(4096) char sim_shared[SHARED + 4096];
 void sim_switch(void** save, void* load);
@@ -24,7 +26,10 @@ void* sim_new_stack(char* top, void (*start)());
 static void* scheduler_stack;
 static u64 switches;
 static double deadline;
-static const long SLICE = 1 << 20;  // backward branches between two looks at the clock
+static const long SLICE = 1 << 20, SHORT_SLICE = 1 << 12;  // backward branches between two looks at the clock
+static bool any_was_paused;  // in this launch
+static u64 polls_seen, changes_seen, ticks;
+static bool gives_way;  // since its last pause the block has looked at what others write, and changed nothing
 
 // ---- findings ------------------------------------------------------------------------------------------------------
 static std::vector<Finding> findings;
@@ -72,15 +77,22 @@ static double cpu_seconds() {
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 extern "C" void sim_tick(u32 site) {
-  sim_budget = SLICE;
   if (cpu_seconds() < deadline) {  // let the others run: perhaps it polls memory that they write
     look_for_interrupt = true;
+    Thread& t = *current;
+    t.state = State::paused;
+    t.site = site;
+    gives_way = !sim_watching || (polls != polls_seen && sim_changes == changes_seen);
+    polls_seen = polls;
+    changes_seen = sim_changes;
+    ticks++;
+    suspicious |= gives_way;
+    any_was_paused = true;
+    sim_budget = suspicious ? SHORT_SLICE : SLICE;
     yield();
     return;
   }
-  report(Kind::deadlock, site,
-         "the kernel still runs after %.3g s (settings.time_limit). It loops for ever, or waits for "
-         "a block that runs later: here blocks run one after another",
+  report(Kind::deadlock, site, "the kernel still runs after %.3g s (settings.time_limit): it loops for ever, perhaps",
          launch.time_limit);
   stop();
 }
@@ -98,15 +110,22 @@ static void thread_main() {
   yield();
   abort();
 }
-static void make_stacks() {
-  if (threads[0].stack) return;
+static char* make_stacks(u32 number, bool guarded) {
   size_t each = STACK + GUARD;
-  char* memory = (char*)mmap(nullptr, MAX_THREADS * each, PROT_READ | PROT_WRITE,
+  char* memory = (char*)mmap(nullptr, number * each, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  for (u32 i = 0; i < MAX_THREADS; i++) {
-    mprotect(memory + i * each, GUARD, PROT_NONE);
-    threads[i].stack = memory + i * each + GUARD;
-  }
+  for (u32 i = 0; guarded && i < number; i++) mprotect(memory + i * each, GUARD, PROT_NONE);
+  return memory + GUARD;
+}
+static char* stacks;
+static void number_thread(u32 i) {
+  Thread& t = threads[i];
+  t.index = i;
+  t.lane = i & 31;
+  t.warp = i >> 5;
+  t.tid[0] = i % launch.block[0];
+  t.tid[1] = i / launch.block[0] % launch.block[1];
+  t.tid[2] = i / launch.block[0] / launch.block[1];
 }
 static void run(Thread& t) {
   if (t.state == State::fresh) t.stack_pointer = sim_new_stack(t.stack + STACK, thread_main);
@@ -118,7 +137,6 @@ static void run(Thread& t) {
 }
 
 // ---- the orders in which blocks, warps and lanes run ---------------------------------------------------------------
-enum { ASCENDING, DESCENDING, SEEDED };
 static u32 random_state;
 static u32 random_number() {
   random_state ^= random_state << 13;
@@ -135,7 +153,8 @@ static std::vector<u32> make_order(u32 n) {
 }
 
 // ---- one block -----------------------------------------------------------------------------------------------------
-// Run the lanes of a warp until each is done or waits for something outside the warp. Adds to `done` who finished.
+// Run the lanes of a warp until each is done, paused, or waits for something outside the warp. Adds to `done` who
+// finished. Whether any ran.
 static bool run_warp(u32 warp, const std::vector<u32>& lanes, u32& done) {
   bool moved = false;
   for (bool again = true; again;) {
@@ -164,6 +183,8 @@ static const char* waiting_for(const Thread& t) {
     case State::warp: return "in a warp operation";
     case State::mbarrier: return "for an mbarrier";
     case State::warpgroup: return "for its warpgroup in wgmma";
+    case State::registers: return "for registers";
+    case State::paused: return "until another block writes what it reads in a loop";
     default: return "";
   }
 }
@@ -186,25 +207,74 @@ static void report_deadlock() {
   report(Kind::deadlock, site, "%s", text.c_str());
   failed = true;
 }
-static void run_block(const std::vector<u32>& warps, const std::vector<u32>& lanes) {
-  u32 done = 0;
-  for (u32 i = 0; i < thread_count; i++) threads[i].state = State::fresh;
+struct Block {
+  u32 number, done;  // threads that have finished
+  std::vector<u32> warps, lanes;
+};
+static bool is_paused(const Thread& t) { return t.state == State::paused; }
+static bool any_paused() { return std::any_of(threads, threads + thread_count, is_paused); }
+static void resume_paused() {
+  for (u32 i = 0; i < thread_count; i++)
+    if (is_paused(threads[i])) threads[i].state = State::ready;
+}
+// Run a block to its end, or until it gives way to others. Whether it has ended.
+static bool run_block(Block& b) {
+  u32& done = b.done;
   while (done < thread_count) {
     bool moved = false;
+    if (any_was_paused) resume_paused();
     wake_mbarrier_waiters();
-    for (u32 warp : warps) {
-      moved |= run_warp(warp, lanes, done);
-      if (failed) return;
+    wake_register_waiters();
+    for (u32 warp : b.warps) {
+      moved |= run_warp(warp, b.lanes, done);
+      if (failed) return true;
     }
     bool released = release_barriers(done);
-    if (failed) return;
+    if (failed) return true;
+    if (gives_way && done < thread_count && any_paused()) {
+      gives_way = false;
+      return false;
+    }
     if (moved || released || async_step() || refuse_mbarrier_waiters()) {
-      if (failed) return;
+      if (failed) return true;
       continue;
     }
-    if (failed) return;
-    if (done < thread_count) return report_deadlock();
+    if (failed) return true;
+    if (done < thread_count) {
+      report_deadlock();
+      return true;
+    }
   }
+  return true;
+}
+
+// ---- blocks that wait for others ---------------------------------------------------------------------------------------
+// They are put aside, each into a slot of its own, with their threads and their stacks.
+struct Aside {
+  Thread* threads;
+  char* stacks;
+};
+static std::vector<Aside> aside;          // by slot
+static const size_t MOST_ASIDE = 1 << 17;   // threads, or memory would run out: as many as run on a device at a time
+static void exchange(u32 slot) {
+  while (aside.size() <= slot) {  // guard pages for a few only: their number is limited
+    aside.push_back({new Thread[MAX_THREADS](), make_stacks(MAX_THREADS, aside.size() < 8)});
+    for (u32 i = 0; i < MAX_THREADS; i++) aside.back().threads[i].stack = aside.back().stacks + i * (STACK + GUARD);
+  }
+  for (u32 i = 0; i < thread_count; i++) {
+    std::swap(threads[i], aside[slot].threads[i]);
+    number_thread(i);
+  }
+  memory_exchange(slot);
+  collectives_exchange(slot);
+  async_exchange(slot);
+  wgmma_exchange(slot);
+  statistics_exchange(slot);
+}
+static void place(u32 number) {
+  sim_grid.ctaid[0] = number % launch.grid[0];
+  sim_grid.ctaid[1] = number / launch.grid[0] % launch.grid[1];
+  sim_grid.ctaid[2] = number / launch.grid[0] / launch.grid[1];
 }
 
 // ---- a crash inside translated code ends the launch, not the process -----------------------------------------------
@@ -249,37 +319,111 @@ static u64 set_flush(bool on) {
 static void restore_flush(u64 old) { asm volatile("msr fpcr, %0" ::"r"(old)); }
 #endif
 
-static void run_blocks() {
-  u32 blocks = launch.grid[0] * launch.grid[1] * launch.grid[2], shared = launch.static_shared + launch.dynamic_shared;
-  std::vector<u32> order = make_order(blocks), warps = make_order((thread_count + 31) / 32), lanes = make_order(32);
-  for (u32 block : order) {
-    sim_grid.ctaid[0] = block % launch.grid[0];
-    sim_grid.ctaid[1] = block / launch.grid[0] % launch.grid[1];
-    sim_grid.ctaid[2] = block / launch.grid[0] / launch.grid[1];
-    std::fill_n((u32*)sim_shared, (shared + 3) / 4, POISON);
-    if (launch.order == SEEDED) {
-      warps = make_order(warps.size());
-      lanes = make_order(32);
+static void begin_block(Block& b) {
+  place(b.number);
+  std::fill_n((u32*)sim_shared, (launch.static_shared + launch.dynamic_shared + 3) / 4, POISON);
+  memory_begin_block();
+  collectives_begin_block();
+  async_begin_block();
+  for (u32 i = 0; i < thread_count; i++) threads[i].state = State::fresh;
+  gives_way = false;
+}
+static void end_block() {
+  current = nullptr;
+  while (async_step_stores()) {}
+  statistics_end_block();
+  check_interrupt();
+}
+const u64 MANY_TICKS = (1 << 21) / SHORT_SLICE;  // in which nothing happens: then nothing will
+// A block, and the slot that it is in while it waits.
+struct Waiting {
+  Block block;
+  u32 slot;
+};
+static void report_waiting(const std::vector<Waiting>& waiting, u32 unstarted) {
+  std::string text = "all blocks that can run wait for others, in loops that read the same again and again:";
+  u32 site = 0;
+  for (const Waiting& w : waiting) {
+    const Thread* first = std::find_if(aside[w.slot].threads, aside[w.slot].threads + thread_count, is_paused);
+    if (site) {
+      text += "\n  and " + std::to_string(waiting.size() - 1) + " blocks more";
+      break;
     }
-    memory_begin_block();
-    collectives_begin_block();
-    async_begin_block();
-    run_block(warps, lanes);
-    if (failed) return;
-    current = nullptr;
-    while (async_step_stores()) {}
-    statistics_end_block();
-    check_interrupt();
+    place(w.block.number);
+    current = &threads[first->index];
+    site = first->site;
+    text += "\n  block " + std::to_string(w.block.number) + " at {" + std::to_string(site) + "}";
+  }
+  if (unstarted) text += "\n  " + std::to_string(unstarted) + " more find no place beside them on a device";
+  report(Kind::deadlock, site, "%s", text.c_str());
+  failed = true;
+}
+// Go on with each waiting block, the last first: most often that is whom the one before it waits for. Whether anything
+// has changed.
+static bool run_waiting(std::vector<Waiting>& waiting, std::vector<u32>& free_slots) {
+  u64 before = sim_changes;
+  size_t ended_before = free_slots.size();
+  for (size_t i = waiting.size(); i-- > 0;) {
+    Waiting& w = waiting[i];
+    place(w.block.number);
+    exchange(w.slot);
+    memory_resume_block();
+    polls_seen = polls;
+    changes_seen = sim_changes;
+    bool ended = run_block(w.block);
+    if (failed) return true;
+    if (ended) {
+      end_block();
+      if (failed) return true;
+    }
+    exchange(w.slot);
+    if (!ended) continue;
+    free_slots.push_back(w.slot);
+    waiting.erase(waiting.begin() + i);
+  }
+  return free_slots.size() != ended_before || sim_changes != before;
+}
+static void run_blocks() {
+  u32 blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+  u64 last_change = ticks;
+  std::vector<u32> order = make_order(blocks), warps = make_order((thread_count + 31) / 32), lanes = make_order(32);
+  std::vector<Waiting> waiting;
+  std::vector<u32> free_slots;
+  for (u32 next = 0; next < blocks || !waiting.empty();) {
+    if (next < blocks && waiting.size() * thread_count < MOST_ASIDE) {
+      if (launch.order == SEEDED) {
+        warps = make_order(warps.size());
+        lanes = make_order(32);
+      }
+      Block b{order[next++], 0, warps, lanes};
+      begin_block(b);
+      while (!run_block(b)) {
+        if (blocks == 1) continue;  // perhaps the time limit ends it
+        if (free_slots.empty()) free_slots.push_back(waiting.size());
+        exchange(free_slots.back());
+        waiting.push_back({b, free_slots.back()});
+        free_slots.pop_back();
+        break;
+      }
+      if (failed) return;
+      if (b.done == thread_count) end_block();
+    } else {
+      if (run_waiting(waiting, free_slots)) last_change = ticks;
+      if (ticks - last_change > MANY_TICKS && sim_watching && !failed) report_waiting(waiting, blocks - next);
+    }
     if (failed) return;
   }
 }
 
 extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   launch = *wanted;
-  make_stacks();
+  if (!stacks) {
+    stacks = make_stacks(MAX_THREADS, true);
+    for (u32 i = 0; i < MAX_THREADS; i++) threads[i].stack = stacks + i * (STACK + GUARD);
+  }
   findings.clear();
   known.clear();
-  failed = false;
+  failed = suspicious = any_was_paused = false;
   current = nullptr;
   random_state = launch.seed * 2654435761u + 88172645u;
   sim_watching = launch.checks || statistics_on || trace_on;
@@ -293,15 +437,7 @@ extern "C" u32 sim_launch(const Launch* wanted, Finding* out, u32 limit) {
   sim_grid.static_shared = launch.static_shared;
   sim_grid.dynamic_shared = launch.dynamic_shared;
   thread_count = launch.block[0] * launch.block[1] * launch.block[2];
-  for (u32 i = 0; i < thread_count; i++) {
-    Thread& t = threads[i];
-    t.index = i;
-    t.lane = i & 31;
-    t.warp = i >> 5;
-    t.tid[0] = i % launch.block[0];
-    t.tid[1] = i / launch.block[0] % launch.block[1];
-    t.tid[2] = i / launch.block[0] / launch.block[1];
-  }
+  for (u32 i = 0; i < thread_count; i++) number_thread(i);
   memory_begin_launch();
   static char signal_stack[64 << 10];
   stack_t alternative = {}, old_stack;

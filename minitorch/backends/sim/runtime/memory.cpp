@@ -3,7 +3,8 @@
 // Order between threads is kept per warp (`Clock`): `now` counts synchronisations, an access is stamped with it, and a
 // warp knows up to which stamp it has seen each other warp. Two accesses by different threads, one of them a write, are
 // a race unless the later one's warp has seen the earlier one's stamp. Blocks are never ordered, but by atomics after
-// fences (`released`).
+// fences (`released`). They run one after another, or in turns where they wait for each other: stamps between two changes
+// of block are a stretch of one block.
 #include "state.h"
 #include <map>
 
@@ -30,19 +31,51 @@ static std::vector<Allocation*> allocations;  // by address
 static Allocation* last_found;
 static Cell* shared_cells;
 static u32 (*read_times)[WARPS];      // per cell of shared memory and warp, where barriers are partial
-static std::vector<u32> block_times;  // the stamp at which each block of this launch began
-static std::vector<u32> block_numbers;
+static std::vector<u32> block_times;  // the stamp at which each stretch of this launch began
+static std::vector<u32> block_numbers;  // whose it is
+static std::vector<u32> own_stretches;  // of this block
+static bool in_turns;                   // whether a block of this launch has been put aside
 static u32 block_number() {
   return sim_grid.ctaid[0] + sim_grid.nctaid[0] * (sim_grid.ctaid[1] + sim_grid.nctaid[1] * sim_grid.ctaid[2]);
 }
 
 // Between blocks: a block that has made its writes visible by a fence and then does an atomic on X happens before a
 // block that does an atomic on X later.
-static std::map<const void*, std::vector<u32>> released;  // X: indices into block_times
-static std::vector<bool> acquired;
+struct Stretches {  // a set of them
+  std::vector<u64> bits;
+  void add(u32 i) {
+    if (bits.size() <= i / 64) bits.resize(i / 64 + 1);
+    bits[i / 64] |= 1ull << i % 64;
+  }
+  void add(const Stretches& other) {
+    if (bits.size() < other.bits.size()) bits.resize(other.bits.size());
+    for (size_t i = 0; i < other.bits.size(); i++) bits[i] |= other.bits[i];
+  }
+  bool has(u32 i) const { return i / 64 < bits.size() && bits[i / 64] >> i % 64 & 1; }
+};
+static std::map<const void*, Stretches> released;  // by X
+static Stretches acquired;
 static bool fenced;
 
+// What a block that is put aside takes with it.
+struct MemoryAside {
+  Cell* shared_cells;
+  u32 (*read_times)[WARPS];
+  Order order;
+  Stretches acquired;
+  std::vector<u32> own_stretches;
+  bool fenced, any_in_flight;
+  u8 in_flight[SHARED];
+  char shared[SHARED];
+};
+static std::vector<MemoryAside*> slots;
 static void forget_stamps() {
+  for (MemoryAside* a : slots) {
+    free(a->shared_cells);
+    free(a->read_times);
+    a->shared_cells = nullptr;
+    a->read_times = nullptr;
+  }
   for (Allocation* a : allocations) {
     free(a->cells);
     a->cells = nullptr;
@@ -53,26 +86,49 @@ static void forget_stamps() {
 }
 void memory_begin_launch() {
   if (order_.now > 0xE0000000u) forget_stamps();
-  if (!shared_cells) shared_cells = (Cell*)calloc(SHARED, sizeof(Cell));
-  if (launch.partial_sync && !read_times) read_times = (u32(*)[WARPS])calloc(SHARED, sizeof *read_times);
   order_.launch_start = ++order_.now;
   block_times.clear();
   block_numbers.clear();
   released.clear();
+  in_turns = false;
   last_found = nullptr;
 }
-void memory_begin_block() {
-  order_.block_start = order_.barrier = ++order_.now;
-  order_.now++;
-  for (Clock& clock : order_.warps) clock = Clock();
-  for (u32 i = 0; i < thread_count; i++) threads[i].proxy_fence = 0;
-  block_times.push_back(order_.block_start);
+static void begin_stretch() {
+  own_stretches.push_back(block_times.size());
+  block_times.push_back(++order_.now);
   block_numbers.push_back(block_number());
-  acquired.assign(block_times.size(), false);
+}
+void memory_begin_block() {
+  if (!shared_cells) shared_cells = (Cell*)calloc(SHARED, sizeof(Cell));
+  if (launch.partial_sync && !read_times) read_times = (u32(*)[WARPS])calloc(SHARED, sizeof *read_times);
+  order_.block_start = order_.barrier = ++order_.now;
+  for (Clock& clock : order_.warps) clock = Clock();
+  for (u32 i = 0; i < thread_count; i++) threads[i].proxy_fence = threads[i].mbarrier_fence = 0;
+  own_stretches.clear();
+  begin_stretch();
+  acquired = Stretches();
   fenced = false;
   if (any_in_flight) memset(in_flight, 0, sizeof in_flight);
   any_in_flight = false;
 }
+
+void memory_exchange(u32 slot) {
+  MemoryAside& a = in_slot(slots, slot);
+  u32 bytes = launch.static_shared + launch.dynamic_shared;
+  std::swap(a.shared_cells, shared_cells);
+  std::swap(a.read_times, read_times);
+  std::swap(a.order.block_start, order_.block_start);
+  std::swap(a.order.barrier, order_.barrier);
+  std::swap(a.order.warps, order_.warps);
+  std::swap(a.acquired, acquired);
+  std::swap(a.own_stretches, own_stretches);
+  std::swap(a.fenced, fenced);
+  if (any_in_flight || a.any_in_flight) std::swap_ranges(in_flight, in_flight + bytes, a.in_flight);
+  std::swap(a.any_in_flight, any_in_flight);
+  std::swap_ranges(sim_shared, sim_shared + bytes, a.shared);
+  in_turns = true;
+}
+void memory_resume_block() { begin_stretch(); }
 
 // ---- order within the block ----------------------------------------------------------------------------------------
 void order_barrier() { order_.barrier = order_.now++; }
@@ -282,6 +338,7 @@ void check_copied_from(u32 begin, u32 bytes, u32 site) {
   }
 }
 extern "C" void sim_proxy_fence() { current->proxy_fence = order_.now++; }
+extern "C" void sim_mbarrier_fence() { current->mbarrier_fence = order_.now++; }
 // A copy into shared memory has arrived: by a thread that waited for it, or (COPIED) by the copy engine.
 void shared_written_by_copy(u32 begin, u32 bytes, u32 writer) {
   for (u32 i = begin >> granule_shift(); i <= (begin + bytes - 1) >> granule_shift(); i++) {
@@ -301,9 +358,12 @@ static std::string other_block(u32 time) {
   u32 n = block_numbers[i], x = sim_grid.nctaid[0], y = sim_grid.nctaid[1];
   return "block (" + std::to_string(n % x) + "," + std::to_string(n / x % y) + "," + std::to_string(n / x / y) + ")";
 }
-static bool is_acquired(u32 time) {
-  u32 i = std::upper_bound(block_times.begin(), block_times.end(), time) - block_times.begin() - 1;
-  return acquired[i];
+static u32 stretch_of(u32 time) {
+  return std::upper_bound(block_times.begin(), block_times.end(), time) - block_times.begin() - 1;
+}
+static bool is_acquired(u32 time) { return acquired.has(stretch_of(time)); }
+static bool is_of_other_block(u32 time) {
+  return time < order_.block_start || (in_turns && block_numbers[stretch_of(time)] != block_numbers.back());
 }
 static void access_global(Allocation* a, const char* p, u32 size, u32 how, const void* value, u32 site) {
   if (!a->cells || size < a->granule) make_cells(a, size);
@@ -315,14 +375,19 @@ static void access_global(Allocation* a, const char* p, u32 size, u32 how, const
   for (size_t i = first; i <= last; i++) {
     Cell& c = a->cells[i];
     u32 writer = c.writer & 0x7fff, reader = c.reader & 0x7fff;
+    if ((how & SIM_CONSTANT) && c.write_time >= o.launch_start && first_time(site, "constant"))
+      report(Kind::race, site,
+             "race: this read of %s goes through the read-only cache (ld.global.nc, __ldg), which need not see what "
+             "the same launch has written",
+             where().c_str());
     if (c.write_time >= o.launch_start && !repeats && !((how & SIM_ATOMIC) && (c.writer & ATOMIC))) {
-      if (c.write_time < o.block_start) {
+      if (is_of_other_block(c.write_time)) {
         if (!is_acquired(c.write_time)) race("write", how, where(), other_block(c.write_time), site);
       } else if (!is_ordered(writer, c.write_time))
         race("write", how, where(), name_of(writer) + " of this block", site);
     }
     if ((how & SIM_STORE) && !(how & SIM_ATOMIC) && !repeats && c.read_time >= o.launch_start) {
-      if (c.read_time < o.block_start) {
+      if (is_of_other_block(c.read_time)) {
         if (!is_acquired(c.read_time)) race("read", how, where(), other_block(c.read_time), site);
       } else if (c.read_time > o.barrier && (c.reader & MANY) && !launch.partial_sync) {
         if (c.read_time > o.warps[current->warp].seen[current->warp] || reader / 32 != current->warp)
@@ -354,10 +419,11 @@ static void check_poison(Allocation* a, const char* p, u32 size, u32 how, u32 si
 }
 extern "C" void sim_fence() { fenced = true; }
 static void order_blocks(const char* p) {  // an atomic operation on p: acquire what others released, release if fenced
-  auto& list = released[p];
-  u32 mine = block_times.size() - 1;
-  for (u32 i : list) acquired[i] = true;
-  if (fenced && (list.empty() || list.back() != mine)) list.push_back(mine);
+  Stretches& here = released[p];
+  acquired.add(here);
+  if (!fenced) return;
+  here.add(acquired);
+  for (u32 i : own_stretches) here.add(i);
 }
 
 // ---- every access --------------------------------------------------------------------------------------------------
@@ -373,6 +439,8 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
   bool shared = offset < SHARED;
   if (statistics_on) statistics_access(p, size, how, shared, site);
   if (trace_on) trace_event(nullptr, p, size, how, shared ? 1 : 0, site);
+  if ((how & SIM_ATOMIC) && ++polls % 1024 == 0) sim_budget = 0;  // it will be paused
+  if (suspicious && (how & SIM_STORE) && !same_bytes(p, value, size)) sim_changes += !(how & SIM_MODIFY);
   if (!launch.checks) return;
   if (shared) return access_shared(offset, size, how, value, site);
   if (p >= launch.parameters_begin && p + size <= launch.parameters_end) {
@@ -396,6 +464,12 @@ extern "C" void sim_access(const void* address, u32 size, u32 how, const void* v
   if (!checks(CHECK_RACES)) return;
   if (how & SIM_ATOMIC) order_blocks(p);
   access_global(a, p, size, how, value, site);
+}
+extern "C" void sim_overflow(u32 site) {
+  if (!checks(CHECK_MEMORY)) return;
+  report(Kind::out_of_bounds, site,
+         "the index of this access was computed in 32 bits and overflowed them: compute it in 64 (i64 or size_t)");
+  stop();
 }
 extern "C" void sim_local(const void* address, u32 size, const void* frame, u32 frame_size, u32 site) {
   long offset = (const char*)address - (const char*)frame;

@@ -16,7 +16,7 @@ const u32 POISON = 0xFFF5FFF5u;  // what unwritten memory holds: a NaN as f16, b
 const u32 FULL = 0xFFFFFFFFu;
 
 enum class Kind : u32 { out_of_bounds, misaligned, race, uninitialised, divergent, deadlock, unsupported, trap };
-enum class State : u8 { fresh, ready, barrier, warp, converge, mbarrier, warpgroup, done };
+enum class State : u8 { fresh, ready, barrier, warp, converge, mbarrier, warpgroup, registers, paused, done };
 
 // ---- order: what happened before what ------------------------------------------------------------------------------
 // `now` counts synchronisations. Each access is stamped with it. A warp has seen what another did up to a stamp.
@@ -56,6 +56,16 @@ struct BulkStore {
   u32 group, site;
 };
 struct WarpgroupOp;
+struct Products {  // the accumulators of the wgmmas of a thread
+  struct Word {
+    u32 group, bits;
+  };
+  std::vector<Word> words;  // under way
+  u32 first, group;         // the number of words[0]; groups committed
+  s64 over;                 // groups waited for
+  bool begun, fenced;       // whether there was one; a wgmma.fence since the last wait
+  std::vector<u32> settled;  // what the last wait brought
+};
 struct Thread : SimThread {
   void* stack_pointer;
   char* stack;
@@ -67,20 +77,24 @@ struct Thread : SimThread {
   u32 mbarrier;
   u64 mbarrier_phase;
   u64 refused_at;  // the state of `progress` when this thread last heard that an mbarrier is not over
-  u32 proxy_fence;  // the stamp of its last fence.proxy.async
+  u32 proxy_fence, mbarrier_fence;  // the stamps of its last fence.proxy.async and fence.mbarrier_init
   u32 converged;  // lanes that were at the same __activemask()
   std::vector<CopyAsync> copies;
   u32 copy_group;
   std::vector<BulkStore> stores;
   u32 store_group;
+  Products products;
 };
 extern Thread threads[MAX_THREADS];
 extern Thread* current;
 extern u32 thread_count;
 extern u64 progress;  // counts what may let a waiting thread go on
+extern u64 polls;     // counts atomic and volatile accesses
+extern bool suspicious;  // whether some thread of this launch has polled for long
 extern bool failed;  // a finding that ends the launch
 
 // ---- a launch ------------------------------------------------------------------------------------------------------
+enum { ASCENDING, DESCENDING, SEEDED };  // orders of blocks, warps and lanes
 enum Checks { CHECK_MEMORY = 1, CHECK_RACES = 2, CHECK_UNINITIALISED = 4 };
 struct Launch {  // filled in by Python
   void (*run)(const SimThread&, char**);
@@ -93,6 +107,7 @@ struct Launch {  // filled in by Python
   u32 granule;           // size of the smallest access that the kernel makes
   u32 partial_sync;      // whether it has barriers that not all threads take part in
   u32 flush;             // whether f32 subnormals are zero in all of it
+  u32 registers;         // of a thread at the start, where the kernel changes that
   u32 order, seed, checks;
   f64 time_limit;
 };
@@ -112,6 +127,8 @@ std::string name_of(u32 thread);              // "thread (3,0,0)"
 extern u8 in_flight[SHARED];  // bytes of shared memory that a copy under way will write
 void memory_begin_launch();
 void memory_begin_block();
+void memory_exchange(u32 slot);
+void memory_resume_block();
 void order_barrier();  // all threads of the block
 void order_warp(u32 warp);
 void order_group(u32 warp_mask, const Clock* also = nullptr);
@@ -121,12 +138,24 @@ void shared_written_by_copy(u32 begin, u32 bytes, u32 writer_thread);
 void check_copied_from(u32 begin, u32 bytes, u32 site);  // the copy engine or wgmma reads shared memory
 inline bool checks(u32 which) { return launch.checks & which; }
 
+// A block that waits for others is put aside: each file's `..._exchange` changes what it knows of the present block for
+// what lies in a slot, where at first there is nothing.
+template <class T>
+T& in_slot(std::vector<T*>& slots, u32 slot) {
+  while (slots.size() <= slot) slots.push_back(new T());
+  return *slots[slot];
+}
+
 // ---- the rest ------------------------------------------------------------------------------------------------------
 void lane_exited(const Thread& t);  // perhaps the others of its warp wait for it in vain
 bool release_converged(u32 warp);   // lanes that ask who runs with them, once no other lane can go on
 void collectives_begin_block();
+void collectives_exchange(u32 slot);
+void wake_register_waiters();
 bool release_barriers(u32 done);
 void async_begin_block();
+void async_exchange(u32 slot);
+void wgmma_exchange(u32 slot);
 void async_end_thread();
 bool async_step();  // make one copy that is under way; whether there was one
 bool async_step_stores();
@@ -136,5 +165,6 @@ bool wgmma_reads(u32 begin, u32 end);
 bool bulk_store_reads(u32 begin, u32 end);
 void statistics_access(const char* address, u32 size, u32 how, bool shared, u32 site);
 void statistics_end_block();
+void statistics_exchange(u32 slot);
 void trace_event(const char* kind, const void* address, u32 size, u32 how, u32 space, u32 site);
 extern bool statistics_on, trace_on;

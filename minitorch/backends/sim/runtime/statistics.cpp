@@ -78,7 +78,18 @@ void statistics_end_block() {
   requests.clear();
   occurrences.clear();
 }
+struct StatisticsAside {
+  std::unordered_map<u64, Request> requests;
+  std::unordered_map<u64, u32> occurrences;
+};
+static std::vector<StatisticsAside*> slots;
+void statistics_exchange(u32 slot) {
+  StatisticsAside& a = in_slot(slots, slot);
+  std::swap(a.requests, requests);
+  std::swap(a.occurrences, occurrences);
+}
 extern "C" void sim_statistics(bool on) {
+  for (StatisticsAside* a : slots) *a = StatisticsAside();
   statistics_on = on;
   totals.clear();
   requests.clear();

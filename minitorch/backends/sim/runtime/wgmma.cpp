@@ -28,6 +28,16 @@ void wgmma_begin_block() {
   readings.clear();
   memset(groups, 0, sizeof groups);
 }
+struct WgmmaAside {
+  std::vector<Reading> readings;
+  u32 groups[8];
+};
+void wgmma_exchange(u32 slot) {
+  static std::vector<WgmmaAside*> slots;
+  WgmmaAside& a = in_slot(slots, slot);
+  std::swap(a.readings, readings);
+  std::swap(a.groups, groups);
+}
 bool wgmma_reads(u32 begin, u32 end) {
   for (const Reading& r : readings)
     if (r.begin < end && begin < r.end) return true;
@@ -94,6 +104,11 @@ static std::vector<f32> read_operand(const WarpgroupOp& o, u64 descriptor, bool 
   readings.push_back({low, high, warpgroup, groups[warpgroup]});
   return values;
 }
+static u32 value_of(const Products& p, u32 word) {
+  if (!under_way(word)) return word;
+  u32 i = (word - p.first) & 0xfffff;
+  return i < p.words.size() ? p.words[i].bits : POISON;
+}
 static void run_wgmma(u32 warpgroup) {
   Thread* all = &threads[warpgroup * 128];
   const WarpgroupOp& o = *all[0].warpgroup_op;
@@ -120,19 +135,33 @@ static void run_wgmma(u32 warpgroup) {
         }
   for (u32 i = 0; i < 128; i++) {
     const WarpgroupOp& mine = *all[i].warpgroup_op;
-    for (u32 j = 0; j < o.n / 2; j++) {  // four results for each 8 columns
-      u32 row = 16 * (i >> 5) + (i >> 2 & 7) + 8 * (j >> 1 & 1), column = 8 * (j >> 2) + 2 * (i & 3) + (j & 1);
-      f32* d = (f32*)mine.d;
-      u16* half = (u16*)mine.d;
-      f32 sum = !mine.accumulate ? 0 : o.half_result ? (f32)bits_as<f16>(half[j]) : d[j];
-      for (u32 k = 0; k < k_size; k++) sum += a[row * k_size + k] * b[column * k_size + k];
-      if (o.half_result)
-        half[j] = f16(sum).bits;
-      else
-        d[j] = sum;
+    Products& p = all[i].products;
+    u32* d = (u32*)mine.d;
+    for (u32 w = 0; w < o.n / (o.half_result ? 4 : 2); w++) {
+      u32 word = mine.accumulate ? value_of(p, d[w]) : 0;
+      for (u32 j = o.half_result ? 2 * w : w, h = 0; h < (o.half_result ? 2 : 1); j++, h++) {
+        u32 row = 16 * (i >> 5) + (i >> 2 & 7) + 8 * (j >> 1 & 1), column = 8 * (j >> 2) + 2 * (i & 3) + (j & 1);
+        f32 sum = o.half_result ? (f32)bits_as<f16>((u16)(word >> 16 * h)) : bits_as<f32>(word);
+        for (u32 k = 0; k < k_size; k++) sum += a[row * k_size + k] * b[column * k_size + k];
+        word = !o.half_result ? bits_as<u32>(sum) : (word & ~(0xffffu << 16 * h)) | (u32)f16(sum).bits << 16 * h;
+      }
+      d[w] = UNDER_WAY | ((p.first + p.words.size()) & 0xfffff);
+      p.words.push_back({p.group, word});
     }
+    p.begun = true;
     all[i].state = State::ready;
   }
+}
+// Registers are the threads' own again after a wait; what they then write there a wgmma sees after a wgmma.fence only.
+static bool is_fenced(const Thread& t, const WarpgroupOp& o) {
+  const Products& p = t.products;
+  if (p.fenced) return true;
+  if (!p.begun || o.a) return false;
+  for (u32 w = 0; o.accumulate && w < o.n / (o.half_result ? 4 : 2); w++) {
+    u32 word = ((u32*)o.d)[w];
+    if (!under_way(word) && std::find(p.settled.begin(), p.settled.end(), word) == p.settled.end()) return false;
+  }
+  return true;
 }
 extern "C" void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u32* a, u64 a_descriptor,
                           u64 b_descriptor, bool accumulate, int scale_a, int scale_b, bool transpose_a,
@@ -140,6 +169,10 @@ extern "C" void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u
   WarpgroupOp op{element,    n,       half_result, d,           a,           a_descriptor, b_descriptor,
                  accumulate, scale_a, scale_b,     transpose_a, transpose_b, site};
   Thread* me = current;
+  if (checks(CHECK_RACES) && !is_fenced(*me, op) && first_time(site, "wgmma.fence"))
+    report(Kind::race, site,
+           "race: no wgmma.fence between what wrote the registers of this wgmma (%s) and it",
+           a ? "its operand, or the sums" : "the sums");
   me->warpgroup_op = &op;
   me->state = State::warpgroup;
   me->site = site;
@@ -157,13 +190,44 @@ extern "C" void sim_wgmma(u32 element, u32 n, bool half_result, void* d, const u
   current = me;
   if (failed) yield();
 }
+extern "C" void sim_wgmma_fence() {
+  current->products.fenced = true;
+  current->products.settled.clear();
+}
 extern "C" void sim_wgmma_commit() {
+  current->products.group++;
   if (current->index % 128 == 0) groups[current->index / 128]++;
 }
+// The results of the groups waited for may be had from here on: the caller then calls `sim_wgmma_result` for its
+// registers, and `words` keeps them until the next wait.
 extern "C" void sim_wgmma_wait(u32 groups_left) {
+  Products& p = current->products;
+  s64 limit = (s64)p.group - groups_left;
+  size_t over = 0;
+  while (over < p.words.size() && (s64)p.words[over].group < p.over) over++;
+  p.words.erase(p.words.begin(), p.words.begin() + over);
+  p.first += over;
+  p.over = std::max(p.over, limit);
+  p.fenced = p.fenced && (p.words.empty() || (s64)p.words[0].group >= p.over);
+  p.settled.clear();
   if (current->index % 128) return;
   u32 warpgroup = current->index / 128;
-  s64 limit = (s64)groups[warpgroup] - groups_left;
-  auto over = [&](const Reading& r) { return r.warpgroup == warpgroup && (s64)r.group < limit; };
-  readings.erase(std::remove_if(readings.begin(), readings.end(), over), readings.end());
+  limit = (s64)groups[warpgroup] - groups_left;
+  auto over_now = [&](const Reading& r) { return r.warpgroup == warpgroup && (s64)r.group < limit; };
+  readings.erase(std::remove_if(readings.begin(), readings.end(), over_now), readings.end());
+}
+// What a register holds that belongs to a wgmma: its result, or still the mark that it is under way.
+extern "C" u32 sim_wgmma_result(u32 word) {
+  Products& p = current->products;
+  u32 i = (word - p.first) & 0xfffff;
+  if (i >= p.words.size()) return POISON;
+  if ((s64)p.words[i].group >= p.over) return word;
+  p.settled.push_back(p.words[i].bits);
+  return p.words[i].bits;
+}
+extern "C" void sim_wgmma_early(u32 site) {
+  if (!first_time(site, "early")) return;
+  report(Kind::race, site,
+         "race: this reads a sum of a wgmma that is still under way: wgmma.wait_group must come before (and the "
+         "compiler must not move the read: pass the registers through asm volatile after the wait)");
 }
