@@ -56,7 +56,8 @@ def network_views():
     q, k, v = (minitorch.randn(6, 4) * 1.5 for _ in range(3))
     with doctor() as checkup:
         train_badly()
-    made.update({"attention": viz.attention(q, k, v, is_causal=True, tokens=words), "run doctor": checkup})
+    made.update({"attention": viz.attention(q, k, v, is_causal=True, tokens=words), "run doctor": checkup,
+                 "canvas": viz.canvas(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))})
     block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     attended = block(minitorch.randn(2, 5, 8)).sum()
     return {**made, "flow": flow, "histograms of activations": flow.histograms(),
