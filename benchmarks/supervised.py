@@ -80,6 +80,7 @@ def supervise(lines, group, names, command, limit, start_limit=60.0, until=None,
     `command(names)` is the child's command line. `until`: the time (`time.monotonic`) after which no item is begun
     or goes on. Returns the names of the items that were not come to.
     """
+    failed = 0                                             # children in a row that came to no item
     while True:
         done = lines.done(group)
         left = [name for name in names if name not in done]
@@ -89,12 +90,12 @@ def supervise(lines, group, names, command, limit, start_limit=60.0, until=None,
         ended = child.watch(limit, start_limit, until)
         if ended == "out of time":
             return [name for name in names if name not in lines.done(group)]
-        if child.item is None and ended != 0:              # it did not come to any item: neither would the next
-            lines.add(group=group, item=left[0], error=f"the process did not start: {ended}; {child.tail()}")
+        failed = failed + 1 if child.item is None else 0
+        if failed:
+            for name in left if failed > 1 else ():
+                lines.add(group=group, item=name, error=f"the process did not start: {ended}; {child.tail()}")
         elif child.item is not None and child.item not in lines.done(group):
             lines.add(group=group, item=child.item, error=f"{ended}; {child.tail()}")
-        elif ended == 0 and not set(left) & lines.done(group):
-            raise RuntimeError(f"group {group}: a process ended well and left no results of {left}")
 
 
 class Child:

@@ -1,4 +1,4 @@
-"""Pinned memory while copies read it, and what must be done on the device of a machine that is not the current one."""
+"""Pinned memory while copies read it; machines whose device is not the current one; launches that are repeated."""
 
 import contextlib
 import gc
@@ -146,3 +146,12 @@ def test_two_devices_compute_apart():
     with pytest.raises(RuntimeError, match="same device"):
         x + y
     assert (x.to("sim:2") + y).tolist() == (2 * y).tolist()
+
+
+@pytest.mark.parametrize("level", [0.0, -0.0, 0, 0.5])
+def test_launches_that_are_repeated_have_their_numbers(level):
+    """The second one is made from a plan, in which no numbers and zeros are not the same."""
+    x, gate = [device.from_host(np.float32([1, 2, 3, 4])), device.from_host(np.float32([-1, 0, 0.25, 1]))]
+    for _ in range(4):
+        got = device.to_host(device.threshold_backward(x, gate, level=level))
+        np.testing.assert_array_equal(got, np.where(device.to_host(gate) > level, device.to_host(x), 0))

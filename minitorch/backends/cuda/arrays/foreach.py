@@ -70,7 +70,8 @@ class Step:
         n, record = len(members), np.zeros((), ADDRESSES)
         own = [[column[i] for i in members] for column in (params, params, *states)]
         record["at"][:n * len(own)] = [a.data.ptr for part in own for a in part]
-        return dtype, members, chunks_of(self.F, tuple([params[i].size for i in members])), record, own
+        chunks = self.F.machine.lasting(chunks_of, self.F, tuple([params[i].size for i in members]))
+        return dtype, members, chunks, record, own
 
     def __call__(self, grads, c, shrink, decay, maximize, of_rule=None):
         """Update from the gradients with the rule's numbers `c`: p <- shrink p, g <- decay p + g (or - g) before.
@@ -78,6 +79,8 @@ class Step:
         `of_rule`: for a captured graph, an array of the device with `c`, `shrink` and `decay` at 0, 5 and 6.
         """
         F = self.F
+        if F.machine.capture is not None:                  # whose launches have the addresses of what the step keeps
+            F.machine.capture.keep(self)
         numbers = np.zeros((), NUMBERS)
         numbers["shrink"], numbers["decay"], numbers["sign"] = shrink, decay, -1 if maximize else 1
         numbers["of_rule"][:len(c)] = c

@@ -97,7 +97,7 @@ class Recorder:
     def refuse(self, *args, **options):
         raise Unplannable("the host's part of this depends on more than shapes")
 
-    from_host = to_host = from_device = view = synchronize = outside_capture = by_library = refuse
+    from_host = to_host = from_device = view = synchronize = outside_capture = by_library = lasting = refuse
 
 
 class Made:
