@@ -262,4 +262,4 @@ check.report()
 # the 99 %? `examples/digits_cnn.py` trains on the scanned digits, `examples/vae.py` and `examples/diffusion.py` draw
 # new ones.
 #
-# Next: [24. Data](24_data.ipynb)
+# Next: [23. A run that learns nothing](23_debugging.ipynb)

@@ -377,7 +377,7 @@ answers(ONE, nb13_peak_bytes=lambda events: sum(e for e in events if e > 0), nb1
 answers(TWO, nb13_stored=lambda n, k: n // k, nb13_step_time=lambda compute, exchange: sum(compute),
         nb13_accumulate=lambda grads, sizes: sum(g / n for g, n in zip(grads, sizes)) / len(grads))
 
-# ---- 19 to 22, 24 and 25
+# ---- 19 to 25
 answers(ONE, nb19_bits=lambda losses, characters: losses.mean().item() / math.log(2),
         nb19_windows=lambda codes, k: (codes.unfold(0, k, 1), codes[k:]),
         nb19_forward=lambda x, e, w1, b1, w2, b2: torch.softmax(torch.tanh(e[x].flatten(1) @ w1 + b1) @ w2 + b2, dim=1),
@@ -401,7 +401,8 @@ answers(ONE, nb19_bits=lambda losses, characters: losses.mean().item() / math.lo
                                  w.abs().max(1, keepdim=True).values / 127),
         nb25_groups=lambda body, head, lr: [{"params": body.parameters(), "lr": lr},
                                             {"params": head.parameters(), "lr": lr}],
-        nb25_load_fitting=lambda model, state: model.load_state_dict(state) and [])
+        nb25_load_fitting=lambda model, state: model.load_state_dict(state) and [],
+        nb23_first_loss=lambda counts: math.log(len(counts)), nb23_dead=lambda h: (h == 0).float().mean().item())
 answers(TWO, nb20_loss_pull=lambda z, y: F.one_hot(y, z.shape[1]) - torch.softmax(z, 1),
         nb20_linear_pull=lambda g, x, w: (g @ w.T, g.T @ x, g.mean(0)),
         nb24_standardise=lambda a, b: ((a - a.mean(0)) / a.std(0), (b - b.mean(0)) / b.std(0)))

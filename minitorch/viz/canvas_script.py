@@ -24,7 +24,8 @@ SCRIPT = """<script>(function () {
   root.setAttribute("data-live", "1");
   function floats(text) {
     if (text === null) return null;
-    var raw = atob(text), view = new DataView(new ArrayBuffer(raw.length)), out = new Float32Array(raw.length / 4);
+    var raw = atob(text.replace(/-/g, "+").replace(/_/g, "/")), view = new DataView(new ArrayBuffer(raw.length));
+    var out = new Float32Array(raw.length / 4);
     for (var i = 0; i < raw.length; i++) view.setUint8(i, raw.charCodeAt(i));
     for (i = 0; i < out.length; i++) out[i] = view.getFloat32(4 * i, true);
     return out;

@@ -186,8 +186,8 @@ def pair(value):
 
 
 def packed(tensor: Tensor | None):
-    """A tensor as base64 of float32, row after row; None for none."""
+    """A tensor as base64 of float32, row after row, with - and _: a page has no // in it; None for none."""
     if tensor is None:
         return None
     array = np.ascontiguousarray(tensor.detach().cpu().float().numpy(), dtype="<f4")
-    return base64.b64encode(array.tobytes()).decode()
+    return base64.urlsafe_b64encode(array.tobytes()).decode()
