@@ -10,7 +10,7 @@ full size and without a GPU. Memory is reserved and never touched, so values mea
 """
 
 import ctypes
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +20,11 @@ from minitorch.backends.cuda.makers import make
 from minitorch.backends.cuda.ops import hopper
 from minitorch.backends.cuda.runtime.compile import Source
 from minitorch.backends.cuda.runtime.machine import Machine
+from minitorch.backends.cuda.runtime.parameters import words_for_driver
 from minitorch.random.generator import KINDS
 from minitorch.random.philox import PhiloxGenerator
 
-__all__ = ["Code", "Dry", "Launch", "NoLibrary", "launches"]
+__all__ = ["Code", "Dry", "Launch", "NoLibrary", "codes_of_programme", "launches"]
 
 
 class NoLibrary(RuntimeError):
@@ -91,7 +92,18 @@ class Dry(Machine):
 
     def launch(self, function, grid, block, values, shared):
         if self.found is not None:
-            self.found.append(Launch(function, tuple(grid), tuple(block), shared))
+            self.found.append(Launch(function, whole(grid), whole(block), int(shared)))
+
+    extra = staticmethod(words_for_driver)
+
+    def handle(self, function, shared):
+        return function
+
+    def queue(self):
+        return 0
+
+    def start(self, handle, gx, gy, gz, bx, by, bz, shared, *parameters):
+        self.launch(handle, (gx, gy, gz), (bx, by, bz), (), shared)
 
     def from_host(self, target, array, non_blocking=False):
         ctypes.memmove(target.data.ptr, array.ctypes.data, array.nbytes)
@@ -102,11 +114,19 @@ class Dry(Machine):
     def from_device(self, target, source):
         """Nothing is copied."""
 
-    def fill_bytes(self, array, value):
+    def fill(self, pointer, nbytes, value):
         """Nothing is written."""
 
     def synchronize(self):
         """Nothing to wait for."""
+
+
+def whole(sizes):
+    """Up to three sizes as ints, without ones at the end."""
+    sizes = [int(n) for n in sizes]
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return tuple(sizes)
 
 
 def make_dry(index):
@@ -116,6 +136,18 @@ def make_dry(index):
 minitorch.backends.register("dry", make_dry)
 KINDS["dry"] = PhiloxGenerator
 hopper.encode = lambda *description: bytes(128)            # the driver's, which is not there
+
+
+def codes_of_programme():
+    """The code of all kernels of the GPU programme's rows and training steps, each once."""
+    from .gpu_rows import ROWS, STEPS
+    with launches() as found:
+        for row in ROWS:
+            with suppress(NoLibrary):                      # launches until there are found
+                row.make(minitorch, "dry", False)[0]()
+        for make in STEPS.values():
+            make(minitorch, "dry", False)()
+    return list(dict.fromkeys(launch.code for launch in found))
 
 
 @contextmanager

@@ -1,287 +1,169 @@
-"""The GPU programme: everything that only a GPU can tell, in one run of a few minutes.
+"""The GPU programme: everything that only a GPU can tell, in one command that makes the most of a short loan.
 
-    python -m benchmarks.gpu                          # on a machine with a GPU
-    python -m benchmarks.gpu --device sim --quick     # tries the programme itself, on the simulator; measures nothing
+    python -m benchmarks.gpu --out results                 # on a machine with a GPU: ten minutes at most
+    python -m benchmarks.gpu --out results --resume        # goes on where it was cut off
+    python -m benchmarks.gpu --compile --arch 90           # before, without a GPU: kernels into the cache, to carry
+    python -m benchmarks.gpu --rehearse                    # all of it on the simulator, small; measures nothing
 
-In this order: the conformance suite of the simulator (what the GPU computes is stored beside the tests, and the
-simulator is held to it from then on), the tests of the kernels on the GPU, each kernel against its ceiling measured in
-the same run (device copy bandwidth, cuBLAS through CuPy, PyTorch where it is installed), the cost of a launch, training
-steps against PyTorch eager and as captured graphs. Writes JSON and Markdown to benchmarks/results/<name of the GPU>/.
+In this order: a smoke run of some seconds, checked against NumPy; the rates of kernels beside PyTorch's in alternating
+turns, with their ceilings, and correctness at those sizes; training steps, eager and as captured graphs; host time of
+calls; graphs against eager steps; a loader with pinned memory; the simulator's conformance suite, whose results are
+goldens; the tests of kernels. Each group runs in a process with limits (`benchmarks/supervised.py`): a kernel that
+faults or hangs costs its row. Each result is a line of results.jsonl at once; results.md is the page of them.
+
+Kernels are compiled into the folder that MINITORCH_CACHE names; ``--cubins FILE`` is an archive of it that is unpacked
+before and packed into the results after. `benchmarks/gpu_tools.py` is for sanitizers, the profiler and tuning.
 """
 
 import argparse
-import json
 import os
+import platform
 import re
-import subprocess
 import sys
+import tempfile
 import time
+import zipfile
 from pathlib import Path
-from statistics import median
 
-import numpy as np
-
-from .gpu_rows import ROWS, STEPS
+from .supervised import Lines, supervise, work_through
 
 ROOT = Path(__file__).parent.parent
+# group -> seconds for an item; what a group is, is in gpu_groups.py
+LIMITS = {"smoke": 20, "rates": 40, "training": 60, "launch": 30, "graphs": 60, "loader": 30, "conformance": 60,
+          "suite": 240, "trial": 20}
+GROUPS = [name for name in LIMITS if name != "trial"]
 
 
-class Clock:
-    """Times work on a device: events of the library's own streams, the median of several turns."""
+def compile_ahead(arch):
+    """Compile the kernels of all rows and training steps for an architecture, into the cache. Needs no GPU."""
+    from minitorch.backends.cuda.runtime.compile import compile_source
 
-    def __init__(self, library, device):
-        self.library, self.device, self.simulated = library, device, device.startswith("sim")
-
-    def seconds(self, work, turns=9):
-        """Seconds that one call of `work` takes on the device."""
-        work()
-        if self.simulated:
-            start = time.perf_counter()
-            work()
-            return time.perf_counter() - start
-        cuda = self.library.cuda
-        first, last = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
-
-        def turn(n):
-            first.record()
-            for _ in range(n):
-                work()
-            last.record()
-            last.synchronize()
-            return first.elapsed_time(last) / 1e3 / n
-        n = max(1, min(1000, int(0.01 / max(turn(2), 1e-7))))
-        return median(turn(n) for _ in range(turns))
-
-    def host_seconds(self, work, n=1000):
-        """Seconds of the host's time that one call of `work` takes; the device is not waited for."""
-        n = 3 if self.simulated else n
-        for _ in range(3):
-            work()
-        self.wait()
-        start = time.perf_counter()
-        for _ in range(n):
-            work()
-        spent = time.perf_counter() - start
-        self.wait()
-        return spent / n
-
-    def wait(self):
-        if not self.simulated:
-            self.library.cuda.synchronize()
+    from . import dry
+    codes = dry.codes_of_programme()
+    for i, code in enumerate(codes, 1):
+        path = compile_source(code.source, code.macros, code.arch if code.arch != "90" else arch, "cubin")
+        print(f"{i} of {len(codes)}: {code.entry}, {path}", flush=True)
 
 
-def pytorch():
-    """PyTorch, if it is installed and sees a GPU."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    return torch if torch.cuda.is_available() else None
+def unpack(archive):
+    """Put the kernels of an archive into the cache; nothing where there is none."""
+    from minitorch.backends.cache import cache_folder
+    if archive.exists():
+        with zipfile.ZipFile(archive) as packed:
+            for name in packed.namelist():
+                if re.fullmatch(r"[\w.-]+\.cubin(\.sha256)?", name):
+                    (cache_folder("kernels") / name).write_bytes(packed.read(name))
 
 
-# ---- conformance -------------------------------------------------------------------------------------------
-def conformance(device):
-    """Run the micro-kernels of the simulator's suite on the GPU; compare, and store what came out."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from sim import conformance, conformance_floats, conformance_integers, conformance_kernels
-
-    import minitorch
-    from minitorch.backends.cuda.runtime.compile import with_includes
-    backend = minitorch.backends.get(device)
-    stored, failures, count = {}, [], 0
-    for module in (conformance_integers, conformance_floats, conformance_kernels):
-        cases = conformance.cases_of(module)
-        source = with_includes(f"{module.__name__}.cu", conformance.program(cases))
-        for case in cases:
-            out = backend.xp.zeros(case.expected.shape, case.expected.dtype)
-            arguments = [*map(backend.from_host, case.inputs), out, np.int32(case.expected.size)]
-            function = backend.machine.load(source, (), None, case.name)
-            grid, block = [n if isinstance(n, tuple) else (n,) for n in (case.grid, case.block)]
-            backend.machine.launch(function, grid, block, arguments, case.shared)
-            got = stored[case.name] = backend.to_host(out)
-            count += 1
-            try:
-                case.check(got)
-            except AssertionError as error:
-                failures.append(str(error)[:300])
-    if not device.startswith("sim"):
-        np.savez_compressed(ROOT / "tests" / "data" / f"conformance_sm{backend.machine.arch}.npz", **stored)
-    return {"cases": count, "failures": failures}
+def pack(archive):
+    """The cubins of the cache as one archive."""
+    from minitorch.backends.cache import cache_folder
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(cache_folder("kernels").glob("*.cubin*")):
+            packed.write(path, path.name)
 
 
-def kernel_tests(device, quick):
-    """The tests of kernels, on this device."""
-    tests = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests").glob("test_cuda_*.py"))
-    command = [sys.executable, "-m", "pytest", "--device", device, *(tests[:1] if quick else tests)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return {"status": done.returncode, "summary": done.stdout.strip().splitlines()[-25:]}
-
-
-# ---- kernels -----------------------------------------------------------------------------------------------
-def ceilings(clock, quick):
-    """The bandwidth of a device-to-device copy, in bytes a second."""
-    backend = clock.library.backends.get(clock.device)
-    n = 1 << (12 if quick else 28)
-    a, b = backend.empty((n,), np.uint8), backend.empty((n,), np.uint8)
-    if clock.simulated:
-        work = lambda: backend.machine.from_device(b, a)
-    else:
-        work = lambda: b.data.copy_from_device_async(a.data, n, backend.machine.stream())
-    return {"copy": 2 * n / clock.seconds(work)}
-
-
-def measure_kernels(clock, other, quick, only):
-    copy, results = ceilings(clock, quick)["copy"], []
-    for row in ROWS:
-        if only and not re.search(only, row.name):
-            continue
-        found = {"name": row.name, "ceiling": row.ceiling, "gate": row.gate, "target": row.target}
-        try:
-            work, amount = row.make(clock.library, clock.device, quick)
-            found["seconds"] = clock.seconds(work)
-            found["rate"] = amount / found["seconds"]
-            if row.ceiling == "copy":
-                found["of_ceiling"] = found["rate"] / copy
-            elif row.ceiling == "180 Tflop/s":             # what the design asks of attention at least
-                found["of_ceiling"] = found["rate"] / 180e12
-            elif row.ceiling == "cublas" and not clock.simulated:
-                switch = clock.library.backends.cuda.matmul
-                switch.library = "cublas"
-                try:
-                    found["of_ceiling"] = clock.seconds(work) / found["seconds"]
-                finally:
-                    switch.library = "own"
-            del work
-            if other is not None:
-                theirs, _ = row.make(other, clock.device, quick)
-                found["to_pytorch"] = found["seconds"] / Clock(other, clock.device).seconds(theirs)
-                del theirs
-        except Exception as error:
-            found["error"] = f"{type(error).__name__}: {error}"[:300]
-        results.append(found)
-        print(line(found), flush=True)
-    return {"copy_bytes_per_second": copy, "rows": results}
-
-
-def line(found):
-    words = [found["name"].ljust(44)]
-    if "seconds" in found:
-        words.append(f"{found['seconds'] * 1e6:10.1f} us")
-    for key in ("of_ceiling", "to_pytorch"):
-        if key in found:
-            words.append(f"{key.replace('_', ' ')} {found[key]:.2f}")
-    return "  ".join(words + [found.get("error", "")])
-
-
-def launch_costs(clock, other):
-    """Host time of small calls, in seconds."""
-    torch, device = clock.library, clock.device
-    x = torch.ones(1024, device=device)
-    found = {"add": clock.host_seconds(lambda: x + x), "sum": clock.host_seconds(lambda: x.sum())}
-    graph = torch.cuda.CUDAGraph(device)
-    with torch.cuda.graph(graph):
-        y = x
-        for _ in range(100):
-            y = y + x
-    found["of a kernel in a replayed graph"] = clock.host_seconds(graph.replay, 100) / 100
-    if other is not None:
-        z = other.ones(1024, device=device)
-        found["PyTorch: add"] = Clock(other, device).host_seconds(lambda: z + z)
-    return found
-
-
-# ---- training ----------------------------------------------------------------------------------------------
-def training(clock, other, quick):
-    """Seconds a step: eager, as a captured graph, and PyTorch's eager step."""
-    torch, results = clock.library, []
-    for name, make in STEPS.items():
-        found = {"name": name}
-        try:
-            step = make(torch, clock.device, quick)
-            for _ in range(3):
-                step()
-            found["eager"] = clock.seconds(step)
-            graph = torch.cuda.CUDAGraph(clock.device)
-            with torch.cuda.graph(graph):
-                step()
-            found["graph"] = clock.seconds(graph.replay)
-            del graph, step
-            if other is not None:
-                theirs = make(other, clock.device, quick)
-                found["PyTorch eager"] = Clock(other, clock.device).seconds(theirs)
-                del theirs
-        except Exception as error:
-            found["error"] = f"{type(error).__name__}: {error}"[:300]
-        results.append(found)
-        print(found, flush=True)
-    return results
-
-
-# ---- report ------------------------------------------------------------------------------------------------
-def markdown(report):
-    lines = [f"# {report['device']}", "", f"{report['when']}, {report['versions']}.", ""]
-    if report["simulated"]:
-        lines += ["**Tried on the simulator: no figure here is a measurement.**", ""]
-    suite, tests = report.get("conformance"), report.get("tests")
-    if suite:
-        good = suite["cases"] - len(suite["failures"])
-        lines += [f"Conformance: {good} of {suite['cases']} micro-kernels agree.", ""]
-        lines += [f"- {f}" for f in suite["failures"][:20]]
-    if tests:
-        lines += [f"Tests of kernels: {tests['summary'][-1]}", ""]
-    if "kernels" in report:
-        lines += [f"Device copy: {report['kernels']['copy_bytes_per_second'] / 1e12:.2f} TB/s.", "",
-                  "| kernel | time, us | rate, T/s | of its ceiling | gate / target | time to PyTorch's |",
-                  "|---|---|---|---|---|---|"]
-        for r in report["kernels"]["rows"]:
-            cells = [r.get("error", ""), ""]
-            if "rate" in r:
-                cells = [f"{r['seconds'] * 1e6:.1f}", f"{r['rate'] / 1e12:.3f}"]
-            share = f"{r['of_ceiling']:.2f} of {r['ceiling']}" if "of_ceiling" in r else ""
-            theirs = f"{r['to_pytorch']:.2f}" if "to_pytorch" in r else ""
-            lines.append(f"| {r['name']} | {' | '.join(cells)} | {share} | {r['gate']} / {r['target']} | {theirs} |")
-    if "launch" in report:
-        lines += ["", "Host time of a call: " + ", ".join(f"{k} {v * 1e6:.1f} us" for k, v in report["launch"].items())]
-    if "training" in report:
-        lines += ["", "| training step | eager, us | graph, us | PyTorch eager, us |", "|---|---|---|---|"]
-        for r in report["training"]:
-            cells = [f"{r[k] * 1e6:.0f}" if k in r else r.get("error", "") for k in ("eager", "graph", "PyTorch eager")]
-            lines.append(f"| {r['name']} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or sim to try the programme")
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--only", help="kernels whose name has this regular expression")
-    parser.add_argument("--parts", default="conformance,tests,kernels,launch,training")
-    parser.add_argument("--out", type=Path, help="folder for the results")
-    args = parser.parse_args()
+def about(device):
+    """What the results were taken on."""
     import cupy
 
     import minitorch
-    simulated, parts = args.device.startswith("sim"), args.parts.split(",")
-    minitorch.backends.get(args.device)
-    clock, other = Clock(minitorch, args.device), None if simulated else pytorch()
-    name = "simulator" if simulated else minitorch.cuda.get_device_name()
-    report = {"device": name, "simulated": simulated, "when": time.strftime("%Y-%m-%d"),
-              "versions": f"minitorch {minitorch.__version__}, CuPy {cupy.__version__}, "
-                          f"PyTorch {other.__version__ if other else 'not there'}"}
-    work = {"conformance": lambda: conformance(args.device), "tests": lambda: kernel_tests(args.device, args.quick),
-            "kernels": lambda: measure_kernels(clock, other, args.quick, args.only),
-            "launch": lambda: launch_costs(clock, other), "training": lambda: training(clock, other, args.quick)}
-    for part in parts:
-        start = time.perf_counter()
-        report[part] = work[part]()
-        print(f"{part}: {time.perf_counter() - start:.0f} s", flush=True)
-        if args.out or not simulated:                      # after each part: a run that is cut off leaves something
-            folder = args.out or ROOT / "benchmarks" / "results" / re.sub(r"\W+", "-", name).strip("-").lower()
-            os.makedirs(folder, exist_ok=True)
-            (folder / "gpu.json").write_text(json.dumps(report, indent=1))
-            (folder / "gpu.md").write_text(markdown(report))
-    print(markdown(report))
+
+    from .gpu_clock import pytorch
+    simulated = device.startswith("sim")
+    backend, torch = minitorch.backends.get(device), None if simulated else pytorch()
+    return {"device": "simulator" if simulated else minitorch.cuda.get_device_name(), "simulated": simulated,
+            "arch": backend.machine.arch, "when": time.strftime("%Y-%m-%d"), "python": platform.python_version(),
+            "versions": f"minitorch {minitorch.__version__}, CuPy {cupy.__version__}, "
+                        f"PyTorch {torch.__version__ if torch else 'not there'}"}
+
+
+def child(args):
+    """Do some items of one group, in this process."""
+    from .gpu_groups import items_of
+    items = {"about": lambda: about(args.device)} if args.child == "about" else items_of(args.child, args)
+    if args.names == ["?"]:                                # which are there
+        print("\n".join(items))
+    else:
+        work_through(Lines(args.out / "results.jsonl"), args.child, items, args.names)
+
+
+def names_of(group, args):
+    """The names of a group's items, asked of a process: this one does not import what may fault."""
+    import subprocess
+    done = subprocess.run(command(group, args, ["?"]), capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        return [f"the group cannot be made: {done.stderr.strip().splitlines()[-1][:300]}"]
+    return done.stdout.split("\n")[:-1]
+
+
+def command(group, args, names):
+    """The command line of a process that does some items of a group."""
+    given = [sys.executable, "-m", "benchmarks.gpu", "--child", group, "--device", args.device, "--out",
+             str(args.out.resolve())]
+    given += ["--quick"] * args.quick + (["--only", args.only] if args.only else [])
+    return [*given, "--", *names]
+
+
+def run(args):
+    """All groups, one after the other, until the time is over; the page of results after each."""
+    from . import gpu_page
+    lines = Lines(args.out / "results.jsonl")
+    if lines.path.exists() and not args.resume:
+        raise SystemExit(f"{lines.path} is there: go on with --resume, or name another folder with --out")
+    args.out.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + 60 * args.minutes
+    if args.cubins:
+        unpack(args.cubins)
+    for group in ["about", *args.groups.split(",")]:
+        start = time.monotonic()
+        names = ["about"] if group == "about" else names_of(group, args)
+        left = supervise(lines, group, names, lambda names, group=group: command(group, args, names),
+                         (args.limit or LIMITS[group]) if group in LIMITS else 60, until=until)
+        print(f"{group}: {time.monotonic() - start:.0f} s" + (f", not come to: {', '.join(left)}" if left else ""),
+              flush=True)
+        (args.out / "results.md").write_text(gpu_page.page(lines.read()), encoding="utf-8")
+        if time.monotonic() > until:
+            break
+    if args.cubins:
+        pack(args.out / "cubins.zip")
+    print((args.out / "results.md").read_text(encoding="utf-8"))
+
+
+def options(given=None):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or sim to try the programme")
+    parser.add_argument("--out", type=Path, default=Path("gpu-results"), help="folder for the results")
+    parser.add_argument("--resume", action="store_true", help="keep the results that are there, make the others")
+    parser.add_argument("--groups", default=",".join(GROUPS), help=f"of {', '.join(GROUPS)}")
+    parser.add_argument("--only", help="rows whose name has this regular expression")
+    parser.add_argument("--minutes", type=float, default=9.0, help="when to stop (default: 9)")
+    parser.add_argument("--limit", type=float, help="seconds for each item, instead of the group's own")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--cubins", type=Path, help="an archive of compiled kernels, unpacked before, packed after")
+    parser.add_argument("--compile", action="store_true", help="only compile the kernels, for --arch; needs no GPU")
+    parser.add_argument("--arch", default="90", help="for --compile: 80, 90 or 100")
+    parser.add_argument("--rehearse", action="store_true", help="everything on the simulator, with kernels that fail")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*", help=argparse.SUPPRESS)
+    return parser.parse_args(given)
+
+
+def main():
+    args = options()
+    if args.child:
+        child(args)
+    elif args.compile:
+        compile_ahead(args.arch)
+    elif args.rehearse:
+        with tempfile.TemporaryDirectory() as folder:
+            args.device, args.quick, args.out = "sim", True, Path(folder)
+            args.groups = f"smoke,trial,{args.groups.removeprefix('smoke,')}"
+            run(args)
+    else:
+        run(args)
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, os.getcwd())
     main()

@@ -1,11 +1,13 @@
 """What the GPU programme measures: each row is written once, in names that PyTorch has too.
 
-``make(torch, device, quick)`` prepares tensors and returns (a function that does the work once, the amount of work):
-bytes that must at least be moved where the ceiling is the device's copy, floating-point operations where it is cuBLAS.
-Gates and targets are shares of the ceiling, of which the design asks on an H200.
+``make(torch, device, quick)`` prepares tensors and returns (a function that does the work once and returns its result,
+the amount of work): bytes that must at least be moved where the ceiling is the device's copy, floating-point operations
+where it is the library's product. All inputs are drawn by ``torch.rand``, so that another library can be given the
+same ones. Gates and targets are shares of the ceiling, of which the design asks on an H200.
 """
 
 import math
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .models import training_step
@@ -20,13 +22,34 @@ class Row(NamedTuple):
     gate: float
     target: float
     make: Any
+    is_random: bool = False    # no two libraries compute the same
 
 
-def row(name, ceiling, gate, target):
+def row(name, ceiling, gate, target, is_random=False):
     def add(make):
-        ROWS.append(Row(name, ceiling, gate, target, make))
+        ROWS.append(Row(name, ceiling, gate, target, make, is_random))
         return make
     return add
+
+
+@contextmanager
+def tf32(torch, allowed):
+    """TF32 in products and convolutions: both settings of PyTorch, whose defaults differ, are named each time."""
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = products.allow_tf32, convolutions.allow_tf32
+    products.allow_tf32 = convolutions.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        products.allow_tf32, convolutions.allow_tf32 = before
+
+
+def under_tf32(torch, allowed, work):
+    """`work` with TF32 allowed or not."""
+    def run():
+        with tf32(torch, allowed):
+            return work()
+    return run
 
 
 def size(quick, n=1 << 26):
@@ -77,10 +100,16 @@ def cast(torch, device, quick):
     return lambda: x.to(torch.bfloat16), 6 * x.numel()
 
 
-@row("dropout, 64M", "copy", 0.85, 0.93)
+@row("dropout, 64M", "copy", 0.85, 0.93, is_random=True)
 def dropout(torch, device, quick):
     x = torch.rand(size(quick), device=device)
     return lambda: torch.nn.functional.dropout(x, 0.1), 8 * x.numel()
+
+
+@row("dropout, bfloat16, 64M", "copy", 0.85, 0.93)
+def dropout_of_halves(torch, device, quick):
+    x = torch.rand(size(quick), device=device).to(torch.bfloat16)
+    return lambda: torch.nn.functional.dropout(x, 0.1), 4 * x.numel()
 
 
 # ---- reductions and rows -----------------------------------------------------------------------------------
@@ -159,7 +188,11 @@ def adamw(torch, device, quick):
     p = torch.nn.Parameter(torch.rand(size(quick), device=device))
     p.grad = torch.rand(p.shape, device=device)
     optimizer = torch.optim.AdamW([p])
-    return optimizer.step, 28 * p.numel()
+
+    def work():
+        optimizer.step()
+        return p
+    return work, 28 * p.numel()
 
 
 @row("running sums along rows, 4096 x 16384", "copy", 0.5, 0.7)
@@ -168,24 +201,35 @@ def cumsum(torch, device, quick):
     return lambda: x.cumsum(1), 8 * x.numel()
 
 
+@row("running sum of 64M", "copy", 0.6, 0.8)
+def cumsum_of_all(torch, device, quick):
+    x = torch.rand(size(quick), device=device)
+    return lambda: x.cumsum(0), 8 * x.numel()
+
+
+@row("softmax, 2048 x 32768", "copy", 0.7, 0.85)
+def softmax_of_long_rows(torch, device, quick):
+    x = torch.rand(*((8, 64) if quick else (2048, 32768)), device=device)
+    return lambda: x.softmax(1), 8 * x.numel()
+
+
+@row("layer_norm, 2048 x 32768", "copy", 0.7, 0.85)
+def layer_norm_of_long_rows(torch, device, quick):
+    x = torch.rand(*((8, 64) if quick else (2048, 32768)), device=device)
+    return lambda: torch.nn.functional.layer_norm(x, x.shape[1:]), 8 * x.numel()
+
+
 # ---- products ----------------------------------------------------------------------------------------------
-def product(n, dtype, gate, target, left="N", right="N", batch=None, tf32=False):
-    name = f"matmul {n}, {'tf32' if tf32 else dtype}, {left}{right}" + (f", batch {batch}" if batch else "")
+def product(n, dtype, gate, target, left="N", right="N", batch=None, rounded=False):
+    name = f"matmul {n}, {'tf32' if rounded else dtype}, {left}{right}" + (f", batch {batch}" if batch else "")
 
     def make(torch, device, quick):
         m = 48 if quick else n
         shape = (m, m) if batch is None else (2 if quick else batch, m, m)
         a, b = [torch.rand(shape, device=device).to(getattr(torch, dtype)) for _ in range(2)]
         a, b = a.mT if left == "T" else a, b.mT if right == "T" else b
-
-        def work():
-            torch.backends.cuda.matmul.allow_tf32 = tf32
-            try:
-                return a @ b
-            finally:
-                torch.backends.cuda.matmul.allow_tf32 = False
-        return work, 2 * math.prod(shape) * m
-    row(name, "cublas", gate, target)(make)
+        return under_tf32(torch, rounded, lambda: a @ b), 2 * math.prod(shape) * m
+    row(name, "product", gate, target)(make)
 
 
 product(4096, "float32", 0.7, 0.85)
@@ -193,7 +237,7 @@ product(4096, "float32", 0.5, 0.7, "T", "N")
 product(4096, "float32", 0.5, 0.7, "N", "T")
 product(4000, "float32", 0.5, 0.7)
 product(512, "float32", 0.5, 0.7, batch=64)
-product(4096, "float32", 0.35, 0.55, tf32=True)
+product(4096, "float32", 0.35, 0.55, rounded=True)
 product(4096, "float16", 0.4, 0.6)
 product(4096, "bfloat16", 0.65, 0.85)
 product(8192, "bfloat16", 0.65, 0.85)
@@ -212,13 +256,36 @@ def attention(dtype, d, causal):
 for causal in (False, True):
     attention("bfloat16", 64, causal)
     attention("bfloat16", 128, causal)
+    attention("float32", 64, causal)
 
 
-@row("conv2d 3x3, 64 x 128 x 56 x 56", "PyTorch's time", 0.5, 0.7)
-def convolution(torch, device, quick):
-    n, c, s = (2, 8, 8) if quick else (64, 128, 56)
-    x, w = torch.rand(n, c, s, s, device=device), torch.rand(c, c, 3, 3, device=device)
-    return lambda: torch.nn.functional.conv2d(x, w, padding=1), 2 * n * s * s * c * c * 9
+def convolution(name, dtype, rounded, dims=2):
+    def make(torch, device, quick):
+        n, c, s = (2, 8, 4) if quick else (64, 128, 56) if dims == 2 else (8, 64, 28)
+        x = torch.rand(n, c, *[s] * dims, device=device).to(getattr(torch, dtype))
+        w = torch.rand(c, c, *[3] * dims, device=device).to(getattr(torch, dtype))
+        convolve = getattr(torch.nn.functional, f"conv{dims}d")
+        return under_tf32(torch, rounded, lambda: convolve(x, w, padding=1)), 2 * n * s**dims * c * c * 3**dims
+    row(name, "PyTorch's time", 0.5, 0.7)(make)
+
+
+convolution("conv2d 3x3, 64 x 128 x 56 x 56, float32", "float32", False)
+convolution("conv2d 3x3, 64 x 128 x 56 x 56, tf32", "float32", True)
+convolution("conv2d 3x3, 64 x 128 x 56 x 56, bfloat16", "bfloat16", True)
+convolution("conv3d 3x3x3, 8 x 64 x 28 x 28 x 28, float32", "float32", False, dims=3)
+
+
+@row("sort of 16M", "PyTorch's time", 0.5, 0.7)
+def sorting(torch, device, quick):
+    x = torch.rand(size(quick, 1 << 24), device=device)
+    return lambda: x.sort()[0], 8 * x.numel()
+
+
+@row("x + x, bfloat16, more than 2**31 elements", "copy", 0.85, 0.93)
+def beyond_32_bits(torch, device, quick):
+    n = (1 << 13) + 5 if quick else (1 << 31) + 4101
+    x = torch.rand(n, device=device).to(torch.bfloat16)
+    return lambda: x + x, 4 * n
 
 
 # ---- training steps ----------------------------------------------------------------------------------------

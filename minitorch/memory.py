@@ -12,6 +12,7 @@ takes as long as a garbage collection.
 import gc
 import re
 import sys
+import warnings
 from dataclasses import dataclass
 from types import FrameType, ModuleType
 
@@ -85,9 +86,11 @@ class Search:
     def __init__(self, memory):
         self.memory = memory
         objects = gc.get_objects()
-        self.tensors = [x for x in objects if isinstance(x, Tensor) and not is_lazy(x)]
-        self.nodes = [x for x in objects if isinstance(x, Node)]
-        self.names, self.arrays, self.scopes = variables()
+        with warnings.catch_warnings():                    # objects of others may warn when looked at
+            warnings.simplefilter("ignore")
+            self.tensors = [x for x in objects if isinstance(x, Tensor) and not is_lazy(x)]
+            self.nodes = [x for x in objects if isinstance(x, Node)]
+            self.names, self.arrays, self.scopes = variables()
         del objects
 
     def holders(self):

@@ -20,12 +20,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
+from xml.sax.saxutils import quoteattr as quote
 
 import numpy as np
 
 from .core.dtypes import get_default_dtype
 from .core.grad_mode import grad_mode
 from .core.tensor import wrap
+from .theme import ABOVE_ZERO, BELOW_ZERO, heat_map
 
 __all__ = [
     "format_array",
@@ -421,7 +423,6 @@ SIDE = 10  # of a dimension of more than 2 * SIDE items, this many are shown at 
 SLICES = 2  # of more than 2 * SLICES matrices, this many are shown at each end
 COUNTED = 1 << 20  # tensors with more elements are shown without minimum, mean and maximum
 # Ends of the two colour ramps, told apart with every kind of colour blindness; black on them has a contrast above 7:1.
-BELOW_ZERO, ABOVE_ZERO = (253, 174, 97), (107, 174, 214)
 
 
 def tensor_html(tensor: Any, *, default_dtype: Any = None) -> str | None:
@@ -429,7 +430,8 @@ def tensor_html(tensor: Any, *, default_dtype: Any = None) -> str | None:
 
     A line that says what the tensor is, a line of statistics, its values as a table (one for each matrix where there
     are more than two dimensions), and the ordinary text, folded away, for readers and programs that take no tables.
-    Cells of floating-point matrices are shaded by value: blue above zero, orange below, stronger away from zero.
+    Cells of floating-point matrices are shaded by value: blue above zero, orange below, stronger away from zero. They
+    show two decimals, and all digits under the pointer. Of a matrix too large for a table there is a heat map, too.
     """
     options = _options
     if not options.html:
@@ -440,6 +442,7 @@ def tensor_html(tensor: Any, *, default_dtype: Any = None) -> str | None:
     parts = [
         f"<div><b>{escape(type(tensor).__name__)}</b> {escape(_headline(tensor))}</div>",
         f'<div style="opacity:.75">{escape(_statistics(array))}</div>',
+        *_maps(array),
         *_tables(array, options),
         f"<details><summary>as text</summary><pre>{escape(text)}</pre></details>",
     ]
@@ -492,7 +495,11 @@ def _tables(array: Any, options: PrintOptions) -> list[str]:
     texts, _ = cells(shown.reshape(-1), options)
     shaded = array.ndim > 1 and shown.dtype.kind not in "biuc"
     styles, legend = _shading(shown.reshape(-1)) if shaded else ([""] * len(texts), "")
-    values = [f"<td{style}>{escape(text.strip())}</td>" for text, style in zip(texts, styles, strict=True)]
+    short = [_two_decimals(text.strip(), value) for text, value in zip(texts, shown.reshape(-1).tolist(), strict=True)]
+    values = [
+        f"<td{style}{f' title={quote(text.strip())}' if text.strip() != word else ''}>{escape(word)}</td>"
+        for text, style, word in zip(texts, styles, short, strict=True)
+    ]
 
     row_heads = _heads(rows, "row") if array.ndim > 1 else None
     column_heads = _heads(columns, "col") if array.ndim else None
@@ -501,6 +508,23 @@ def _tables(array: Any, options: PrintOptions) -> list[str]:
     if len(places) < total:
         tables.insert(SLICES, f"<div>... {total - len(places):,} more matrices ...</div>")
     return [*tables, legend]
+
+
+def _two_decimals(text: str, value: Any) -> str:
+    """A floating-point number as short as a cell needs it; others, and whole numbers, as they are."""
+    if not isinstance(value, float) or not math.isfinite(value) or value == round(value):
+        return text
+    if abs(value) < 0.005 or abs(value) >= 10_000:
+        return f"{value:.0e}"
+    return f"{value:.2f}"
+
+
+def _maps(array: Any) -> list[str]:
+    """A heat map of a real matrix of which a table shows the edges only, or of the first of several."""
+    if array.ndim < 2 or not array.size or array.size > COUNTED or max(array.shape[-2:]) <= 2 * SIDE:
+        return []
+    matrix = _host(array[(0,) * (array.ndim - 2)])
+    return [heat_map(matrix.astype(np.float64))] if matrix.dtype.kind not in "bc" else []
 
 
 def _table(
@@ -519,7 +543,7 @@ def _table(
         lines = [[head, *line] for head, line in zip(["<td></td>", *row_heads], lines, strict=True)]
     caption = f"<caption>[{', '.join(map(str, place))}, :, :]</caption>\n" if place else ""
     body = "\n".join("<tr>" + "".join(line) + "</tr>" for line in lines)
-    style = "border-spacing:1px;margin:.4em 0;text-align:right"
+    style = "border-spacing:1px;margin:.4em 0;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
     return f'<table cellpadding="4" style="{style}">\n{caption}{body}\n</table>'
 
 

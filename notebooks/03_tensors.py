@@ -92,8 +92,8 @@ for axis, (name, story) in zip(axes, stories.items()):
     axis.imshow(story.numpy(), cmap="gray")
     axis.set(title=f"{name}\nstrides {story.stride()}", xticks=[], yticks=[])
 plt.tight_layout()
-show_figure(figure, """Four pictures of one buffer: the photograph, its transpose (turned and mirrored), a crop, and every
-            eighth pixel, which is coarse. Their titles give their strides.""")
+show_figure(figure, """Four pictures of one buffer: the photograph, its transpose (turned and mirrored), a crop, and
+            every eighth pixel, which is coarse. Their titles give their strides.""")
 buffers = {story.untyped_storage().data_ptr() for story in stories.values()}
 print("different buffers:", len(buffers))
 assert len(buffers) == 1

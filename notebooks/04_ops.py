@@ -142,21 +142,18 @@ for axis, name in zip(axes, ["truth", *SUSPECTS]):
     for k in range(3):                      # row k of the Jacobian: pull the unit vector k
         g = torch.zeros(3, dtype=torch.float64)
         g[k] = 1.0
-        try:
-            rows.append(torch.autograd.grad(function(x, w), w, g)[0])
-        except RuntimeError as error:
-            axis.text(0, 1, "an error:\nwrong shape" if "shape" in str(error) else str(error), va="center")
-            rows.append(torch.zeros(3))
+        rows.append(torch.autograd.grad(function(x, w), w, g)[0])
     axis.imshow(torch.stack(rows).numpy(), cmap="PuOr", vmin=-1, vmax=1)
     axis.set(title=name, xticks=[], yticks=[])
-show_figure(figure, """Seven Jacobians as coloured 3 x 3 grids. The true one and C are equal; A has the opposite colours, B
-            looks right here, D is stronger, F is paler and different, and E is an error of shapes instead.""")
+show_figure(figure, """Seven 3 x 3 grids, the Jacobians for w. Truth, C: three colours on the diagonal. A: the
+            opposite colours. B: whole columns of one colour. D: stronger colours. E: colours everywhere. F: other,
+            paler ones on the diagonal.""")
 
 # %% [markdown]
 # ## Exercise: name the bug
 #
 # Question them with `gradcheck`; its message prints both Jacobians. The possible words are `"right"`,
-# `"missing 1/N"`, `"wrong sign"`, `"upstream ignored"`, `"not summed"` and `"= for +="`.
+# `"missing 1/N"`, `"wrong sign"`, `"upstream ignored"`, `"wrong axis"` and `"= for +="`.
 
 # %%
 x.requires_grad_()
@@ -168,7 +165,7 @@ except (GradcheckError, RuntimeError) as error:
 # %%
 # <solution>
 # | bugs = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ..., "F": ...}
-bugs = {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N", "E": "not summed",
+bugs = {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N", "E": "wrong axis",
         "F": "= for +="}
 # </solution>
 check.nb04.suspects(bugs)
@@ -207,8 +204,8 @@ for name, marker in (("C", "o"), ("A", "v"), ("D", "s"), ("F", "x")):
 axis.axline((0, 0), slope=1, color="#999999", linewidth=1)
 axis.set(xlabel="push: ⟨Jv, u⟩", ylabel="pull: ⟨v, Jᵀu⟩", ylim=(-3, 3), title="the dot-product test")
 axis.legend()
-show_figure(figure, """A scatter of 25 random pairs for four of the suspects: C lies on the diagonal; A on a line that falls,
-            D on a steeper one, F all over the place.""")
+show_figure(figure, """A scatter of 25 random pairs for four of the suspects: C lies on the diagonal; A on a line that
+            falls, D on a steeper one, F all over the place.""")
 assert furthest["C"] < 1e-6 and min(furthest[name] for name in "ADF") > 0.1
 
 # %% [markdown]

@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import minitorch as torch
 from minitorch import check, nn, viz
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 from minitorch.viz.slides import slides
 
 # %% [markdown]
@@ -45,7 +46,9 @@ print(tuple(x.shape), tuple(y.shape))   # mind these two shapes
 
 # %% [markdown]
 # The loss is a function of two numbers, $w$ and $b$, so we can draw all of it, and the path that gradient descent
-# takes down from the top right.
+# takes down from the top right. Two words in the cell may be new: inside `torch.no_grad()` nothing is recorded, because
+# the update of a weight is no part of the function; and `torch.meshgrid` makes two tables, W and B, that together hold
+# every pair of a `w` and a `b`, so that the whole surface is computed by one expression.
 
 # %%
 w = torch.tensor([2.0], requires_grad=True)
@@ -69,7 +72,10 @@ left.set(xlabel="w", ylabel="b", title="the loss surface and the way down")
 right.scatter(x.squeeze(1).numpy(), y.numpy(), s=8, color="#0072b2", alpha=0.5)
 right.plot([-2.5, 3.5], [(w * v + b).item() for v in (-2.5, 3.5)], color="#b34700")
 right.set(xlabel=names[0], ylabel=names[1], title=f"w = {w.item():.2f}, loss {path[0][2]:.2f} to {path[-1][2]:.2f}")
-plt.show()
+show_figure(figure, f"""Left: the loss over w and b as the contour lines of a bowl, and the path of gradient descent
+            from the top right to its middle. Right: the points and the line that is found; the loss falls from
+            {path[0][2]:.2f} to {path[-1][2]:.2f}.""")
+assert path[-1][2] < 0.5 * path[0][2] and path[-1][2] < 0.85
 
 # %% [markdown]
 # Why did I standardise both columns before? Because a bowl that is a hundred times steeper in one direction than in
@@ -215,24 +221,33 @@ def broken(squeeze, zero):
     return losses, model
 
 
+ends = {}
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.4))
 right.scatter(x.squeeze(1).numpy(), y.numpy(), s=6, color="#999999", alpha=0.4)
 for label, squeeze, zero, style in (("right", True, True, "-"), ("(N, 1) - (N,)", False, True, "--"),
                                     ("no zero_grad", True, False, ":")):
     losses, model = broken(squeeze, zero)
+    ends[label] = losses
     left.plot(losses, style, label=label)
     right.plot([-2.5, 3.5], [model(torch.tensor([[v]])).item() for v in (-2.5, 3.5)], style, label=label)
 left.set(xlabel="step", ylabel="true loss", ylim=(0, 2.5), title="the loss")
 left.legend()
 right.set(title="the line they arrive at")
 right.legend()
-plt.show()
+show_figure(figure, """Left, the loss in 40 steps: right, it falls and stays; with (N, 1) - (N,) it stays near 1;
+            without zero_grad it swings up and down. Right, their lines: the right one leans as the points do, (N, 1)
+            - (N,) gives a flat one.""")
+assert ends["right"][-1] < 0.85 and ends["(N, 1) - (N,)"][-1] > 0.95
+swings = ends["no zero_grad"]
+assert sum(a < b for a, b in zip(swings, swings[1:])) > 10, "it rises as often as it falls"
 
 # %% [markdown]
 # ## Exercise: evaluation
 #
-# The third silent bug. Dropout and batch norm behave differently while a model is being *used*. Forget to say so, and
-# your accuracy is wrong and, with batch norm, your model has secretly learned from the test set.
+# The third silent bug. Two kinds of layers behave differently while a model is being *used*: dropout, which sets random
+# activations to 0 in training, and batch norm, which in training normalises each column by the batch's own mean and
+# remembers a running one for later (notebook 7 builds it). `model.eval()` tells them. Forget to say so, and your
+# accuracy is wrong and, with batch norm, your model has secretly learned from the test set.
 
 
 # %%
@@ -254,7 +269,8 @@ check.nb05.evaluate(evaluate)
 # ## A boundary that bends
 #
 # Three kinds of iris, two measurements each. A linear classifier can only cut with straight lines; one hidden layer
-# bends them. Move the slider to watch the boundary as it learns.
+# bends them. Move the slider to watch the boundary as it learns. (`Adam` is a gradient descent that chooses a step for
+# each weight by itself; you will build it in notebook 6. Until then: it needs less care with the learning rate.)
 
 # %%
 try:
@@ -295,8 +311,8 @@ for until in (0, 3, 10, 30, 60, 150, 400, 1000, 2000):
         chosen = points[kinds == kind]
         axis.scatter(chosen[:, 0].numpy(), chosen[:, 1].numpy(), c=colour, marker=marker, s=12)
     axis.set(title=f"step {until}: {accuracy:.0%}", xticks=[], yticks=[])
-    pictures.append((f"step {until}", figure))
-slides(pictures)
+    pictures.append((f"step {until}: {accuracy:.0%} right", figure))
+slides(pictures, "Three kinds of irises and the regions where the network expects each of them;")
 
 # %% [markdown]
 # After ten steps nearly all is learned. What happens later is different: the boundary bends around *single flowers*.
@@ -335,12 +351,16 @@ def fit(count, epochs):
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.4), sharey=True)
 for axis, (count, epochs) in zip(axes, ((1442, 15), (60, 345))):       # the same number of steps
     model, seen, unseen, right = fit(count, epochs)
+    gap = unseen[-1] / seen[-1]
+    assert (right > 0.95 and gap < 20) if count > 60 else (seen[-1] < 0.01 and gap > 50 and right < 0.9)
     axis.plot(seen, label="images it learned from")
     axis.plot(unseen, "--", label="images it has not seen")
     axis.set(title=f"{count} images: {right:.1%} of the unseen right", xlabel="epoch", yscale="log")
     axis.legend()
 axes[0].set_ylabel("cross-entropy")
-plt.show()
+show_figure(figure, f"""Cross-entropy over the epochs, on a logarithmic axis. Left, 1,442 images: the curves of images
+            that were learned from and of others fall together. Right, 60 images: the curve of its own falls to
+            nothing, that of the others stops early; {right:.0%} of the unseen ones are right.""")
 
 # %% [markdown]
 # On the right the loss of its own 60 images goes to nothing, while the loss of the others stops falling early and

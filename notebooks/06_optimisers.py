@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import minitorch as torch
 from minitorch import check, nn, viz
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 # %% [markdown]
 # ## The valley
@@ -51,7 +52,7 @@ def sgd(p, g, lr):
     return (p - lr * g,)
 
 
-def draw_paths(f, paths, x=(-3, 3), y=(-1.5, 1.5), levels=20, log=False):
+def draw_paths(f, paths, words, x=(-3, 3), y=(-1.5, 1.5), levels=20, log=False):
     X, Y = torch.meshgrid(torch.linspace(*x, 120), torch.linspace(*y, 120), indexing="xy")
     Z = f([X, Y])
     figure, axis = plt.subplots(figsize=(9, 4))
@@ -61,11 +62,13 @@ def draw_paths(f, paths, x=(-3, 3), y=(-1.5, 1.5), levels=20, log=False):
         axis.plot(*zip(*path), marker=marker, markersize=3, linewidth=1, color=colour, label=name)
     axis.set(xlim=x, ylim=y)
     axis.legend()
-    plt.show()
+    show_figure(figure, words)
 
 
-draw_paths(valley, {"lr 0.048": descend(valley, [-2.8, 1.2], sgd, 0, 40, lr=0.048),
-                    "lr 0.01": descend(valley, [-2.8, 1.2], sgd, 0, 40, lr=0.01)})
+two = {f"lr {lr}": descend(valley, [-2.8, 1.2], sgd, 0, 40, lr=lr) for lr in (0.048, 0.01)}
+draw_paths(valley, two, """Two paths of gradient descent in a long valley: with lr 0.048 it jumps from side to side on
+           its way to the middle, with lr 0.01 it slides down the side at once and then creeps along the bottom.""")
+assert abs(two["lr 0.048"][-1][0]) < 0.5 < abs(two["lr 0.01"][-1][0]) and abs(two["lr 0.01"][-1][1]) < 1e-3
 
 # %% [markdown]
 # ## Exercise: momentum
@@ -87,8 +90,11 @@ check.nb06.momentum(momentum)
 
 # %%
 if check.passed("nb06.momentum"):
-    draw_paths(valley, {"plain, 40 steps": descend(valley, [-2.8, 1.2], sgd, 0, 40, lr=0.02),
-                        "momentum, 40 steps": descend(valley, [-2.8, 1.2], momentum, 1, 40, lr=0.02, mu=0.8)})
+    two = {"plain, 40 steps": descend(valley, [-2.8, 1.2], sgd, 0, 40, lr=0.02),
+           "momentum, 40 steps": descend(valley, [-2.8, 1.2], momentum, 1, 40, lr=0.02, mu=0.8)}
+    draw_paths(valley, two, """In 40 steps plain gradient descent gets half of the way along the valley; with momentum
+               the path swings and comes close to the middle.""")
+    assert valley(two["momentum, 40 steps"][-1]) < 0.1 * valley(two["plain, 40 steps"][-1])
 
 # %% [markdown]
 # ## Exercise: RMSprop
@@ -136,7 +142,9 @@ axis.plot(raw, label="m")
 axis.plot(corrected, "--", label="m divided by its total weight")
 axis.set(xlabel="step", ylim=(0, 1.2))
 axis.legend()
-plt.show()
+show_figure(figure, """The running mean of ones rises slowly from 0.1 to nearly 1 in 40 steps; divided by its total
+            weight it is 1 from the first step on.""")
+assert raw[0] < 0.11 and (math.isnan(corrected[0]) or max(abs(m - 1) for m in corrected) < 1e-9)
 
 # %% [markdown]
 # Dividing by it is called *bias correction*. With $\beta_2 = 0.999$ the debt lasts for thousands of steps, and the
@@ -192,7 +200,10 @@ if check.passed("nb06.momentum", "nb06.rmsprop", "nb06.adam"):
     paths["momentum, 300"] = descend(banana, start, momentum, 1, 300, lr=0.002, mu=0.9)
     paths["RMSprop, 300"] = descend(banana, start, rmsprop, 1, 300, lr=0.02, alpha=0.9, eps=1e-8)
     paths["Adam, 300"] = descend(banana, start, adam, 2, 300, lr=0.1, b1=0.9, b2=0.999, eps=1e-8)
-draw_paths(banana, paths, x=(-2, 2), y=(-1, 3), log=True)
+draw_paths(banana, paths, """A bent valley with its lowest point at (1, 1), and the paths of the optimisers from the
+           left: all find the bend; LBFGS arrives in a few long steps, momentum and RMSprop come close, SGD and Adam
+           are on their way.""", x=(-2, 2), y=(-1, 3), log=True)
+assert banana(paths["LBFGS, 8 x 4 steps"][-1]) < 1e-6 < banana(paths["SGD, 300 steps"][-1])
 for name, path in paths.items():
     print(f"{name:18} ends at ({path[-1][0]:6.3f}, {path[-1][1]:6.3f}), f = {banana(path[-1]):.2g}")
 
@@ -230,6 +241,7 @@ if check.passed("nb06.adam"):
             furthest = max([furthest, *((p - q).abs().max().item() for p, q in zip(mine.parameters(),
                                                                                   theirs.parameters()))])
     print(f"{t} steps, largest difference of any weight: {furthest:.1e}")
+    assert furthest < 1e-5
 
 # %% [markdown]
 # The last digits differ, because $m / c_1 / \sqrt{v / c_2}$ and $(m/\sqrt v) \cdot (\sqrt{c_2} / c_1)$ round
@@ -308,7 +320,7 @@ if check.passed("nb06.cosine"):
     figure, axis = plt.subplots(figsize=(6, 2.5))
     axis.plot([rate(step, 10, 100, 1.0) for step in range(101)], ".-", markersize=3)
     axis.set(xlabel="step", ylabel="learning rate")
-    plt.show()
+    show_figure(figure, "The learning rate rises in a straight line for ten steps and falls as half a cosine for 90.")
 
 # %% [markdown]
 # ## One number to watch
@@ -319,6 +331,7 @@ if check.passed("nb06.cosine"):
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 3))
+ends = {}
 for lr in (1e-5, 1e-2, 1.0):
     model, ratios = network(), []
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
@@ -329,12 +342,15 @@ for lr in (1e-5, 1e-2, 1.0):
         optimizer.step()
         ratios.append(((model[0].weight - before).std() / before.std()).item())
     with torch.no_grad():
-        loss = F.cross_entropy(model(images), labels).item()
+        loss = ends[lr] = F.cross_entropy(model(images), labels).item()
     axis.semilogy(ratios, label=f"lr {lr:g}: loss {loss:.2f} after one epoch")
 axis.axhline(1e-3, color="#999999", linestyle=":")
 axis.set(xlabel="step", ylabel="update : weight", title="first layer")
 axis.legend()
-plt.show()
+show_figure(figure, f"""How far each step moves the first layer's weights, on a logarithmic axis, for three learning
+            rates: about 1 : 10,000 for lr 0.00001 (loss {ends[1e-5]:.2f}), 1 : 100 for lr 0.01 (loss
+            {ends[1e-2]:.2f}), and for lr 1 more than the weights themselves at first (loss {ends[1.0]:.2f}).""")
+assert ends[1e-2] < 1.0 < min(ends[1e-5], ends[1.0])
 
 # %% [markdown]
 # `viz.flow` measures this for every parameter, together with the activations and the gradients.

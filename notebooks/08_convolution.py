@@ -24,6 +24,7 @@ import minitorch as torch
 from minitorch import check, nn, viz
 from minitorch.datasets import Digits
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 from minitorch.viz.slides import slides
 
 try:
@@ -82,7 +83,9 @@ for axis, (name, picture) in zip(axes.flat, pictures.items()):
     limit = picture.abs().max().item() if "against" in name else None
     axis.imshow(picture.numpy(), cmap="gray", vmin=-limit if limit else None, vmax=limit)
     axis.set(title=name, xticks=[], yticks=[])
-plt.show()
+show_figure(figure, """Six pictures: the photograph, blurred, sharpened; its upright edges, its level edges in grey
+            relief; and all edges, bright on black.""")
+assert conv(photo, blur).std() < photo.std() < conv(photo, sharpen).std()
 
 # %% [markdown]
 # That blur spends 81 products on each pixel. But it is a row of nine after a column of nine: 18 products, the same
@@ -91,7 +94,9 @@ plt.show()
 
 # %%
 row, column = torch.ones(1, 9) / 9, torch.ones(9, 1) / 9
-print("largest difference:", (conv(conv(photo, row), column) - conv(photo, blur)).abs().max().item())
+difference = (conv(conv(photo, row), column) - conv(photo, blur)).abs().max().item()
+print("largest difference:", difference)
+assert difference < 1e-5
 print("ranks:", {name: int(torch.linalg.matrix_rank(w))
                  for name, w in (("blur", blur), ("sobel", sobel), ("sharpen", sharpen))})
 
@@ -143,14 +148,16 @@ def window_in_memory(i, j, n=5, k=3):
     return figure
 
 
-slides((f"window at ({i}, {j})", window_in_memory(i, j)) for i, j in
-       ((0, 0), (0, 1), (0, 2), (1, 0), (2, 2)))
+slides(((f"window at ({i}, {j})", window_in_memory(i, j)) for i, j in
+        ((0, 0), (0, 1), (0, 2), (1, 0), (2, 2))),
+       "A 3 x 3 window of a 5 x 5 image, the column of the im2col matrix that it becomes, its three pieces in memory;")
 
 # %% [markdown]
 # ## Exercise: im2col
 #
 # Write every window into a column, and the convolution becomes *one* matrix product: (kernels x window) times (window x
-# places). Processors have been trimmed for matrix products for fifty years, so this wins in spite of all the copying.
+# places). Processors have been trimmed for matrix products for fifty years, so this beats the loops by far, in spite of
+# all the copying. (The Fourier way below beats both, for large kernels: you will measure it.)
 
 
 # %%
@@ -180,6 +187,8 @@ seen = windows(photo, 3)
 print("numbers to look at:", seen.numel(), " numbers in memory:", photo.numel())
 print("one buffer:", seen.untyped_storage().data_ptr() == photo.untyped_storage().data_ptr())
 print("same result:", torch.allclose(torch.einsum("ijkl,kl->ij", seen, sobel), left_right, atol=1e-5))
+assert seen.untyped_storage().data_ptr() == photo.untyped_storage().data_ptr()
+assert torch.allclose(torch.einsum("ijkl,kl->ij", seen, sobel), left_right, atol=1e-5)
 
 # %% [markdown]
 # Pooling is the same view with another ending: the largest of each window instead of a weighted sum. With
@@ -188,6 +197,7 @@ print("same result:", torch.allclose(torch.einsum("ijkl,kl->ij", seen, sobel), l
 # %%
 pooled = windows(photo, 2)[::2, ::2].amax((2, 3))
 print("like max_pool2d:", torch.equal(pooled, F.max_pool2d(photo[None, None], 2)[0, 0]))
+assert torch.equal(pooled, F.max_pool2d(photo[None, None], 2)[0, 0])
 
 # %% [markdown]
 # ## Exercise: Fourier
@@ -232,6 +242,7 @@ def seconds(f, *args, tries=4):
 
 
 if check.passed("nb08.conv_loops", "nb08.conv_fft"):
+    rates = {}
     figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
     for name, f, places, sizes, style in (("loops, 12 x 12 places", conv_loops, 12, (3, 9, 17, 25), "o:"),
                                           ("im2col, 96 x 96 places", conv_matrix, 96, (3, 5, 9, 13, 17, 25), "s--"),
@@ -244,9 +255,13 @@ if check.passed("nb08.conv_loops", "nb08.conv_fft"):
             if k == 17:
                 print(f"{name:22s} {work[-1] / times[-1] / 1e6:8.3f} GFLOP/s of the definition at 17 x 17")
         axis.loglog(work, times, style, label=name)
+        rates[name[:3]] = work[-1] / times[-1]
     axis.set(xlabel="floating-point operations of the definition", ylabel="milliseconds")
     axis.legend()
-    plt.show()
+    show_figure(figure, """Milliseconds against the operations of the definition, both axes logarithmic. The loops are
+                highest though they have far fewer operations to do; the line of im2col rises with the work; that of
+                the FFT is nearly flat and lies lowest for large kernels.""")
+    assert rates["im2"] > 10 * rates["loo"] and rates["FFT"] > rates["loo"]
 
 # %% [markdown]
 # * The loops pay for Python at each window, however little work is in it.
@@ -313,15 +328,16 @@ check.nb08.conv_transpose(conv_transpose)
 # %%
 if check.passed("nb08.is_adjoint", "nb08.conv_transpose"):
     w = torch.randn(3, 3, dtype=torch.float64)
-    print("is it the adjoint of F.conv2d?  ", is_adjoint(
-        lambda x: conv(x.reshape(7, 7), w, stride=2).flatten(),
-        lambda y: conv_transpose(y.reshape(3, 3), w, 2).flatten(), 49, 9))
+    adjoint = is_adjoint(lambda x: conv(x.reshape(7, 7), w, stride=2).flatten(),
+                         lambda y: conv_transpose(y.reshape(3, 3), w, 2).flatten(), 49, 9)
+    print("is it the adjoint of F.conv2d?  ", adjoint)
     print("is it the inverse?              ", torch.allclose(
         conv_transpose(conv(torch.ones(7, 7).double(), w, stride=2), w, 2), torch.ones(7, 7).double()))
     x = torch.randn(7, 7, dtype=torch.float64, requires_grad=True)
     g = torch.randn(3, 3, dtype=torch.float64)
     conv(x, w, stride=2).backward(g)
     print("is it what backward computes?   ", torch.allclose(x.grad, conv_transpose(g, w, 2)))
+    assert adjoint and torch.allclose(x.grad, conv_transpose(g, w, 2))
 
 # %% [markdown]
 # "Deconvolution" is a bad name for it: nothing is undone. But it makes small pictures into large ones, and so
@@ -334,7 +350,9 @@ if check.passed("nb08.conv_transpose"):
     for axis, (k, stride) in zip(axes, ((3, 2), (4, 2), (5, 3))):
         axis.imshow(conv_transpose(torch.ones(8, 8), torch.ones(k, k), stride).numpy(), cmap="cividis", vmin=0)
         axis.set(title=f"kernel {k}, stride {stride}", xticks=[], yticks=[])
-    plt.show()
+    show_figure(figure, """An even picture after three transposed convolutions: with kernel 3 and stride 2 a
+                chessboard, with kernel 4 and stride 2 even but for its border, with kernel 5 and stride 3 bright
+                lines.""")
 
 # %% [markdown]
 # ## Exercise: the receptive field
@@ -382,7 +400,10 @@ for axis, (name, layers) in zip(axes, stacks.items()):
     axis.set(title=name, xlabel=f"sees {int((seen > 0).any(0).sum())} x {int((seen > 0).any(1).sum())}, half of it "
              f"from {int((seen.sum(0).sort(descending=True).values.cumsum(0) < seen.sum() / 2).sum()) + 1} columns",
              xticks=[], yticks=[])
-plt.show()
+show_figure(figure, """What the middle output pixel sees, bright on dark: a square of 3 after one layer, a soft spot
+            of 9 after four, a bell of 21 after ten layers, and a wider spot after four layers of which two have
+            stride 2.""")
+assert [int((paint(layers) > 0).any(0).sum()) for layers in stacks.values()][:3] == [3, 9, 21]
 
 # %% [markdown]
 # The field of ten layers is 21 pixels wide, but look where the weight is: the sum of many small windows becomes a bell.
@@ -435,6 +456,7 @@ print(f"convolutional: {accuracy(network):.1%} right after {time.perf_counter() 
       f"{sum(p.numel() for p in network.parameters())} weights")
 dense = fit(mlp())
 print(f"dense:         {accuracy(dense):.1%} right, {sum(p.numel() for p in dense.parameters())} weights")
+assert accuracy(network) > 0.97 and accuracy(dense) > 0.94
 
 # %% [markdown]
 # Was it worth it? These digits are all centred, and there the dense network is almost as good. Now shift the *test*
@@ -444,6 +466,8 @@ print(f"dense:         {accuracy(dense):.1%} right, {sum(p.numel() for p in dens
 moves = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 for name, model in (("convolutional", network), ("dense", dense)):
     print(f"{name:13s}", "  ".join(f"{way} {accuracy(model, *move):.0%}" for way, move in moves.items()))
+mean = [sum(accuracy(model, *move) for move in moves.values()) / 4 for model in (network, dense)]
+assert mean[1] < mean[0] < accuracy(network)
 
 # %% [markdown]
 # The convolutional one suffers less, and yet it suffers: a common belief is wrong. A convolution is *equivariant*:
@@ -453,11 +477,11 @@ for name, model in (("convolutional", network), ("dense", dense)):
 # What it has learned: the sixteen kernels of the first layer, and what they make of a digit.
 
 # %%
-viz.feature_maps(network[0].weight[:, 0], columns=16)
-plt.show()
+show_figure(viz.feature_maps(network[0].weight[:, 0], columns=16),
+            "Sixteen kernels of 3 x 3 weights, some of them light on one side and dark on the other: edges.")
 with torch.no_grad():
-    viz.feature_maps(network[:2](test_images[3:4]), columns=16)
-plt.show()
+    show_figure(viz.feature_maps(network[:2](test_images[3:4]), columns=16),
+                "Sixteen pictures of one digit, in each of which other strokes or borders are bright.")
 
 # %% [markdown]
 # ## In real PyTorch

@@ -22,6 +22,7 @@ import minitorch as torch
 from minitorch import check, nn
 from minitorch.datasets import Digits
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 images, labels = Digits(train=True).tensors()
 images = images.flatten(1)                                   # (1442, 64), values 0 to 1
@@ -75,7 +76,9 @@ if check.passed("nb10.reparameterise"):
                   label=f"{name}: {values.mean().item():.2f}, give or take {values.std().item():.1f}")
     axis.set(xlabel="estimate of the derivative", yticks=[])
     axis.legend()
-    plt.show()
+    show_figure(figure, """Two histograms of estimates around 4: those through the sample form a narrow hill, those by
+                the score a wide one with a long tail to the right.""")
+    assert abs(mean.grad.mean() - 4) < 0.2 and score.std() > 2 * mean.grad.std()
 
 # %% [markdown]
 # The score method knows only *how good* each sample was; the other one also knows in which direction it would get
@@ -117,7 +120,9 @@ if check.passed("nb10.kl"):
     axis.axhline(exact, color="#999999", linestyle="--", label=f"in closed form: {exact:.4f}")
     axis.set(xlabel="n")
     axis.legend()
-    plt.show()
+    show_figure(figure, f"""The average over the first n samples swings at first and closes in on the dashed line at
+                {exact:.4f}, the closed form.""")
+    assert abs(running[-1].item() - exact) < 0.05
 
 # %% [markdown]
 # ## A VAE
@@ -154,6 +159,7 @@ def train_vae(steps, price=1.0):
         (drawing + price * cost).backward()
         optimizer.step()
     print(f"price {price:g}: drawing {drawing.item():.1f}, divergence {cost.item():.3f}")
+    assert cost.item() > 1 if price == 1 else cost.item() < 0.1
     return model
 
 
@@ -177,7 +183,9 @@ if check.passed("nb10.reparameterise", "nb10.kl"):
             axes[0].text(x, y, digit, fontsize=9, ha="center", va="center")
     axes[0].set(title="where test images lie", xlim=(-3.5, 3.5), ylim=(-3.5, 3.5), aspect="equal")
     plane(axes[1], vae)
-    plt.show()
+    show_figure(figure, """Left: the test images as points of the plane of codes, equal digits close together. Right:
+                what the decoder draws at each place of that plane: digits that change into each other from place to
+                place.""")
 
 # %% [markdown]
 # Nobody told it about labels, and still equal digits lie together. Walk from one to another: on the way there is always
@@ -192,7 +200,7 @@ if check.passed("nb10.reparameterise", "nb10.kl"):
     collapsed = train_vae(300, price=64.0)
     figure, axis = plt.subplots(figsize=(3, 3), layout="constrained")
     plane(axis, collapsed, side=6)
-    plt.show()
+    show_figure(figure, "Thirty-six times the same grey blur: the average of all digits, wherever one looks.")
 
 # %% [markdown]
 # The divergence is almost 0: the code says nothing (*posterior collapse*), and the decoder draws the average of all
@@ -269,7 +277,9 @@ if check.passed("nb10.adds_up", "nb10.noisy"):
         at = torch.linspace(0, STEPS - 1, 9).long()
         strip = noisy((2 * images[4:5] - 1).expand(9, -1), at, kept, noise.expand(9, -1))
         sheet(below, strip / 2 + 0.5, 9)
-    plt.show()
+    show_figure(figure, """Three schedules: the curve of the signal falls from 1, that of the noise rises to 1. Below
+                each, a digit at nine times: with the first and the cosine it dissolves slowly, with the second it is
+                gone at once.""")
 
 # %% [markdown]
 # ## Learning to see the noise
@@ -317,6 +327,7 @@ def train_denoiser(steps=1000):
         schedule.step()
         losses.append(loss.item())
     print(f"loss: {sum(losses[:20]) / 20:.2f} at first, {sum(losses[-100:]) / 100:.2f} at last")
+    assert sum(losses[-100:]) / 100 < 0.6 * sum(losses[:20]) / 20
     return model
 
 
@@ -374,7 +385,7 @@ if check.passed("nb10.noisy", "nb10.ddpm_step"):
     figure, axis = plt.subplots(figsize=(7, 4.6), layout="constrained")
     strip = torch.stack([x[:7] for x in film], 1)
     sheet(axis, strip.reshape(-1, 64) / 2 + 0.5, len(film), "from t = 99 (left) to the image (right)")
-    plt.show()
+    show_figure(figure, "Seven rows of pictures: noise on the left turns step by step into a digit on the right.")
 
 # %% [markdown]
 # New digits, or old ones by heart? With 1,442 images that is a fair question. Below each made digit: the training image
@@ -386,10 +397,11 @@ if check.passed("nb10.noisy", "nb10.ddpm_step"):
     distance, nearest = torch.cdist(made.clamp(-1, 1), data).min(1)
     figure, axis = plt.subplots(figsize=(11, 1.6), layout="constrained")
     sheet(axis, torch.cat([made[:20], data[nearest[:20]]]) / 2 + 0.5, 20, "made, and the nearest real one")
-    plt.show()
+    show_figure(figure, "Twenty digits that were made, grainy, and below each the real one that is most like it.")
     real, _ = torch.cdist(2 * test_images - 1, data).min(1)
     print(f"distance to the nearest training image: made {distance.median().item():.2f}, "
           f"unseen real ones {real.median().item():.2f} (median)")
+    assert distance.median() > real.median()
 
 # %% [markdown]
 # So nothing was learned by heart: the made ones are *further* from the training images than real ones are. That is the
@@ -431,7 +443,9 @@ if check.passed("nb10.noisy", "nb10.ddim_step"):
     figure, axis = plt.subplots(figsize=(11, 3.4), layout="constrained")
     rows = [jumps(start, count) for count in (1, 3, 5, 10, 50)]
     sheet(axis, torch.cat(rows) / 2 + 0.5, 20, "the same noise in 1, 3, 5, 10 and 50 steps (top to bottom)")
-    plt.show()
+    show_figure(figure, """Five rows of twenty pictures from the same noises: after one step grey blurs, from five
+                steps on digits that hardly change any more.""")
+    assert (rows[3] - rows[4]).abs().mean() < 0.5 * (rows[0] - rows[4]).abs().mean()
 
 # %% [markdown]
 # One step gives a blur, the average of all digits that might have been meant, and what is left of the noise. From five
@@ -445,7 +459,7 @@ if check.passed("nb10.noisy", "nb10.ddim_step"):
     figure, axes = plt.subplots(3, 1, figsize=(11, 2.6), layout="constrained")
     for axis, (a, b) in zip(axes, ((0, 1), (2, 3), (4, 5))):
         sheet(axis, jumps(angle.cos() * start[a] + angle.sin() * start[b], 10) / 2 + 0.5, 16)
-    plt.show()
+    show_figure(figure, "Three rows, in each of which one digit changes into another one in sixteen pictures.")
 
 # %% [markdown]
 # ## In real PyTorch

@@ -24,6 +24,7 @@ import minitorch as torch
 from minitorch import check, nn
 from minitorch.datasets import Digits
 from minitorch.nn import functional as F
+from minitorch.viz.pictures import show_figure
 
 # %% [markdown]
 # ## Thirty-two bits
@@ -53,6 +54,7 @@ counter = np.float32(2 ** 24 - 3)
 for _ in range(6):
     counter += np.float32(1)
     print(int(counter), end=" ")
+assert counter == 2 ** 24
 
 # %% [markdown]
 # ## Two ways to lose
@@ -96,7 +98,12 @@ with np.errstate(all="ignore"):
 axis.axvline(math.log(2), color="#999999", linewidth=1)
 axis.set(xlabel="x", ylabel="relative error, float32", ylim=(1e-9, 10))
 axis.legend()
-plt.show()
+show_figure(figure, """The relative errors of three attempts against x, both axes logarithmic. log1p(-exp(-x)) is good
+            on the right of a line at log 2 and bad for tiny x, log(-expm1(-x)) is good on the left of it and gets
+            worse on the right, log(1 - exp(-x)) is bad on both sides.""")
+errors = {name: np.abs(values / exact - 1) for name, values in attempts.items()}
+assert errors["log(-expm1(-x))"][x < 0.5].max() < 1e-5 < errors["log(1 - exp(-x))"][x < 1e-3].max()
+assert errors["log1p(-exp(-x))"][x > 1].max() < 1e-5 < errors["log1p(-exp(-x))"][x < 1e-3].max()
 
 
 # %%
@@ -168,7 +175,9 @@ for name, values, style in (("one after the other", running(terms)[places], ":")
     axis.loglog(places + 1, np.abs(values / true[places] - 1) + 1e-9, style, label=name)
 axis.set(xlabel="numbers added", ylabel="relative error")
 axis.legend()
-plt.show()
+show_figure(figure, """The relative error of three sums against the number of terms: added one after the other it
+            rises from 1e-7 to more than 1e-6; in pairs and with compensation it stays near 1e-8 and 1e-7.""")
+assert abs(running(terms)[-1] / true[-1] - 1) > 10 * abs(carried(terms)[-1] / true[-1] - 1)
 
 # %% [markdown]
 # ## Exercise: Kahan's sum
@@ -202,6 +211,7 @@ weight = torch.tensor(1.0, dtype=torch.bfloat16)
 for _ in range(1000):
     weight += torch.tensor(0.001, dtype=torch.bfloat16)
 print("after adding 0.001 a thousand times:", weight.item())
+assert weight.item() == 1.0
 
 # %% [markdown]
 # ## Half the bits
@@ -259,10 +269,13 @@ for scale, style in ((1, "-"), (1024, "--")):
     axis.step(edges[:-1], counts, style, where="post", label=f"gradients x {scale}")
 axis.set(xlabel="log2 of the size", ylabel="how many")
 axis.legend()
-plt.show()
 with np.errstate(under="ignore"):
-    print(f"zero in float16: {(sizes.astype(np.float16) == 0).mean():.1%}; "
-          f"scaled by 1024: {((sizes * 1024).astype(np.float16) == 0).mean():.1%}")
+    zero, scaled = ((sizes * scale).astype(np.float16) == 0 for scale in (1, 1024))
+show_figure(figure, f"""Two histograms of the same shape over the logarithm of the gradients' sizes: the one of the
+            gradients hangs over the left end of the grey band of float16 ({zero.mean():.1%} become zero), that of the
+            gradients times 1,024 lies ten powers further right, inside of it.""")
+print(f"zero in float16: {zero.mean():.1%}; scaled by 1024: {scaled.mean():.1%}")
+assert zero.mean() > 10 * scaled.mean()
 
 # %% [markdown]
 # ## Exercise: how far?
@@ -287,6 +300,7 @@ if check.passed("nb11.loss_scale"):
     with np.errstate(under="ignore"):
         lost = ((sizes * s).astype(np.float16) == 0).mean()
     print(f"the largest gradient is {largest:.3g}: scale by {s:g}, then {lost:.2%} are lost")
+    assert lost <= zero.mean() and largest * s <= 65504
 
 # %% [markdown]
 # `GradScaler` finds this number by trying: it doubles the scale now and then, and halves it when something overflows.
@@ -301,6 +315,7 @@ rng = np.random.default_rng(0)
 values = rng.standard_normal(10_000).astype(np.float32)
 sums = {float(running(rng.permutation(values))[-1]) for _ in range(200)}
 print(f"200 orders, {len(sums)} different sums, from {min(sums):.5f} to {max(sums):.5f}")
+assert len(sums) > 10
 
 # %% [markdown]
 # ## A bound you can trust
@@ -319,6 +334,7 @@ for size in (10, 1000, 100_000):
         worst = max(worst, error / (size * 2.0 ** -24 * np.abs(a.astype(np.float64) * b).sum()))
         relative = max(relative, error / abs(exact))
     print(f"n = {size:6d}: {worst:.4f} of the bound at most; relative to the result up to {relative:.1e}")
+    assert worst < 1
 
 # %% [markdown]
 # ## Condition: what the data do to you
@@ -335,9 +351,12 @@ try:
 except ImportError:                                        # made up, but as badly scaled
     features = rng.standard_normal((569, 30)) * 10.0 ** rng.uniform(-3, 3, 30) + 10.0 ** rng.uniform(-3, 3, 30)
 standard = (features - features.mean(0)) / features.std(0)
+conditions = []
 for name, matrix in (("as they come", features), ("standardised", standard)):
     a = torch.tensor(matrix)
-    print(f"{name:13s} condition of X'X: {torch.linalg.cond(a.T @ a).item():.2g}")
+    conditions.append(torch.linalg.cond(a.T @ a).item())
+    print(f"{name:13s} condition of X'X: {conditions[-1]:.2g}")
+assert conditions[1] < 1e-3 * conditions[0]
 
 # %% [markdown]
 # Above $1/u \approx 10^7$, float32 cannot be trusted to have a single right digit of the least-squares solution. No

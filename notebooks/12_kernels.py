@@ -25,6 +25,7 @@ import minitorch as torch
 from minitorch import check, viz
 from minitorch.backends import sim
 from minitorch.backends.cuda import load_kernel
+from minitorch.viz.pictures import show_figure
 
 lacking = check.nb12.missing()
 print(f"This notebook needs {lacking}; pictures are made in Python instead." if lacking else "The simulator is ready.")
@@ -39,6 +40,9 @@ print(f"This notebook needs {lacking}; pictures are made in Python instead." if 
 
 
 # %%
+said = []                                                  # what the simulator has complained about
+
+
 def watch(source, signature, grid, block, *arguments):
     """Run a kernel on the simulator and show what its threads did; say what the simulator finds."""
     name = re.search(r"void (\w+)\(", source)[1]
@@ -47,7 +51,8 @@ def watch(source, signature, grid, block, *arguments):
         try:
             kernel(grid, block, *arguments)
         except sim.SimulatorError as error:
-            print(type(error).__name__, "in", str(error)[:400])
+            said.append(type(error).__name__)
+            print(type(error).__name__, "in", *str(error).splitlines()[:6], sep="\n")
     return viz.kernel(seen, source, name)
 
 
@@ -73,16 +78,19 @@ else:
     out = torch.empty(13, device="sim")
     view = watch(TWICE, "f32* out, const f32* x, i32 n", 2, 8, out, x, 13)
     print(out)
+    assert torch.equal(out, 2 * x)
 view
 
 # %% [markdown]
-# Without `if (i < n)`, threads 13, 14 and 15 write to memory that is someone else's. A real GPU often says nothing at
-# all; the simulator says who did it, and where:
+# Without `if (i < n)`, threads 13, 14 and 15 read and write memory that is someone else's. A real GPU often says
+# nothing at all; the simulator stops at the first access, which is the *read* of `x[13]`, and says who did it, and
+# where:
 
 # %%
 if not lacking:
     out = torch.empty(13, device="sim")
     watch(TWICE.replace("if (i < n) ", ""), "f32* out, const f32* x, i32 n", 2, 8, out, x, 13)
+    assert said[-1] == "OutOfBounds"
 
 # %% [markdown]
 # ## Exercise: one thread, one element
@@ -127,7 +135,9 @@ figure, axis = plt.subplots(figsize=(8, 2.8))
 axis.bar(range(len(strides)), sectors, color="#0072b2")
 axis.set_xticks(range(len(strides)), strides)
 axis.set(xlabel="stride between neighbouring threads, in floats", ylabel="sectors a request", ylim=(0, 34))
-plt.show()
+show_figure(figure, """Bars of the sectors that a request of 32 threads moves: 4 for stride 1, 8 for 2, 16 for 4, and
+            32 for strides of 8 and more.""")
+assert sectors[0] == 4 and sectors[-1] == 32 and sorted(sectors) == list(sectors)
 
 # %% [markdown]
 # That was the only thing that changed: same arithmetic, same number of reads, up to eight times the traffic. The rule:
@@ -176,6 +186,7 @@ if lacking:
 else:
     x, out = torch.arange(64.0, device="sim"), torch.empty(64, device="sim")
     view = watch(REVERSE, "f32* out, const f32* x", 1, 64, out, x)
+    assert said[-1] == "Race"
 view
 
 # %% [markdown]
@@ -296,6 +307,7 @@ if check.passed("nb12.softmax"):
     out = torch.empty_like(x)
     mine = load_kernel(SOFTMAX, "softmax", "f32* out, const f32* x, i32 columns").report(6, 32, out, x, 100)
     print("largest difference:", (out - right).abs().max().item())
+    assert (out - right).abs().max().item() < 1e-6
     for name, found in (("shipped", shipped), ("yours", mine)):
         print(f"\n{name}: {sum(row.bytes for row in found.rows if row.space == 'global')} bytes of global memory")
         print(found)
@@ -313,7 +325,9 @@ turns = [max(np.bincount(np.arange(32) * width % 32)) for width in widths]
 figure, axis = plt.subplots(figsize=(8, 2.8))
 axis.bar(widths, turns, color=["#d55e00" if width == 32 else "#0072b2" for width in widths])
 axis.set(xlabel="width of the tile", ylabel="turns to read a column")
-plt.show()
+show_figure(figure, """Bars of the turns it takes to read a column of tiles that are 1 to 40 wide: 1 for every odd
+            width, 2 to 16 for even ones, and 32, the tallest by far, for a width of 32.""")
+assert turns[31] == 32 and turns[32] == 1
 grid = (np.arange(8)[:, None] * np.array([32, 33])[:, None, None] + np.arange(32)) % 32
 figure, axes = plt.subplots(2, 1, figsize=(8, 3.6))
 for axis, banks, width in zip(axes, grid, (32, 33)):
@@ -323,7 +337,8 @@ for axis, banks, width in zip(axes, grid, (32, 33)):
     axis.set(title=f"the bank of each word, width {width}: column 3 is in "
                    f"{'one bank' if width == 32 else 'different banks'}", xticks=[], yticks=[])
 figure.tight_layout()
-plt.show()
+show_figure(figure, """Two tables of 8 rows of words, coloured by their bank. Width 32: every row is the same, column
+            3 lies in bank 3. Width 33: each row is shifted by one, column 3 lies in the banks 3 to 10.""")
 
 # %% [markdown]
 # ## Exercise: transpose
@@ -418,7 +433,10 @@ if check.passed("nb12.matmul"):
     axis.axvline(128 / 4, linestyle=":", color="#0072b2", label="tiles of 128, in theory")
     axis.set(xlabel="operations for each byte of global memory, caches left out", ylabel="operations a second, at most")
     axis.legend()
-    plt.show()
+    show_figure(figure, """A roofline: a slope that becomes flat at 20 operations a byte. Both kernels lie low on the
+                slope, yours to the right of the other; a dotted line for tiles of 128 lies beyond the bend.""")
+    traffic = [sum(32 * row.cost for row in found.rows if row.space == "global") for found in (naive, tiled)]
+    assert traffic[1] < traffic[0]
 
 # %% [markdown]
 # ## Exercise: many to one

@@ -32,6 +32,7 @@ from minitorch.distributed import threads
 from minitorch.nn import functional as F
 from minitorch.nn.parallel import DistributedDataParallel
 from minitorch.utils.checkpoint import checkpoint
+from minitorch.viz.pictures import show_figure
 
 images, labels = Digits(train=True).tensors()
 images = images.flatten(1)
@@ -76,12 +77,15 @@ def epoch(keep):
     return alive
 
 
+leak, clean = epoch(lambda loss: loss), epoch(lambda loss: loss.item())
 figure, axis = plt.subplots(figsize=(8, 3))
-axis.plot(epoch(lambda loss: loss), "o-", label="losses.append(loss)")
-axis.plot(epoch(lambda loss: loss.item()), "s--", label="losses.append(loss.item())")
+axis.plot(leak, "o-", label="losses.append(loss)")
+axis.plot(clean, "s--", label="losses.append(loss.item())")
 axis.set(xlabel="step", ylabel="megabytes alive", ylim=(0, None))
 axis.legend()
-plt.show()
+show_figure(figure, f"""Megabytes alive after each of twelve steps: with losses.append(loss) a straight line up to
+            {leak[-1]:.1f}, with losses.append(loss.item()) a flat one near {clean[-1]:.1f}.""")
+assert leak[-1] > 5 * leak[0] and clean[-1] < 0.3 * leak[-1]
 
 # %% [markdown]
 # ## Exercise: the peak
@@ -136,14 +140,19 @@ def timeline(segment):
 
 
 figure, axis = plt.subplots(figsize=(9, 3.4))
+peaks = []
 for segment, style in ((1, "-"), (6, "--")):
     seen = timeline(segment)
+    peaks.append(max(seen))
     axis.plot(seen, style, label="everything stored" if segment == 1 else f"checkpoints every {segment} layers")
     print(f"segments of {segment}: at most {max(seen):.0f} MB, {len(seen)} layer events")
 axis.set(xlabel="layer events: forward, then backward (with what is computed again)", ylabel="megabytes",
          ylim=(0, None))
 axis.legend()
-plt.show()
+show_figure(figure, f"""Megabytes alive over the layers, forward and then backward. Everything stored: one mountain,
+            up to {peaks[0]:.0f}. Checkpoints every 6 layers: a low climb and four teeth of a saw, up to
+            {peaks[1]:.0f}.""")
+assert peaks[1] < 0.7 * peaks[0]
 
 # %% [markdown]
 # ## Exercise: how many?
@@ -199,6 +208,7 @@ if check.passed("nb13.accumulate"):
     parts = torch.arange(100).split([50, 30, 20])
     together = accumulate([gradient(part) for part in parts], [len(part) for part in parts])
     print("largest difference:", (whole - together).abs().max().item())
+    assert torch.allclose(whole, together, atol=1e-6)
 
 # %% [markdown]
 # That is already data parallelism: the parts may as well be computed by different machines. Four ranks with a quarter
@@ -242,6 +252,7 @@ found = threads.run(quarter, 4)
 print("all ranks have the same bits:", all(torch.equal(found[0], other) for other in found))
 whole = gradient(torch.arange(100))
 print("largest difference from one rank with the whole batch:", (whole - found[0]).abs().max().item())
+assert all(torch.equal(found[0], other) for other in found) and torch.allclose(whole, found[0], atol=1e-6)
 
 # %% [markdown]
 # What is left is how the gradients of all ranks are added up, on all ranks, without one machine that everybody talks
@@ -307,7 +318,9 @@ if check.passed("nb13.ring"):
         for (r, c), n in np.ndenumerate(counts):
             axis.text(c, r, int(n), ha="center", va="center", color="white" if n < 3 else "black")
         axis.set(title=f"after step {step + 1}", xlabel="chunk", ylabel="" if step else "rank", xticks=[], yticks=[])
-    plt.show()
+    show_figure(figure, """Six tables of 4 ranks by 4 chunks with the number of ranks whose parts a chunk has: ones at
+                first, after three steps a diagonal of fours, after six steps fours everywhere.""")
+    assert all(torch.equal(result, expected) for result, _ in found) and (counts == world).all()
 
 # %% [markdown]
 # Each number says how many ranks' parts a chunk contains. After three steps there is a 4 in every row; then the fours
@@ -352,6 +365,7 @@ if check.passed("nb13.finishes"):
             both = [("send", (r + 1) % 4), ("receive", (r - 1) % 4)]
             programs.append(both if first(r) else both[::-1])
         print(f"{name}: {'finishes' if finishes(programs) else 'hangs'}")
+        assert finishes(programs) == ("even" in name)
 
 # %% [markdown]
 # A real hang looks like this: two ranks that both receive first. After the timeout, here a second, every rank is told
@@ -400,7 +414,9 @@ if check.passed("nb13.step_time"):
     figure, axis = plt.subplots(figsize=(8, 3))
     axis.semilogx(ranks, times, "o-", base=2)
     axis.set(xlabel="ranks", ylabel="seconds a step", title="each rank takes 1 s on average, give or take 0.14 s")
-    plt.show()
+    show_figure(figure, f"""Seconds a step against the number of ranks, on a logarithmic axis: a line that rises from
+                {times[0]:.2f} for one rank to {times[-1]:.2f} for 256.""")
+    assert times[-1] > times[0] + 0.3
 
 # %% [markdown]
 # ## On more ranks than you have

@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 
 from minitorch import check
 from minitorch.check.mutation import MUTANTS, survivors
+from minitorch.viz.pictures import show_figure
 
 # %% [markdown]
 # ## One source, two versions
@@ -134,7 +135,9 @@ figure, axis = plt.subplots(figsize=(7, 1.2 + 0.3 * len(found)))
 axis.barh(list(found), list(found.values()), color="#b34700")
 axis.set(xlabel="students", title="named misconceptions")
 plt.tight_layout()
-plt.show()
+show_figure(figure, "Bars, one for each misconception and as long as many students have it: " + "; ".join(
+    f"{name} {count}" for name, count in found.items()))
+assert found == {"nb03.strides: shape_itself": 3, "nb03.unbroadcast: not_summed": 1}
 
 # %% [markdown]
 # ## The mutation lab
@@ -161,6 +164,7 @@ def first_try(torch):
 alive = survivors(first_try)
 print(f"{len(alive)} of {len(MUTANTS)} survive:")
 print("\n".join(f"  {name}" for name in alive))
+assert len(alive) == len(MUTANTS)
 
 # %% [markdown]
 # All of them. Four assertions, not one bug found, and a coverage tool would report 100 %.

@@ -66,14 +66,19 @@ def run(*command):
 
 
 print("python -m minitorch train.py")
-print(run("-m", "minitorch"))
+ours = run("-m", "minitorch")
+print(ours)
+losses = [float(line.split()[-1]) for line in ours.splitlines()]
+assert losses[-1] < 0.7 * losses[0]
 
 # %% [markdown]
 # `python -m minitorch train.py` lets `import torch` mean minitorch, for this run only. In your own code write
 # `import minitorch as torch`. Now the same file on PyTorch:
 
 # %%
-print(run() if pytorch else "PyTorch is not installed.")
+theirs = run() if pytorch else None
+print(theirs or "PyTorch is not installed.")
+assert theirs in (None, ours)
 
 # %% [markdown]
 # The same losses, not merely similar ones: **the same seed gives the same random numbers.** minitorch reproduces
@@ -171,6 +176,7 @@ then, _ = some_steps(other, 5, checkpoint)
 print(f"ten steps in {other.__name__}: ", straight)
 print(f"five in minitorch, five in {other.__name__}:", first + then)
 print("equal" if straight == first + then else "different")
+assert straight == first + then and straight[-1] < straight[0]
 
 # %% [markdown]
 # ## Exercise: are these two the same model?
@@ -206,7 +212,9 @@ if check.passed("nb16.differing"):
 # ## What is different, on purpose
 #
 # * Errors say more: the shapes aligned, both lines of an in-place conflict. Same classes, same first words.
-# * A write through `.data` to something the backward pass needs is an error here; PyTorch is silently wrong.
+# * A write through `.data` to something the backward pass needs is *not* different: it is not counted, and both are
+#   silently wrong (here `torch.autograd.detect_anomaly()` counts it). `.detach()` shares the memory *and* the count of
+#   writes: through it, both raise. So write `.detach()`.
 # * Programs saved by `torch.jit` do not move: carry the source and the weights.
 # * It is some tens of thousands of lines of Python and a table of ops, so you can read it: `print(torch.mul.source)`.
 
@@ -214,14 +222,16 @@ if check.passed("nb16.differing"):
 for library in (minitorch, pytorch):
     if library is None:
         continue
-    w = library.ones(2, requires_grad=True)
-    y = w.exp()
-    y.data.mul_(100)                        # nobody saw that, or did they?
-    try:
-        y.sum().backward()
-        print(f"{library.__name__}: the gradient is {w.grad.tolist()}, and should be [2.718, 2.718]")
-    except RuntimeError as error:
-        print(f"{library.__name__}: {str(error)[:150]} ...")
+    for way in ("data", "detach"):
+        w = library.ones(2, requires_grad=True)
+        y = w.exp()
+        (y.data if way == "data" else y.detach()).mul_(100)
+        try:
+            y.sum().backward()
+            print(f"{library.__name__}, {way}: the gradient is {w.grad.tolist()}, and should be [2.718, 2.718]")
+            assert way == "data"
+        except RuntimeError as error:
+            print(f"{library.__name__}, {way}: {str(error).splitlines()[0]}")
 
 # %% [markdown]
 # ## In real PyTorch

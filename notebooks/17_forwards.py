@@ -19,6 +19,7 @@ import matplotlib.pyplot as plt
 import minitorch as torch
 from minitorch import check
 from minitorch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from minitorch.viz.pictures import show_figure
 
 # %% [markdown]
 # ## Two questions about one matrix
@@ -132,7 +133,8 @@ for axis, function, x in ((axes[0], wide, wave), (axes[1], narrow, times)):
     print(f"{function.__name__:>6}: {n:2} inputs, {m:2} outputs: {len(pushes):2} pushes or {len(pulls):2} pulls")
     axis.bar(["pushes", "pulls"], [len(pushes), len(pulls)], color=["#0072b2", "#b34700"])
     axis.set(title=f"{function.__name__}: {n} inputs, {m} outputs", ylabel="passes for the Jacobian")
-plt.show()
+show_figure(figure, """Bars of the passes for a Jacobian. 3 inputs, 40 outputs: 3 pushes or 40 pulls. 40 inputs, 3
+            outputs: 40 pushes or 3 pulls.""")
 
 # %% [markdown]
 # ## Exercise: the cheaper way
@@ -253,7 +255,8 @@ if check.passed("nb17.per_sample"):
                      alpha=0.6, label=f"labelled {label}")
     axis.set(title="size: the norm of the sample's gradient")
     axis.legend()
-    plt.show()
+    show_figure(figure, """Two clouds of points. Nearly all are small; five large ones lie deep in the cloud of the
+                other label: the wrong labels.""")
 
 # %% [markdown]
 # ## Exercise: a Hessian times a vector
@@ -326,7 +329,8 @@ if check.passed("nb17.hvp"):
         axis.semilogy(losses, label=f"{share} of the limit")
     axis.set(xlabel="step", ylabel="loss", title="gradient descent on both sides of 2/λ")
     axis.legend()
-    plt.show()
+    show_figure(figure, """The loss over 150 steps on a logarithmic axis: with half of the limit and 0.95 of it the
+                curves fall, with 1.05 of it the curve rises by many powers of ten.""")
 
 # %% [markdown]
 # ## In real PyTorch

@@ -3,7 +3,7 @@
 The simulator runs PTX and never asks the assembler, which knows more rules. Here ptxas takes what the tests of the op
 table, the rows of the GPU programme and its training steps launch, all specialisations of it, and the simulator's
 conformance suite. Needs CuPy, NVRTC and ptxas, but no GPU: launches are collected on device "dry". Takes minutes;
-`test_assembled.py` takes one specialisation of each kernel.
+`test_assembled.py` takes one specialisation of each source.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from sim import conformance, conformance_floats, conformance_integers, conforman
 from test_cuda_table import ROWS, run  # noqa: E402
 
 import minitorch  # noqa: E402
-from benchmarks import dry, gpu_rows, sass  # noqa: E402
+from benchmarks import dry, sass  # noqa: E402
 from minitorch.backends.cuda.runtime.compile import CompileError, compile_source, with_includes  # noqa: E402
 
 CONFORMANCE = conformance_integers, conformance_floats, conformance_kernels
@@ -30,23 +30,12 @@ def codes_of_ops(rows=ROWS):
         for row in rows:
             with suppress(RuntimeError, IndexError, ValueError):       # of values, which are nonsense: what came before
                 run(row, minitorch.backends.get("dry"), 0)
-    return dict.fromkeys(launch.code for launch in found)
-
-
-def codes_of_programme():
-    """The code of all kernels of the GPU programme's rows and training steps."""
-    with dry.launches() as found:
-        for row in gpu_rows.ROWS:
-            row.make(minitorch, "dry", False)[0]()
-        for make in gpu_rows.STEPS.values():
-            make(minitorch, "dry", False)()
-    return dict.fromkeys(launch.code for launch in found)
+    return list(dict.fromkeys(launch.code for launch in found))
 
 
 def one_of_each(codes):
-    """One code for each kernel: the last, and each text for the compiler once, as it has several kernels."""
-    kernels = {(code.source.name, code.entry): code for code in codes}
-    return list({(code.source.name, code.macros): code for code in kernels.values()}.values())
+    """One code for each source: the last. The text that the assembler is given has all of the source's kernels."""
+    return list({code.source.name: code for code in codes}.values())
 
 
 def complaint(code, arch, options=()):
@@ -73,7 +62,7 @@ def main():
     parser.add_argument("--arch", default="80,90,100")
     parser.add_argument("--only", default="", help="kernels whose name has this regular expression")
     args = parser.parse_args()
-    codes = [*conformance_codes(), *(codes_of_ops() | codes_of_programme())]
+    codes = [*conformance_codes(), *dict.fromkeys([*dry.codes_of_programme(), *codes_of_ops()])]
     codes = list({(c.source, c.macros, c.arch): c for c in codes if re.search(args.only, c.entry)}.values())
     bad = 0
     for arch in args.arch.split(","):

@@ -504,8 +504,9 @@ def examine(function, **how):
 
 
 EXAMPLES = {"digits_cnn": "--epochs 6", "vae": "--epochs 4", "gan": "--epochs 6", "char_rnn": "--steps 120",
-            "gpt": "--steps 40", "diffusion": "--steps 100", "seq2seq_attention": "--steps 60", "reinforce": "--steps 15",
-            "maml": "--steps 20", "resnet": "--epochs 2 --blocks 1", "unet": "--steps 20", "time_sequence": "--steps 3"}
+            "gpt": "--steps 40", "diffusion": "--steps 100", "seq2seq_attention": "--steps 60",
+            "reinforce": "--steps 15", "maml": "--steps 20", "resnet": "--epochs 2 --blocks 1",
+            "unet": "--steps 20", "time_sequence": "--steps 3"}
 
 
 def example(name, options):

@@ -38,7 +38,7 @@ ARROWS = {
     "datasets": "core explain ops random serialization transforms utils",   # utils.data: base classes, readers
     "utils": "core explain ops amp autograd backends pytree random settings cuda vision",   # loaders pin memory and
                                                            # start workers; TensorBoard's grids of pictures
-    "testing": "core ops autograd backends optim",         # compares values and gradients, here and on devices
+    "testing": "core ops autograd backends optim nn explain",  # compares values and gradients; watches training runs
     "compiler": "core autograd amp backends explain nn optim pytree random",   # traces whole training steps
     "distributed": "core host random autograd nn ops backends optim pytree serialization",  # groups, models
     "distributions": "core explain host ops autograd backends",     # validation looks at all elements of a vmap
@@ -48,7 +48,7 @@ ARROWS = {
     "profiler": "core autograd cuda optim viz",            # watches calls and steps, and draws them
     # -- faces: PyTorch's names for what lies elsewhere, and tools
     "settings": "core backends", "__config__": "settings", "storage": "ops",
-    "formula": "core", "printing": "core", "special": "core", "fft": "core", "onnx": "",
+    "formula": "core", "theme": "", "printing": "core theme", "special": "core", "fft": "core", "onnx": "",
     "signal": "core",                                      # windows
     "overrides": "core autograd", "_C": "autograd core nn random",   # PyTorch's names for what autograd.dispatch does
     # -- names of PyTorch's that programs import: what is absent here answers as PyTorch does without it
@@ -66,8 +66,8 @@ ARROWS = {
     "vision": "core datasets hub nn ops transforms utils",
     "quasirandom": "core ops random",                      # Sobol' sequences
     # -- the top: imported by none, but the profiler's use of pictures
-    "viz": "core ops autograd nn formula printing",
-    "check": "minitorch core ops fft nn testing autograd backends",       # lessons: programs as a learner writes them
+    "viz": "core ops autograd datasets nn formula printing pytree theme testing",   # datasets: drawings, as digits are
+    "check": "minitorch core ops fft nn testing autograd backends theme",   # lessons: programs as a learner writes them
     "cli": "minitorch nn optim datasets utils",                       # the same: a demonstration
     "__main__": "minitorch cli check",
     "minitorch": "core host ops autograd random amp backends settings utils",  # public names; the rest when asked for

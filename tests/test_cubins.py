@@ -78,6 +78,11 @@ def test_launches_at_full_size_without_a_gpu():
     rows = {row.name: row for row in ROWS}
     launch, = cubins.launches_of(rows["matmul 8192, bfloat16, NN"])
     assert (launch.entry, launch.code.arch, launch.blocks, launch.threads) == ("matmul_hopper", "90a", 132, 384)
+    work, _ = rows["matmul 8192, bfloat16, NN"].make(torch, "dry", False)
+    with dry.launches() as found:
+        for _ in range(3):                                 # by a plan, from the second on
+            work()
+    assert found == [launch] * 3
     launch, = cubins.launches_of(rows["x + y, float32, 64M"])
     assert launch.entry == "map2" and launch.blocks * launch.threads * 8 == 1 << 26
     x = torch.ones(3, device="dry")

@@ -51,8 +51,8 @@ def put(values):
     return device.from_host(np.asarray(values))
 
 
-@pytest.mark.parametrize("versioned", [True, False])
-@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i8", "u1", "b1", "c8", torch.bfloat16.np])
+@pytest.mark.parametrize("dtype, versioned", [("f4", True), ("i8", False), ("b1", True), ("c8", False),
+                                              (torch.bfloat16.np, True)])
 def test_memory_is_shared_and_given_back(dtype, versioned):
     ours = put(np.arange(12).astype(dtype).reshape(3, 4))
     foreign = Foreign(ours[:, ::-2], versioned)

@@ -21,7 +21,7 @@ from kernel_checks import (
 
 import minitorch
 import minitorch.nn.functional as F
-from minitorch.backends.cuda.ops import scatter, sort
+from minitorch.backends.cuda.ops import embedding, scatter, sort
 from minitorch.testing.strategies import Draw, draws
 
 
@@ -60,7 +60,7 @@ def any_indices(d, n, size):
 
 @pytest.mark.parametrize(("n", "width", "kind"), [(300, 12, "f32"), (100, 5, "f32"), (70, 8, "bf16"),
                                                   (1500, 4, "f32")])
-def test_embedding(n, width, kind):
+def test_embedding(n, width, kind, monkeypatch):
     d, dtype = Draw(random.Random(n)), DTYPES[kind]
     for _ in range(2):
         index = any_indices(d, n, 9).astype("int32" if kind == "bf16" else "int64")
@@ -68,8 +68,11 @@ def test_embedding(n, width, kind):
         how = dict(padding_idx=d.choice([-1, 0, 4]), scale_grad_by_freq=False)
         check("embedding", [index, table], how, 0, "take_slices")
         most = np.bincount(index).max()
-        got = check("embedding_backward", [grad, index], how | dict(rows=9), most, "sum_runs")
-    same_in_every_order(lambda: run("embedding_backward", [grad, index], how | dict(rows=9))[0], got)
+        for few, launched in ((1 << 17, "sum_into_few_rows"), (0, "sum_runs")):
+            monkeypatch.setattr(embedding, "FEW", few)     # small tables go another way
+            call = "embedding_backward", [grad, index], how | dict(rows=9)
+            got = check(*call, most, launched)
+            same_in_every_order(lambda call=call: run(*call)[0], got)
 
 
 @settings(max_examples=25, deadline=None)
@@ -162,5 +165,5 @@ def test_indices_out_of_bounds_touch_nothing():
 
 
 def test_resources():
-    check_resources(sort.PLACE, [])
+    check_resources(sort.SORT, [])
     check_resources(scatter.RUNS, [DTYPES["f32"]] * 2, VECTOR=4)

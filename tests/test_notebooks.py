@@ -10,11 +10,13 @@ import runpy
 import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minitorch.__main__ import main
 from minitorch.check import exercise, notebook
 from minitorch.check.pytorch import Comparison
+from minitorch.viz import pictures
 
 pytest.importorskip("matplotlib", reason="the notebooks draw their curves with it")
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
@@ -23,6 +25,7 @@ if not FOLDER.exists():
 build = runpy.run_path(str(FOLDER / "build.py"))
 SOURCES = {path.stem: path.read_text(encoding="utf-8") for path in build["sources"]()}
 LARGEST_VIEW = 200_000
+LAST_DESCRIBED = 18                                        # of the lessons whose figures all have words
 
 
 def lesson(name):
@@ -82,6 +85,48 @@ def test_jupytext_reads_the_same_cells():
         assert [(c.cell_type, c.source) for c in read.cells] == notebook.cells(source)
 
 
+def empty_axes(figure):
+    """The axes of a figure that show nothing, or lines and points most of which are not finite."""
+    def shows(axis):
+        found = [np.asarray(line.get_xydata(), float) for line in axis.lines]
+        found += [np.asarray(points.get_offsets(), float) for points in axis.collections]
+        found = [xy for xy in found if xy.size > 2]
+        return bool(axis.images or axis.patches or axis.texts) or sum(
+            np.isfinite(xy).sum() for xy in found) > 0.5 * sum(xy.size for xy in found)
+    return [axis for axis in figure.axes if not shows(axis)]
+
+
+def test_an_empty_picture_is_noticed():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    figure, (left, middle, right) = plt.subplots(1, 3)
+    left.plot([1, 3, 2, 5])
+    middle.plot([1, np.inf, np.nan, np.nan], [0, 1, np.nan, np.nan])
+    assert empty_axes(figure) == [middle, right]
+    with pytest.raises(ValueError, match="text alternative"):
+        pictures.show_figure(figure, "a curve")
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if int(name[:2]) <= LAST_DESCRIBED])
+def test_figures_have_words(name):
+    """Figures are shown with a text alternative of a sentence, slides with what they show."""
+    source = SOURCES[name]
+    assert "plt.show(" not in source
+    assert len(re.findall(r"\bslides\(", source)) == len(re.findall(r'\bslides\((?:[^"]|"[^"]*")*?,\s+"[A-Z]', source))
+
+
+def test_a_figure_in_words():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    _, axes = plt.subplots(1, 2)
+    page = pictures.Picture(pictures.drawn(axes[0].figure, 40), 'two "empty" frames')
+    assert 'alt="two &quot;empty&quot; frames"' in page._repr_html_() and page._repr_png_()[:4] == b"\x89PNG"
+    assert repr(page) == '[picture: two "empty" frames]'
+    pictures.show_figure(axes, "Two empty frames side by side.")
+    assert not plt.get_fignums()
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_solved(name, offline, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)                 # a notebook leaves nothing behind
@@ -90,7 +135,9 @@ def test_solved(name, offline, monkeypatch, tmp_path):
     plt.switch_backend("Agg")
     source = notebook.solved(SOURCES[name])
     exercise.RESULTS.clear()
-    shown = []
+    plt.close("all")                            # what other tests left open
+    shown, empty = [], []
+    monkeypatch.setattr(pictures, "display", lambda picture, figure: empty.extend(empty_axes(figure)))
 
     def show(value):
         if isinstance(value, Comparison):
@@ -100,7 +147,9 @@ def test_solved(name, offline, monkeypatch, tmp_path):
             assert len(page) < LARGEST_VIEW, f"a view of {len(page)} characters"
             shown.append(page)
     notebook.run(source, show=show)
+    assert not plt.get_fignums() or int(name[:2]) > LAST_DESCRIBED, "figures are shown by show_figure, with words"
     plt.close("all")
+    assert not empty, "a picture shows nothing"
     results = {name: r for name, r in exercise.report().results.items() if name.startswith("nb")}
     assert list(results) == exercises(source)
     assert all(r.ok or r.needs for r in results.values()), exercise.report()

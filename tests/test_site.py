@@ -50,3 +50,17 @@ def test_the_site_is_built(tmp_path):
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert not re.search(r"""(?:src|href)=["']https?://[^"']*\.(?:js|css|woff2?)""", home), "from another server"
     assert (tmp_path / "site" / "search" / "search_index.json").stat().st_size > 100_000
+
+
+def test_the_pictures_of_the_readme_are_those_that_are_drawn(tmp_path):
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        import build_pictures
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+    build_pictures.draw(tmp_path)
+    for path in tmp_path.glob("*.svg"):
+        words, committed = (re.findall(r">([^<>\n]+)<", p.read_text(encoding="utf-8"))
+                            for p in (path, build_pictures.PICTURES / path.name))
+        assert words and words == committed, f"{path.name} is out of date: python docs/build_pictures.py"
+    assert (build_pictures.PICTURES / "demo.png").read_bytes().startswith(b"\x89PNG")

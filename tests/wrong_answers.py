@@ -363,6 +363,10 @@ answers(ONE, nb13_peak_bytes=lambda events: sum(e for e in events if e > 0), nb1
         nb13_finishes=lambda programs: sum(op == "send" for p in programs for op, _ in p) == sum(
             op == "receive" for p in programs for op, _ in p),
         nb15_sum_pull=lambda g, shape, axis: torch.ones(shape).double() * g,
+        nb23_first_loss=lambda counts: -math.log(1 / len(counts)),
+        nb23_update_ratio=lambda a, b: ((a - b).norm() / b.norm()).item(),
+        nb23_dead=lambda h: 1 - (h != 0).double().mean().item(),
+        nb23_first_bad=lambda values: next((n for n, x in values if x.isnan().sum() > 0), None),
         nb16_without_prefix=lambda state, prefix: {k.lstrip(prefix): v for k, v in state.items()},
         nb16_differing=lambda a, b: sorted(k for k in a if k not in b or not torch.equal(a[k], b[k])),
         nb17_per_sample=lambda loss, w, x, y: torch.func.grad(
@@ -372,6 +376,15 @@ answers(ONE, nb13_peak_bytes=lambda events: sum(e for e in events if e > 0), nb1
         nb18_passes=lambda statements: {name: i for i, (name, _, _) in enumerate(statements)})
 answers(TWO, nb13_stored=lambda n, k: n // k, nb13_step_time=lambda compute, exchange: sum(compute),
         nb13_accumulate=lambda grads, sizes: sum(g / n for g, n in zip(grads, sizes)) / len(grads))
+
+answers(ONE, nb19_bits=lambda losses, characters: losses.mean().item() / math.log(2),
+        nb19_nearest=lambda embedding, i: (embedding @ embedding[i]).argsort(descending=True)[1].item(),
+        nb20_loss_pull=lambda logits, y: logits.softmax(1) - F.one_hot(y, logits.shape[1]),
+        nb21_residual=lambda x, f, norm: norm(x + f(x)),
+        nb21_choose=lambda logits, temperature, k, u: int(logits.argmax()),
+        nb22_interval=lambda right, n, z=1.96: (right / n - z * math.sqrt(right / n * (1 - right / n) / n),
+                                                right / n + z * math.sqrt(right / n * (1 - right / n) / n)),
+        nb23_first_loss=lambda counts: math.log(len(counts)), nb23_dead=lambda h: (h == 0).float().mean().item())
 
 
 @wrong("nb14.tests")

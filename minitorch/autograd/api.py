@@ -5,6 +5,7 @@ from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.op import recorded
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
+from ..explain.cuts import cut_in_words
 from .graph import GradientEdge, place_of
 from .recording import Tied, behind, run_noting
 
@@ -82,8 +83,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
     else:
         pull(roots, seeds, retain_graph, create_graph, on_tensors, capture)
-    return tuple([_captured(x, place, capture[place], on_tensors, create_graph, allow_unused, materialize_grads)
-                  for x, place in zip(inputs, places)])
+    found = [capture[place] for place in places]
+    capture.clear()
+    return tuple([_captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize_grads)
+                  for i, (x, place) in enumerate(zip(inputs, places))])
 
 
 class each_element:
@@ -125,7 +128,9 @@ def leaf_of(edge):
     return leaf
 
 
-def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
+def _captured(x, place, found, i, on_tensors, create_graph, allow_unused, materialize):
+    """The gradient `found[i]` as a tensor whose memory nobody else has: a copy where somebody has it."""
+    g = found[i]
     if g is None:
         if not allow_unused:
             raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -138,6 +143,8 @@ def _captured(x, place, g, on_tensors, create_graph, allow_unused, materialize):
     if create_graph or open_levels and grad_mode.levels:
         return g
     backend = g.backend if on_tensors else place.backend.backend       # a node's may be one that computes in float32
+    if engine.references(found[i]) == engine.ALONE and g.__class__ is backend.ndarray and g.base is None:
+        return wrap(g, backend)                            # made in this pass, and nobody else's
     g = g.array if on_tensors else g
     return wrap(backend.xp.array(g) if g.strides is not None else g.copy(), backend)
 
@@ -170,7 +177,8 @@ def prepare(outputs, seeds, caller):
         if not t.needs_grad:
             raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn: "
                                f"nothing that it was computed from requires gradients, or the graph was cut on the way "
-                               f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >")
+                               f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >."
+                               + cut_in_words(t))
         if seed is None:
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "

@@ -3,6 +3,10 @@
 import re
 from html import escape
 
+from .. import theme
+
+CARD = ".minitorch-card"
+
 # Blue, orange and grey are told apart by colour-blind readers too; a sign and the words say the same.
 LOOKS = {"ok": ("✓", "#0072b2", "#eaf4fb"), "wrong": ("✗", "#b34700", "#fdf1e7"),
          "missing": ("…", "#555555", "#f3f3f3")}
@@ -22,9 +26,10 @@ def html(state, lines):
     (head, text), *rest = lines
     rows = "".join(f'<div style="margin-top:.35em"><span style="color:{ink};font-weight:600">{escape(label)}:</span> '
                    f'{value(label, words)}</div>' for label, words in rest)
-    return (f'<div role="note" style="border-left:5px solid {ink};background:{paper};color:#1a1a1a;padding:.6em .9em;'
-            f'margin:.3em 0;max-width:52em;font:14px/1.45 system-ui,sans-serif">'
-            f'<div><b style="color:{ink}">{sign} {escape(head)}</b></div><div>{code_spans(text)}</div>{rows}</div>')
+    style = (f"border-left:5px solid {ink};background:{paper};color:#1a1a1a;padding:.6em .9em;margin:.3em 0;"
+             f"max-width:52em;border-radius:0 8px 8px 0;font:14px/1.5 system-ui,sans-serif")
+    return theme.themed(CARD, f'<div role="note" class="{CARD[1:]}" style="{style}"><div><b style="color:{ink}">{sign} '
+                              f'{escape(head)}</b></div><div>{code_spans(text)}</div>{rows}</div>')
 
 
 def value(label, words):
@@ -43,9 +48,12 @@ def code_spans(words):
 def table(results):
     """The report: one line for each check."""
     solved = sum(r.ok for r in results.values())
-    rows = "".join(f'<tr><td style="color:{LOOKS[r.state][1]};text-align:left">{LOOKS[r.state][0]} {escape(r.state)}'
-                   f'</td><td style="text-align:left"><code>{escape(name)}</code></td>'
-                   f'<td style="text-align:left">{escape(r.words or "")}</td></tr>' for name, r in results.items())
-    return (f'<table style="font:14px/1.45 system-ui,sans-serif">'
-            f'<caption style="text-align:left;font-weight:600;white-space:nowrap">'
-            f'{solved} of {len(results)} exercises solved</caption>{rows}</table>')
+    cell = '<td style="text-align:left;vertical-align:top;{}background:#ffffff;color:{}">{}</td>'
+    looks = {state: (f"{sign} {escape(state)}", color) for state, (sign, color, *_) in LOOKS.items()}
+    rows = "".join("<tr>" + cell.format("white-space:nowrap;", looks[r.state][1], looks[r.state][0])
+                   + cell.format("", "#1a1a1a", f'<code style="color:#1a1a1a;background:none">{escape(name)}</code>')
+                   + cell.format("", "#1a1a1a", code_spans(r.words or "")) + "</tr>" for name, r in results.items())
+    head = (f'<caption style="text-align:left;font-weight:600;white-space:nowrap;padding:.3em .6em;color:#1a1a1a;'
+            f'background:#ffffff">{solved} of {len(results)} exercises solved</caption>')
+    style = "font:14px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#ffffff"
+    return theme.themed(CARD, f'<table class="{CARD[1:]}" style="{style}">{head}{rows}</table>')

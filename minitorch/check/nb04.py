@@ -196,17 +196,17 @@ SUSPECTS = {
     "B": suspect("B", lambda g, x, w: ((w / len(x)).expand(x.shape), x.mean(0))),
     "C": suspect("C", lambda g, x, w: ((g * w / len(x)).expand(x.shape), (g * x).mean(0))),
     "D": suspect("D", lambda g, x, w: ((g * w).expand(x.shape), (g * x).sum(0))),
-    "E": suspect("E", lambda g, x, w: ((g * w / len(x)).expand(x.shape), g * x / len(x))),
+    "E": suspect("E", lambda g, x, w: ((g * w / len(x)).expand(x.shape), (g * x / len(x)).sum(1))),
     "F": suspect("F", lambda g, x, w: ((g * w / len(x)).expand(x.shape), (g * x)[-1] / len(x)))}
-BUGS = {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N", "E": "not summed", "F": "= "
+BUGS = {"A": "wrong sign", "B": "upstream ignored", "C": "right", "D": "missing 1/N", "E": "wrong axis", "F": "= "
         "for +="}
 
 suspects = Exercise(
     "nb04.suspects", "What is wrong with each of the six? One of them is right.",
     ("Run gradcheck on each and compare the two Jacobians it prints: is one a multiple of the other?",
-     "A constant factor, a sign, a shape, or one summand of several: each leaves its own mark.",
-     "The words by their marks: -J is ____; N * J is ____; an error about shapes is ____; one row of several is "
-     "____; right only while g = 1 is ____."))
+     "A constant factor, a sign, other places, or one summand of several: each leaves its own mark.",
+     "The words by their marks: -J is ____; N * J is ____; numbers off the diagonal are ____, or ____ if even x's "
+     "Jacobian is wrong, though right while g = 1; one row of several is ____."))
 suspects.cases(lambda: [(letter,) for letter in BUGS])
 suspects.run(lambda solution, letter: _answer(solution[letter]) if isinstance(solution, dict) else solution(letter))
 suspects.describe(lambda letter: f"your word for suspect {letter}; the words are {', '.join(sorted(BUGS.values()))}")
@@ -232,12 +232,12 @@ suspects.slips(
                  _but(B="right", C="upstream ignored")),
     b_innocent=("B is acquitted: it is right as long as g happens to be 1, try another upstream gradient",
                 _but(B="right")),
-    e_and_f=("E and F are exchanged: E has the wrong *shape*, F the right shape and one summand only",
-             _but(E="= for +=", F="not summed")),
+    e_and_f=("E and F are exchanged: E mixes columns, F has the right places and one summand only",
+             _but(E="= for +=", F="wrong axis")),
     f_and_d=("D and F are exchanged: in D everything is N times too large, in F one row of several has been kept",
              _but(D="= for +=", F="missing 1/N")),
-    d_and_e=("D and E are exchanged: look at the shapes first, then at the numbers",
-             _but(D="not summed", E="missing 1/N")))
+    d_and_e=("D and E are exchanged: look at the places first, then at the numbers",
+             _but(D="wrong axis", E="missing 1/N")))
 
 strategy = Exercise(
     "nb04.strategy", "Random index lists for x[index], x of length n, that reveal every planted bug of a gather.",

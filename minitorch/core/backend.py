@@ -46,6 +46,7 @@ class Backend:
     block: int | None = None   # how many elements at a time keep a chain of elementwise steps in the cache; None: all
     depth = 0                  # how many batches there are around each element: 0 but inside of `vmap`
     together: object = None    # a function that brings inputs of a call that are on several backends to one, or refuses
+    weight_and_bias = None     # a function (g, input) for ``g.T @ input`` and g's sums at once; it may return None
     fused_attention = False    # whether attention has a kernel that never holds all of its weights
 
     def __init__(self, device, xp, kernels=None):
@@ -190,7 +191,7 @@ class Float32Compute:
         stack = layers.stack
         found = getattr(self.backend, name)
         is_op = name.removeprefix("full_") in OPS
-        if is_op and not getattr(found, "takes_halves", False):
+        if is_op and not (getattr(found, "takes_halves", False) or OPS[name.removeprefix("full_")].view):
             found = widened(self.backend, found, name not in OPS)
         setattr(self, name, found)
         if is_op:

@@ -1443,7 +1443,11 @@ class Tensor:
         Processes that are forked later, or get it through a `multiprocessing.Queue`, see each other's writes.
         """
     def pin_memory(self, device: _device | _str | _Int | None = None) -> Tensor:
-        """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
+        """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself.
+
+        `device`: whose page-locked memory; the GPU in use for None. The simulator, "sim", has such memory, too, and notices
+        if it is written while a copy with ``non_blocking=True`` may still read it.
+        """
     def is_pinned(self, device: _device | _str | _Int | None = None) -> _bool:
         """True if the memory is page-locked."""
     def __getitem__(self, item: Any) -> Tensor: ...

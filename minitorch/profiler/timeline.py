@@ -15,7 +15,7 @@ TINT = {"op": drawing.TINTS[0], "backward": drawing.TINTS[1], "optimizer": drawi
 class Timeline(Picture):
     """Events as bars, those within others below them, each thread by itself; the longest are drawn."""
 
-    title = "profile"
+    title = "Profile"
 
     def __init__(self, events):
         self.events = list(events)
@@ -57,7 +57,7 @@ class Timeline(Picture):
     def html(self):
         """The bars; names and times under the pointer."""
         key = drawing.new_id()
-        return drawing.frame(key, self.svg(), script_for(key), style=style_for(key))
+        return drawing.frame(key, self.svg(), script_for(key), style=style_for(key), title=self.title)
 
 
 def draw_bar(e, x, y, width):

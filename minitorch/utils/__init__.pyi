@@ -14,4 +14,6 @@ from . import hooks as hooks
 from . import model_graph as model_graph
 from . import model_zoo as model_zoo
 from . import tensorboard as tensorboard
+from . import tensorboard_events as tensorboard_events
+from . import tensorboard_media as tensorboard_media
 from . import weak as weak

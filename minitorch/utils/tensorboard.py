@@ -1,7 +1,7 @@
 """`SummaryWriter`: training curves, histograms, pictures and texts for TensorBoard, as in ``torch.utils.tensorboard``.
 
 The files are written by the package ``tensorboard`` (``pip install tensorboard``), which is imported when the first
-writer is made. Videos, audio and meshes are not written: the methods are missing.
+writer is made. The methods of sounds, videos, meshes and layouts are in `tensorboard_media.py`.
 """
 
 import functools
@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import bfloat16
 from ..core.tensor import Tensor
 from ..vision.utils import encode_png
 from .model_graph import graph_of
+from .tensorboard_events import array_of, metadata_of, package, pixels_of
+from .tensorboard_media import Media
 
 __all__ = ["SummaryWriter"]
 
 
-class SummaryWriter:
+class SummaryWriter(Media):
     """Writes events into files of the folder ``log_dir``; close it or use it as a context manager.
 
     log_dir: default ``runs/<month and day>_<time>_<host name>`` followed by ``comment``.
@@ -37,7 +38,7 @@ class SummaryWriter:
     """
 
     def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
-        _package()
+        package()
         if not log_dir:
             log_dir = os.path.join("runs", time.strftime("%b%d_%H-%M-%S_") + socket.gethostname() + comment)
         self.log_dir, self.purge_step = str(log_dir), purge_step
@@ -49,7 +50,7 @@ class SummaryWriter:
     def _file(self, folder: str):
         """The event file of a folder; the curves of `add_scalars` have a folder each."""
         if folder not in self._files:
-            tb = _package()
+            tb = package()
             self._files[folder] = tb.EventFileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
             if self.purge_step is not None:
                 start = tb.event.SessionLog(status=tb.event.SessionLog.START)
@@ -59,10 +60,10 @@ class SummaryWriter:
         return self._files[folder]
 
     def _write(self, value, global_step, walltime, folder=None):
-        tb = _package()
+        tb = package()
         event = tb.event.Event(summary=tb.summary.Summary(value=[value]), wall_time=walltime or time.time())
         if global_step is not None:
-            event.step = int(_array(global_step))
+            event.step = int(array_of(global_step))
         self._file(folder or self.log_dir).add_event(event)
 
     def get_logdir(self) -> str:
@@ -73,7 +74,7 @@ class SummaryWriter:
         self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False, _folder=None
     ):
         """One point of a curve. ``new_style`` stores a tensor, which also keeps float64 with ``double_precision``."""
-        tb, value = _package(), _array(scalar_value)
+        tb, value = package(), array_of(scalar_value)
         if value.size != 1:
             raise ValueError(f"add_scalar expects one number, got a value of shape {value.shape}")
         if new_style:
@@ -81,7 +82,7 @@ class SummaryWriter:
             name = "double_val" if double_precision else "float_val"
             number = "DT_DOUBLE" if double_precision else "DT_FLOAT"
             proto = tb.tensor.TensorProto(dtype=number, **{name: [float(kind(value.item()))]})
-            data = {"tensor": proto, "metadata": _metadata("scalars")}
+            data = {"tensor": proto, "metadata": metadata_of("scalars")}
         else:
             data = {"simple_value": float(value.item())}
         self._write(tb.summary.Summary.Value(tag=tag, **data), global_step, walltime, _folder)
@@ -98,7 +99,7 @@ class SummaryWriter:
         bins: edges, a number, a rule of `numpy.histogram_bin_edges`, or "tensorflow" for edges that grow by a tenth.
         max_bins: if there would be more, so many bins of one width.
         """
-        tb, values = _package(), _array(values).ravel().astype(np.float64)
+        tb, values = package(), array_of(values).ravel().astype(np.float64)
         if values.size == 0:
             raise ValueError("The input has no element.")
         if isinstance(bins, str) and bins == "tensorflow":
@@ -114,23 +115,35 @@ class SummaryWriter:
             bucket_limit=edges.tolist(), bucket=[0, *counts.tolist()])
         self._write(tb.summary.Summary.Value(tag=tag, histo=histogram), global_step, walltime)
 
+    def add_histogram_raw(self, tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts, global_step=None,
+                          walltime=None):
+        """A histogram whose numbers are known: `bucket_limits` are the upper ends of the buckets."""
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError(f"{len(bucket_limits)} bucket_limits do not go with {len(bucket_counts)} bucket_counts")
+        tb = package()
+        numbers = dict(min=min, max=max, num=num, sum=sum, sum_squares=sum_squares)
+        histogram = tb.summary.HistogramProto(**{name: float(x) for name, x in numbers.items()},
+                                              bucket_limit=array_of(bucket_limits).tolist(),
+                                              bucket=array_of(bucket_counts).tolist())
+        self._write(tb.summary.Summary.Value(tag=tag, histo=histogram), global_step, walltime)
+
     def add_image(self, tag, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
         """A picture: uint8, or floats from 0 to 1. dataformats: the order of its axes, with C of 1, 3 or 4 values."""
-        self._picture(tag, _pixels(_array(img_tensor), dataformats), global_step, walltime)
+        self._picture(tag, pixels_of(array_of(img_tensor), dataformats), global_step, walltime)
 
     def add_images(self, tag, img_tensor, global_step=None, walltime=None, dataformats="NCHW"):
         """A batch of pictures, side by side in one."""
-        batch, axes = _array(img_tensor), dataformats.upper()
+        batch, axes = array_of(img_tensor), dataformats.upper()
         if batch.ndim != len(axes) or "N" not in axes:
             raise ValueError(f"pictures of shape {batch.shape} do not go with dataformats={dataformats!r}")
-        images = [_pixels(image, axes.replace("N", "")) for image in np.moveaxis(batch, axes.index("N"), 0)]
+        images = [pixels_of(image, axes.replace("N", "")) for image in np.moveaxis(batch, axes.index("N"), 0)]
         columns = min(8, len(images))
         blank = [np.zeros_like(images[0])] * (-len(images) % columns)
         rows = [np.concatenate((images + blank)[i : i + columns], 1) for i in range(0, len(images), columns)]
         self._picture(tag, np.concatenate(rows), global_step, walltime)
 
     def _picture(self, tag, pixels, global_step, walltime):
-        tb, (height, width, channels) = _package(), pixels.shape
+        tb, (height, width, channels) = package(), pixels.shape
         image = tb.summary.Summary.Image(
             height=height, width=width, colorspace=channels, encoded_image_string=encode_png(pixels))
         self._write(tb.summary.Summary.Value(tag=tag, image=image), global_step, walltime)
@@ -154,10 +167,10 @@ class SummaryWriter:
 
     def add_text(self, tag, text_string: str, global_step=None, walltime=None):
         """A text, which TensorBoard reads as Markdown."""
-        tb = _package()
+        tb = package()
         shape = tb.shape.TensorShapeProto(dim=[tb.shape.TensorShapeProto.Dim(size=1)])
         proto = tb.tensor.TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=shape)
-        value = tb.summary.Summary.Value(tag=f"{tag}/text_summary", metadata=_metadata("text"), tensor=proto)
+        value = tb.summary.Summary.Value(tag=f"{tag}/text_summary", metadata=metadata_of("text"), tensor=proto)
         self._write(value, global_step, walltime)
 
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
@@ -174,7 +187,7 @@ class SummaryWriter:
         end = _hparams_package().data.SessionEndInfo(status="STATUS_SUCCESS")
         for tag, data in (("experiment", experiment), ("session_start_info", start), ("session_end_info", end)):
             content = _hparams_package().data.HParamsPluginData(version=0, **{tag: data}).SerializeToString()
-            value = _package().summary.Summary.Value(tag=f"_hparams_/{tag}", metadata=_metadata("hparams", content))
+            value = package().summary.Summary.Value(tag=f"_hparams_/{tag}", metadata=metadata_of("hparams", content))
             self._write(value, global_step, None, folder)
         for name, value in metric_dict.items():
             self.add_scalar(name, value, global_step, _folder=folder)
@@ -184,7 +197,7 @@ class SummaryWriter:
 
         metadata: N labels, or N rows for the columns `metadata_header`. label_img: (N, C, H, W).
         """
-        mat, step = _array(mat), str(int(global_step or 0)).zfill(5)
+        mat, step = array_of(mat), str(int(global_step or 0)).zfill(5)
         if mat.ndim != 2:
             raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
         for found, word in ((metadata, "labels"), (label_img, "images")):
@@ -203,7 +216,7 @@ class SummaryWriter:
             write("metadata.tsv", [metadata_header, *metadata] if metadata_header else [[x] for x in metadata])
             lines.append(f'metadata_path: "{step}/{name}/metadata.tsv"')
         if label_img is not None:
-            images = [_pixels(image, "CHW") for image in _array(label_img)]
+            images = [pixels_of(image, "CHW") for image in array_of(label_img)]
             side = math.ceil(math.sqrt(len(images)))
             blank = [np.zeros_like(images[0])] * (side * side - len(images))
             rows = [np.concatenate((images + blank)[i:i + side], 1) for i in range(0, side * side, side)]
@@ -222,8 +235,8 @@ class SummaryWriter:
         labels: the true classes, 0 or 1. predictions: the probabilities of class 1. num_thresholds: how many
         thresholds from 0 to 1, at most 127. weights: of the samples, 1 by default.
         """
-        labels, predictions = (_array(x).ravel().astype(np.float64) for x in (labels, predictions))
-        weights = 1.0 if weights is None else _array(weights).ravel()
+        labels, predictions = (array_of(x).ravel().astype(np.float64) for x in (labels, predictions))
+        weights = 1.0 if weights is None else array_of(weights).ravel()
         n = min(num_thresholds, 127)
         buckets = np.floor(predictions * (n - 1)).astype(np.int32)
         true, false = (np.histogram(buckets, n, (0, n - 1), weights=part * weights)[0][::-1].cumsum()[::-1]
@@ -236,13 +249,13 @@ class SummaryWriter:
                          false_negative_counts, precision, recall, global_step=None, num_thresholds=127, weights=None,
                          walltime=None):
         """A curve of precision and recall whose six rows of numbers, by threshold, are known."""
-        tb, n = _package(), min(num_thresholds, 127)
+        tb, n = package(), min(num_thresholds, 127)
         from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
-        rows = np.stack([_array(row) for row in (true_positive_counts, false_positive_counts, true_negative_counts,
+        rows = np.stack([array_of(row) for row in (true_positive_counts, false_positive_counts, true_negative_counts,
                                                  false_negative_counts, precision, recall)])
         shape = tb.shape.TensorShapeProto(dim=[tb.shape.TensorShapeProto.Dim(size=size) for size in rows.shape])
         proto = tb.tensor.TensorProto(dtype="DT_FLOAT", float_val=rows.ravel().tolist(), tensor_shape=shape)
-        metadata = _metadata("pr_curves", PrCurvePluginData(version=0, num_thresholds=n).SerializeToString())
+        metadata = metadata_of("pr_curves", PrCurvePluginData(version=0, num_thresholds=n).SerializeToString())
         self._write(tb.summary.Summary.Value(tag=tag, metadata=metadata, tensor=proto), global_step, walltime)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
@@ -255,7 +268,7 @@ class SummaryWriter:
         graph = graph_of(model, input_to_model)
         if verbose:
             print(graph)
-        event = _package().event.Event(graph_def=graph.SerializeToString())
+        event = package().event.Event(graph_def=graph.SerializeToString())
         event.wall_time = time.time()
         self._file(self.log_dir).add_event(event)
 
@@ -279,22 +292,9 @@ class SummaryWriter:
 
 
 @functools.cache
-def _package():
-    """The parts of the package tensorboard that are used here."""
-    try:
-        from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, tensor_shape_pb2
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
-    except ImportError as error:
-        raise ModuleNotFoundError("SummaryWriter writes its files with the package tensorboard, which is not "
-                                  f"installed: pip install tensorboard ({error})", name="tensorboard") from error
-    return SimpleNamespace(event=event_pb2, summary=summary_pb2, tensor=tensor_pb2, shape=tensor_shape_pb2,
-                           EventFileWriter=EventFileWriter)
-
-
-@functools.cache
 def _hparams_package():
     """The messages of TensorBoard's plugin for settings."""
-    _package()
+    package()
     from google.protobuf import struct_pb2
     from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
     return SimpleNamespace(api=api_pb2, data=plugin_data_pb2, struct=struct_pb2)
@@ -308,7 +308,7 @@ def _hparams(settings, metrics, domains):
         if value is None:
             continue
         if isinstance(value, Tensor):
-            value = float(_array(value).ravel()[0])
+            value = float(array_of(value).ravel()[0])
         if not isinstance(value, (bool, int, float, str)):
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
         text = isinstance(value, str)
@@ -324,36 +324,8 @@ def _hparams(settings, metrics, domains):
     return start, tb.api.Experiment(hparam_infos=infos, metric_infos=metric_infos)
 
 
-def _metadata(plugin: str, content: bytes = b""):
-    """Which of TensorBoard's plugins shows a tensor."""
-    kind = _package().summary.SummaryMetadata
-    return kind(plugin_data=kind.PluginData(plugin_name=plugin, content=content))
-
-
 @functools.cache
 def _tensorflow_edges() -> np.ndarray:
     """Edges from -1e20 to 1e20 that grow by a tenth each, with 0 in the middle."""
     positive = 1e-12 * 1.1 ** np.arange(math.ceil(math.log(1e32, 1.1)))
     return np.concatenate([-positive[::-1], [0], positive])
-
-
-def _array(value: Any) -> np.ndarray:
-    if isinstance(value, Tensor):
-        value = value.detach().cpu()
-        value = value.float() if value.dtype == bfloat16 else value
-        return value.numpy()
-    return np.asarray(value)
-
-
-def _pixels(image: np.ndarray, dataformats: str) -> np.ndarray:
-    """A picture as uint8 (H, W, C)."""
-    axes = dataformats.upper()
-    if sorted(axes) not in (["C", "H", "W"], ["H", "W"]) or image.ndim != len(axes):
-        raise ValueError(f"a picture of shape {image.shape} does not go with dataformats={dataformats!r}")
-    image = image.transpose([axes.index(axis) for axis in "HWC" if axis in axes])
-    image = image[:, :, None] if image.ndim == 2 else image
-    if image.shape[2] not in (1, 2, 3, 4):
-        raise ValueError(f"a picture has 1 to 4 channels, got {image.shape[2]} with dataformats={dataformats!r}")
-    if image.dtype != np.uint8:
-        image = (image.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
-    return np.repeat(image, 3, 2) if image.shape[2] == 1 else image

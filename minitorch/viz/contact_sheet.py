@@ -13,6 +13,7 @@ import minitorch
 from minitorch import nn, viz
 
 from ..profiler.profile import profile, record_function
+from ..testing.runs.watch import doctor
 from .drawing import page
 
 __all__ = ["contact_sheet", "views", "screenshot"]
@@ -51,12 +52,35 @@ def network_views():
             optimizer.zero_grad()
             nn.functional.cross_entropy(net(data), labels).backward()
             optimizer.step()
+    words = "the cat sat on the mat".split()
+    q, k, v = (minitorch.randn(6, 4) * 1.5 for _ in range(3))
+    with doctor() as checkup:
+        train_badly()
+    made.update({"attention": viz.attention(q, k, v, is_causal=True, tokens=words), "run doctor": checkup,
+                 "forward pass": viz.forward(transformer(), minitorch.randint(0, 20, (1, 6)), tokens=words)})
     block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     attended = block(minitorch.randn(2, 5, 8)).sum()
     return {**made, "flow": flow, "histograms of activations": flow.histograms(),
             "histograms of gradients": flow.histograms("gradients"),
             "graph of an encoder layer": viz.graph(attended, block),
             "graph of an encoder layer, modules": viz.graph(attended, block).collapse("Module")}
+
+
+def transformer():
+    """A small transformer, from tokens to scores."""
+    layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2)
+    return nn.Sequential(nn.Embedding(20, 16), layers, nn.Linear(16, 20))
+
+
+def train_badly():
+    """A run with a learning rate far too high, for the doctor."""
+    net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 3))
+    data, labels = minitorch.randn(64, 4), minitorch.randint(0, 3, (64,))
+    optimizer = minitorch.optim.SGD(net.parameters(), lr=20.0)
+    for _ in range(40):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(data), labels).backward()
+        optimizer.step()
 
 
 def memory_views():
@@ -108,24 +132,32 @@ def summary_views():
     return {"summary": nn.summary(net, images), "module": net, "profile": prof, "tensor": images[0, 0]}
 
 
+LOOKS = {"light": (1100, 1300, False), "dark": (1100, 1300, True), "phone": (390, 844, False)}    # of the PNGs
+
+
 def contact_sheet(folder):
-    """Write all views to `folder`: ``index.html``, a page for each, and PNGs if there is a Chromium; its index."""
+    """Write all views to `folder`: ``index.html``, a page for each, and PNGs if there is a Chromium; its index.
+
+    The PNGs are of light and dark pages, and of a screen as narrow as a phone's.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     bodies = []
     for name, view in views().items():
         source = view._repr_html_()
-        body = f"<h2>{escape(name)}</h2>\n{source}\n<pre>{escape(str(view)[:1500])}</pre>"
+        body = f"<h2>{escape(name)}</h2>\n{source}\n<details><summary>in words</summary><pre>" \
+               f"{escape(str(view)[:1500])}</pre></details>"
         path = folder / (name.replace(", ", "-").replace(" ", "-") + ".html")
         path.write_text(page(name, body), encoding="utf-8")
         bodies.append(body)
-        screenshot(path, path.with_suffix(".png"))
+        for look, (width, height, dark) in LOOKS.items():
+            screenshot(path, path.with_suffix(f".{look}.png"), width, height, dark)
     index = folder / "index.html"
     index.write_text(page("minitorch: all views", "<h1>All views</h1>", *bodies), encoding="utf-8")
     return index
 
 
-def screenshot(path, target, width=1100, height=1300):
+def screenshot(path, target, width=1100, height=1300, dark=False):
     """Draw a page as a PNG with a Chromium that is installed; False if none is."""
     browser = next((found for found in map(shutil.which, BROWSERS) if found), None)
     if browser is None:
@@ -133,6 +165,7 @@ def screenshot(path, target, width=1100, height=1300):
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                        *["--blink-settings=preferredColorScheme=0"] * dark,
                         f"--user-data-dir={profile}", f"--screenshot={target}", f"--window-size={width},{height}",
                         Path(path).resolve().as_uri()], check=True, capture_output=True, timeout=120)
     return True

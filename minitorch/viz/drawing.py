@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Picture", "element", "text", "number", "brief", "shape_text", "COLOURS", "INK", "svg_root"]
+from .. import theme
+
+__all__ = ["Picture", "View", "element", "text", "number", "brief", "shape_text", "COLOURS", "INK", "svg_root"]
 
 INK, FAINT, PAPER = "#1b1b1b", "#6b6b6b", "#ffffff"
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9",
@@ -19,6 +21,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = ("#0072B2", "#E69F00", "#009E73"
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, YELLOW)
 TINTS = ("#cfe3f2", "#fbdcc8", "#c9ebdf", "#f4dceb", "#fbe8c0", "#d9eefb", "#fbf8c9")      # the same, pale
 FONT = "ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+NARROWEST = 0.6                                            # of its size, to which a picture shrinks on a phone
 
 counter = itertools.count(1)
 
@@ -37,7 +40,7 @@ class Picture:
 
     def html(self):
         """The picture as an HTML fragment."""
-        return frame(f"{new_id()}", self.svg())
+        return frame(new_id(), self.svg(), title=self.title)
 
     def text(self):
         """The picture in words."""
@@ -66,10 +69,36 @@ class Picture:
         return path
 
 
+class View(Picture):
+    """Whatever a notebook shows of an object, as a view that can be saved: a tensor, a module, a profile, a check.
+
+    >>> import minitorch
+    >>> print(View(minitorch.tensor([1.0, 2.0])))
+    tensor([1., 2.])
+    """
+
+    def __init__(self, shown):
+        if not hasattr(shown, "_repr_html_") or shown._repr_html_() is None:
+            raise TypeError(f"a {type(shown).__name__} has no view in notebooks")
+        self.shown, self.title = shown, type(shown).__name__
+
+    def html(self):
+        """What the notebook shows."""
+        return self.shown._repr_html_()
+
+    def text(self):
+        """The object printed."""
+        return str(self.shown)
+
+
 def page(title, *bodies):
-    """A whole HTML page."""
-    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n'
-            f'<body style="margin:16px;background:{PAPER}">\n' + "\n".join(bodies) + "\n</body></html>\n")
+    """A whole HTML page, light or dark as the reader's system is, as wide as its screen."""
+    style = ("body{margin:16px;background:#f6f6f3;color:#1b1b1b;font:15px/1.5 system-ui,sans-serif}"
+             "@media(prefers-color-scheme:dark){body{background:#0f1114;color:#ececea}}"
+             "@media(max-width:600px){body{margin:6px}}pre{overflow-x:auto}")
+    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+            f'<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+            f"<style>{style}</style></head>\n<body>\n" + "\n".join(bodies) + "\n</body></html>\n")
 
 
 def new_id():
@@ -77,12 +106,33 @@ def new_id():
     return f"minitorch-{next(counter)}"
 
 
-def frame(key, *content, style=""):
-    """The box around a view. Its colours are its own, so that it can be read on dark pages too."""
-    cells = (f"<style>#{key} td,#{key} th{{padding:1px 8px;text-align:left;white-space:pre-wrap;background:none;"
-             f"color:{INK};border-bottom:1px solid #ddd}}</style>")
-    return (f'<div id="{key}" class="minitorch-view" style="background:{PAPER};color:{INK};font:13px {escape(FONT)};'
-            f'padding:8px;overflow-x:auto;max-width:100%">{cells}{style}' + "\n".join(content) + "</div>")
+# The look of all views: prose in the system's font, numbers and names in a monospaced one.
+LOOK = """%(k)s{background:#ffffff;color:#1b1b1b;font:13px/1.5 system-ui,sans-serif;padding:12px 14px;margin:4px 0;
+overflow-x:auto;max-width:100%%;box-sizing:border-box;border:1px solid #e4e4e0;border-radius:10px}
+%(k)s h4{font:600 14px/1.3 system-ui,sans-serif;margin:0 0 8px;padding:0;color:#1b1b1b}
+%(k)s p,%(k)s small{color:#6b6b6b}%(k)s p{margin:4px 0}
+%(k)s svg{max-width:100%%;height:auto;display:block}
+%(k)s table{border-collapse:collapse;margin:10px 0 4px;font:12px/1.45 %(f)s;table-layout:auto;border:none}
+%(k)s caption{text-align:left;padding:2px 8px 4px 0;font:600 12.5px system-ui,sans-serif;color:#1b1b1b;caption-side:top}
+%(k)s tr,%(k)s tbody tr:nth-child(odd),%(k)s tbody tr:hover{background:none}
+%(k)s td,%(k)s th{padding:3px 14px 3px 0;text-align:left;white-space:pre-wrap;background:none;color:#1b1b1b;
+border:none;border-bottom:1px solid #e4e4e0;vertical-align:top;max-width:none}
+%(k)s td:first-child{white-space:pre}
+%(k)s th{font:600 11px system-ui,sans-serif;color:#6b6b6b;border-bottom-color:#bbbbbb;white-space:nowrap}
+%(k)s button{font:inherit;color:#1b1b1b;background:#fafaf8;border:1px solid #bbbbbb;border-radius:7px;padding:3px 10px;
+margin:0 4px 4px 0;cursor:pointer;min-height:28px}
+%(k)s button[aria-pressed=true]{background:#cfe3f2;border-color:#0072b2}
+%(k)s:focus-visible,%(k)s button:focus-visible,%(k)s input:focus-visible{outline:2px solid #0072b2;outline-offset:1px}
+@media(max-width:600px){%(k)s{padding:8px}}
+@media print{%(k)s{border:none}}"""
+
+
+def frame(key, *content, style="", title=""):
+    """The box around a view, with the id `key` and a heading. Its colours are its own, on light and dark pages."""
+    head = element("h4", escape(title)) if title else ""
+    look = LOOK.replace("\n", "") % {"k": f"#{key}", "f": FONT}
+    return (f'<div id="{key}" class="minitorch-view">' + theme.themed(
+        f"#{key}", f"<style>{look}</style>{style}{head}" + "\n".join(content)) + "</div>")
 
 
 # ------------------------------------------------------------------ elements
@@ -114,18 +164,18 @@ def svg_root(width, height, title, description, *content):
                    element("desc", escape(description), id=key + "-d"), *content,
                    role="img", aria_labelledby=f"{key}-t {key}-d", viewBox=f"0 0 {spell(float(width))} "
                    f"{spell(float(height))}", width=float(width), height=float(height), font_family=FONT,
-                   style=f"background:{PAPER};max-width:none")
+                   style=f"background:{PAPER};min-width:min({spell(NARROWEST * width)}px,100%)" if width < 420 else
+                   f"background:{PAPER};min-width:{spell(NARROWEST * width)}px")
 
 
 def table(rows, head, caption=None, row_keys=None):
     """An HTML table of words; a row whose key is given can be lit by a stepper."""
-    style = "text-align:left;padding:4px 8px;font-weight:bold"
-    lines = [f'<caption style="{style}">{escape(caption)}</caption>'] if caption else []
+    lines = [f"<caption>{escape(caption)}</caption>"] if caption else []
     lines += ["<tr>" + "".join(f'<th scope="col">{escape(h)}</th>' for h in head) + "</tr>"]
     for i, row in enumerate(rows):
         key = f' data-k="{escape(row_keys[i])}"' if row_keys else ""
         lines += [f"<tr{key}>" + "".join(f"<td>{escape(str(x))}</td>" for x in row) + "</tr>"]
-    return f'<table style="border-collapse:collapse;font-size:12px;margin:6px 0">{"".join(lines)}</table>'
+    return f"<table>{''.join(lines)}</table>"
 
 
 def width_of(words, size=12):

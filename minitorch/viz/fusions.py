@@ -31,7 +31,7 @@ def fusion(compiled):
 class Fusion(Picture):
     """The result of `fusion`: `pieces`, in the order in which they run, and the picture."""
 
-    title = "what was fused"
+    title = "What was fused"
 
     def __init__(self, compiled):
         compiled = getattr(compiled, "compiled", compiled)

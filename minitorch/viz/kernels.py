@@ -87,7 +87,7 @@ class Kernel(Picture):
         note = [element("p", f"{left} more steps are not drawn")] if left > 0 else []
         return drawing.frame(key, element("div", class_="controls"), self.svg(), *note, self.table_of_lines(),
                              self.table_of_races(), script_for(key, {"steps": steps} if steps else {}),
-                             style=style_for(key))
+                             style=style_for(key), title=f"Kernel: {self.title}")
 
     def lit(self, step):
         cells = [f"t{a.block}-{a.thread}" for a in step.accesses]

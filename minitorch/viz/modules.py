@@ -33,7 +33,7 @@ def branch(module, name, level, left):
         return f"<div>{line}</div>"
     inside = "".join(branch(m, k, level + 1, left) for k, m in children)
     is_open = " open" if level < 2 else ""
-    return (f'<details{is_open}><summary>{line}</summary><div style="margin-left:1.6em;border-left:1px solid #ccc;'
+    return (f'<details{is_open}><summary>{line}</summary><div style="margin-left:1.6em;border-left:1px solid #cccccc;'
             f'padding-left:.6em">{inside}</div></details>')
 
 

@@ -68,7 +68,7 @@ def replay(loss, model=None, params=None, gradient=None):
 class Replay(Picture):
     """What `replay` returns: `steps` (of the right order), `orders` (name -> steps), `gradients`, `results`."""
 
-    title = "backward pass, step by step"
+    title = "Backward pass, step by step"
 
     def __init__(self, loss, names, gradient=None):
         self.vertices = tape.read(loss, names)
@@ -215,7 +215,7 @@ class Replay(Picture):
         tracks = {name: self.track(name) for name in ORDERS}
         return drawing.frame(
             key, element("div", class_="controls"), graph, self.table_of_results(), self.table_of_steps(),
-            script_for(key, tracks), style=style_for(key))
+            script_for(key, tracks), style=style_for(key), title=self.title)
 
     def track(self, name):
         """The steps of one order as the script wants them."""

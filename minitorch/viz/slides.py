@@ -4,10 +4,12 @@ A notebook that is saved, printed or shown without scripts keeps the first figur
 """
 
 import base64
-import io
 import itertools
 import json
 from html import escape
+
+from .pictures import drawn
+from .plots import pyplot
 
 __all__ = ["Slides", "slides"]
 
@@ -59,14 +61,8 @@ def slides(figures, words="", dpi=110):
     Eight figures of 7 x 3.4 inches at 110 dots an inch, kept in 64 colours, are about 100 kB; a label of 7 points is
     11 pixels high.
     """
-    import matplotlib.pyplot as plt
-    from PIL import Image
     pictures = []
     for label, figure in dict(figures).items():
-        file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=dpi, bbox_inches="tight")
-        plt.close(figure)
-        small = io.BytesIO()
-        Image.open(file).convert("RGB").quantize(64).save(small, format="png", optimize=True)
-        pictures.append((label, small.getvalue()))
+        pictures.append((label, drawn(figure, dpi)))
+        pyplot().close(figure)
     return Slides(pictures, words)

@@ -102,7 +102,7 @@ def names_of(function, tensors):
 class Layout(Picture):
     """What `layout` returns: `memory` (the facts) and the picture."""
 
-    title = "memory layout"
+    title = "Memory layout"
 
     def __init__(self, tensor, name="tensor"):
         self.tensor, self.name, self.memory = tensor, name, Memory.of(tensor)
@@ -176,7 +176,8 @@ class Layout(Picture):
         steps = [{"on": [f"p{p}"], "say": f"{self.name}{list(i)} is at {self.way(i)} = position {p}"}
                  for i, p in list(self.elements())[:CELLS]]
         return drawing.frame(key, element("div", class_="controls"), self.svg(),
-                             script_for(key, {"elements": steps} if steps else {}), style=style_for(key))
+                             script_for(key, {"elements": steps} if steps else {}), style=style_for(key),
+                             title=self.title)
 
     def way(self, index):
         """How the position of an element comes about: ``offset 2 + 1*3 + 0*1``."""
@@ -300,7 +301,7 @@ def alias(*tensors, **named):
 class Alias(Picture):
     """What `alias` returns: `groups`, lists of (name, tensor, memory) that share one storage."""
 
-    title = "who shares memory with whom"
+    title = "Who shares memory with whom"
 
     def __init__(self, pairs):
         found = {}
@@ -344,7 +345,7 @@ class Alias(Picture):
     def html(self):
         """The picture; elements light up wherever they appear."""
         key = drawing.new_id()
-        return drawing.frame(key, self.svg(), script_for(key), style=style_for(key))
+        return drawing.frame(key, self.svg(), script_for(key), style=style_for(key), title=self.title)
 
     def draw_group(self, group, top):
         """One storage: its cells in lines, and under each line a bar for each tensor."""

@@ -1,6 +1,7 @@
 """`CUDA`: the backend of a GPU, or of the simulator: one class, on different machines. `kernel`: the decorator."""
 
 import functools
+from types import MethodType
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from .arrays.array import array_type
 from .arrays.layout import dense_order
 from .arrays.library import view_of
 from .arrays.namespace import Namespace
-from .runtime.machine import is_pinned, pinned_copy
-from .runtime.plans import Recorder, planned
+from .ops.product import product_and_sums
+from .runtime.plans import Recorder, Unplannable, planned
 
 __all__ = ["CUDA", "kernel"]
 
@@ -41,7 +42,11 @@ class CUDA(Backend):
         found = super().find(name, kernels)
         if kernels is not None or not self.keeps_plans or layers.stack or OPS[name.removeprefix("full_")].view:
             return found
-        return planned(self, name, found, lambda shadow: getattr(shadow, name))
+        return self.planned(name, found, lambda shadow: getattr(shadow, name))
+
+    def planned(self, name, function, twin):
+        """`function` with plans, see `planned` in `runtime/plans.py`; a shadow keeps none."""
+        return function if not self.keeps_plans else planned(self, name, function, twin)
 
     @functools.cached_property
     def shadow(self):
@@ -63,6 +68,15 @@ class CUDA(Backend):
             return self.empty(array.shape, dtype)
         out = self.empty([array.shape[d] for d in order], dtype)
         return out.transpose(np.argsort(order).tolist())
+
+    @functools.cached_property
+    def weight_and_bias(self):
+        def weight_and_bias(F, grad, input):
+            if grad.dtype != input.dtype or not (grad._c_contiguous and input._c_contiguous):
+                return None
+            return product_and_sums(F, grad.reshape(-1, grad.shape[-1]).T, input.reshape(-1, input.shape[-1]))
+        return self.planned("weight_and_bias", MethodType(weight_and_bias, self),
+                            lambda shadow: MethodType(weight_and_bias, shadow))
 
     # -- what differs between array modules --------------------------------------------------------------------
     def scale_all(self, arrays, factor, check=False):
@@ -105,10 +119,14 @@ class CUDA(Backend):
         return self.from_host(source.to_host(array), non_blocking)
 
     def pinned_copy(self, array):
-        return pinned_copy(array) if self.machine.kind == "cuda" else array
+        if not array.size:
+            return array
+        out = self.machine.pinned(array.nbytes).view(array.dtype).reshape(array.shape)
+        out[...] = array
+        return out
 
     def is_pinned(self, array):
-        return is_pinned(array)
+        return self.machine.is_pinned(array)
 
     def fill_random(self, array, sampler, generator, args):
         if array.size and not random.fill(self, array, sampler, generator, args):
@@ -129,3 +147,6 @@ class Shadow(CUDA):
         self.machine, self.device, self.plans = Recorder(F.machine), F.device, {}
         self.ndarray = type("Array", (F.ndarray,), {"backend": self, "__module__": __name__})
         Backend.__init__(self, F.device, Namespace(self), F.kernels)
+
+    def fill_random(self, array, sampler, generator, args):
+        raise Unplannable("random numbers")

@@ -4,6 +4,7 @@ from importlib import import_module
 
 from ...core.device import device
 from .runtime.machine import Real, Simulated, require_gpu
+from .tuning import adopt
 
 __all__ = ["current_device", "make_cuda", "make_sim"]
 
@@ -15,7 +16,8 @@ def make_cuda(index):
 
     RuntimeError, in PyTorch's words, where there is no driver or no such GPU.
     """
-    require_gpu(index)
+    runtime = require_gpu(index)
+    adopt(runtime.getDeviceProperties(index)["name"].decode())
     return make(device("cuda", index), Real(index))
 
 
@@ -26,6 +28,7 @@ def make_sim(index):
     """
     if index is not None and index >= SIMULATED:
         raise RuntimeError(f"invalid device ordinal {index}: the simulator has {SIMULATED} devices")
+    adopt()
     return make(device("sim", index), Simulated(index))
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+from ...core.device import get
 from ...core.dtypes import from_np
 from ...core.registry import late
 from ...core.tensor import Tensor, wrap
@@ -84,10 +85,14 @@ def share_memory_(self):
 
 @method
 def pin_memory(self, device=None):
-    """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself."""
+    """This tensor in page-locked memory, from which a GPU copies by itself; without a GPU the tensor itself.
+
+    `device`: whose page-locked memory; the GPU in use for None. The simulator, "sim", has such memory, too, and notices
+    if it is written while a copy with ``non_blocking=True`` may still read it.
+    """
     if self.device.type != "cpu":
         raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
-    gpu = late.accelerator()
+    gpu = late.accelerator() if device is None else get(device)
     if gpu is None or is_pinned(self):
         return self
     return wrap(gpu.pinned_copy(self.array), self.backend)

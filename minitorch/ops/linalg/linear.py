@@ -21,6 +21,7 @@ def name_of_layer(node):
     input=lambda F, g, weight: linear_input(F, g, weight),
     weight=lambda F, g, input, weight_shape: linear_weight(F, g, input, weight_shape),
     bias=lambda F, g: g,
+    together=lambda F, g, input, weight: layer_gradients(F, g, input, weight),
     shapes="* n k, m k, m -> * n m", autocast="lower", inline=True, flops=product_flops, mismatch=linear_mismatch)
 def linear(F, input, weight, bias=None):
     """``input @ weight.T + bias``: (..., in), (out, in), (out,) -> (..., out).
@@ -53,6 +54,13 @@ def linear_weight(F, g, input, shape):
         g = F.reshape(g, shape=(rows, shape[0] if len(shape) == 2 else 1))
     out = F.gemm(F.transpose(g, dim0=0, dim1=1), input)
     return out if len(shape) == 2 else F.reshape(out, shape=shape)
+
+
+def layer_gradients(F, g, input, weight):
+    """All three, the sums of `g` in passing where the device has a product for that."""
+    at_once = getattr(F, "weight_and_bias", None)
+    found = at_once(g, input) if at_once is not None and input.ndim > 1 and weight.ndim == 2 else None
+    return (linear_input(F, g, weight), *(found or (linear_weight(F, g, input, weight.shape), g)))
 
 
 @composite(method=False, autocast="off on cpu, promote on cuda")

@@ -87,7 +87,7 @@ def attention_flops(out, query, key, value, *rest):
     return 2 * key.shape[-2] * (int(query.size) + int(query.size) // query.shape[-1] * value.shape[-1])
 
 
-@op(layout="contiguous", name="scaled_dot_product_attention", promotion="floating", namespace=None,
+@op(name="scaled_dot_product_attention", promotion="floating", namespace=None,
     node_name="ScaledDotProductFlashAttentionBackward0", flops=attention_flops,
     keeps=("logs",), joint=attention_grads, sample=sample_attention)
 def _scaled_dot_product_attention(F, query, key, value, mask: Other = None, *, scale: float = 1.0, causal=False):

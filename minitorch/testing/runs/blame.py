@@ -34,7 +34,7 @@ def user_line(frame):
 def spelled(file, line):
     """A line as words: ``train.py:12: loss.backward()``."""
     words = linecache.getline(file, line).strip()
-    name = os.path.basename(file) if not file.startswith("<") else "cell"
+    name = "cell" if file.startswith("<") or "ipykernel_" in file else os.path.basename(file)
     return f"{name}:{line}" + (f": {words}" if words else "")
 
 
@@ -103,8 +103,8 @@ def first_bad(root, lines, name_of):
     for place in order:
         if not place.parents and bad.get(place):
             name = name_of(place)
-            return Finding("parameter not finite", f"{name} holds {bad[place]} before the forward pass: an earlier step "
-                           f"wrote it there; its gradient was not finite, or the learning rate is too high")
+            return Finding("parameter not finite", f"{name} holds {bad[place]} before the forward pass: an earlier "
+                           f"step wrote it there; its gradient was not finite, or the learning rate is too high")
         if bad.get(place):
             return blamed(place, bad[place], values, lines)
         constant = bad_constant(place)

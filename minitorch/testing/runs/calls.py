@@ -47,11 +47,11 @@ def look_at_cross_entropy(doctor, node, out):
              "cross_entropy() was given probabilities (numbers in [0, 1] that sum to 1 over the classes): give it the "
              "logits, it applies log_softmax itself")
     elif squashed and before in ("sigmoid", "clamp"):
-        warn(doctor, node, "squashed logits", "cross_entropy() was given numbers squashed into [0, 1] by sigmoid(): give "
-             "it the logits, which may be any numbers")
+        warn(doctor, node, "squashed logits", "cross_entropy() was given numbers squashed into [0, 1] by sigmoid(): "
+             "give it the logits, which may be any numbers")
     elif before == "relu" and x.shape[-1] > 1:
-        warn(doctor, node, "ReLU on the logits", "the logits of cross_entropy() went through a ReLU: classes whose score "
-             "is below 0 get no gradient; leave the last ReLU out")
+        warn(doctor, node, "ReLU on the logits", "the logits of cross_entropy() went through a ReLU: classes whose "
+             "score is below 0 get no gradient; leave the last ReLU out")
     note_targets(doctor, node, saved(node, "target"))
 
 
@@ -66,13 +66,13 @@ def look_at_nll(doctor, node, out):
 def look_at_binary(doctor, node, out):
     x, target = scores_of(doctor, node), saved(node, "target")
     if x is not None and op_before(node) in ("sigmoid", "softmax") and node.op.name.endswith("with_logits"):
-        warn(doctor, node, "squashed logits", "binary_cross_entropy_with_logits() was given numbers squashed into [0, 1] "
-             f"by {op_before(node)}(): give it the logits, it applies sigmoid itself")
+        warn(doctor, node, "squashed logits", "binary_cross_entropy_with_logits() was given numbers squashed into [0, "
+             f"1] by {op_before(node)}(): give it the logits, it applies sigmoid itself")
     if target is not None:
         t = host(target, node.backend.backend)
         if t.size and (t.min() < 0 or t.max() > 1):
-            warn(doctor, node, "targets outside [0, 1]", f"{node.op.name}() takes targets between 0 and 1, these go from "
-                 f"{t.min():.4g} to {t.max():.4g}: its loss has no minimum then")
+            warn(doctor, node, "targets outside [0, 1]", f"{node.op.name}() takes targets between 0 and 1, these go "
+                 f"from {t.min():.4g} to {t.max():.4g}: its loss has no minimum then")
     note_targets(doctor, node, target)
 
 
@@ -119,8 +119,8 @@ def look_at_softmax(doctor, node, out):
     if not rows and doctor.stack:
         return                                             # within the model the batch is not known yet
     if out.ndim == 2 and dim in (0, -2) and rows == out.shape[0] > 1:
-        warn(doctor, node, "softmax over the batch", f"softmax(dim={dim}) of {list(out.shape)} sums to 1 over the batch: "
-             f"the classes are the last dimension, write dim=-1")
+        warn(doctor, node, "softmax over the batch", f"softmax(dim={dim}) of {list(out.shape)} sums to 1 over the "
+             f"batch: the classes are the last dimension, write dim=-1")
 
 
 LOOKS = {"cross_entropy": look_at_cross_entropy, "nll_loss": look_at_nll, "binary_cross_entropy": look_at_binary,

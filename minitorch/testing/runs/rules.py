@@ -107,7 +107,8 @@ def never_reached(doctor):
     """Parameters of an optimiser that never got a gradient, although others did."""
     if doctor.seen.steps < 3 or not doctor.got:
         return
-    lost = {key: doctor.owned[key] for key, n in doctor.cut.items() if n >= 2 and key not in doctor.got and doctor.owned[key]._grad is None}
+    lost = {key: doctor.owned[key] for key, n in doctor.cut.items()
+            if n >= 2 and key not in doctor.got and doctor.owned[key]._grad is None}
     if lost:
         called = {layer.path for w in doctor.seen.watched for layer in w.layers}
         names = [doctor.names.get(key, f"shape {list(p.shape)}") for key, p in lost.items()]
@@ -147,8 +148,8 @@ def target_range(doctor):
     if found and doctor.seen.passes >= 5:
         t = np.concatenate([f.ravel() for f in found]).astype(float)
         if np.isfinite(t).all() and rms(t) > 50:
-            yield Finding("targets out of range", f"targets go from {t.min():.4g} to {t.max():.4g}: scale them to about "
-                          f"1 and scale the predictions back, or the first steps are enormous")
+            yield Finding("targets out of range", f"targets go from {t.min():.4g} to {t.max():.4g}: scale them to "
+                          f"about 1 and scale the predictions back, or the first steps are enormous")
 
 
 def labelled(doctor):
@@ -188,9 +189,9 @@ def shuffled_labels(doctor):
         return
     agree, n = neighbours_agree(np.unique(np.column_stack([x, t]), axis=0)[:600])
     if agree < chance + 2.5 * math.sqrt(chance * (1 - chance) / n):
-        yield Finding("labels do not fit the inputs", f"the loss stays at {np.median(loss[-5:]):.3g}, where guessing is, "
-                      f"and the nearest neighbours of the inputs have the same label in {100 * agree:.0f} % of the cases "
-                      f"(chance: {100 * chance:.0f} %): " + words)
+        yield Finding("labels do not fit the inputs", f"the loss stays at {np.median(loss[-5:]):.3g}, where guessing "
+                      f"is, and the nearest neighbours of the inputs have the same label in {100 * agree:.0f} % of the "
+                      f"cases (chance: {100 * chance:.0f} %): " + words)
 
 
 def neighbours_agree(rows):
@@ -223,14 +224,14 @@ def rate_too_high(doctor):
 
 def rate_too_low(doctor):
     moved, left = finite([u.ratio for u in weights(doctor, 1)]), fell(doctor.seen)
-    rates = np.array(doctor.seen.rates)
+    rates = np.array([float(r) for r in doctor.seen.rates])
     if doctor.seen.steps >= 20 and moved.size and np.median(moved) < 3e-5 and 0.97 < left < 1.03 and rates.any():
         yield Finding("learning rate too low", f"a step moves weights by {100 * np.median(moved):.2g} % of their size "
                       f"(usual is 0.1 %), and the loss has hardly changed: make the learning rate larger")
 
 
 def rate_gone(doctor):
-    rates = np.array(doctor.seen.rates)
+    rates = np.array([float(r) for r in doctor.seen.rates])
     if len(rates) >= 20 and rates.max() > 0:
         gone = rates < 1e-3 * rates.max()
         if gone[-1] and gone.mean() > 0.3:
@@ -255,31 +256,30 @@ def dead_units(doctor):
     for (path, _, _), alive, calls, where in sorted(found, key=lambda f: f[1].mean()):
         if alive.mean() <= 0.4:
             yield Finding("dead units", f"{int((~alive).sum())} of {alive.size} units of {path or 'a ReLU'} were 0 for "
-                          f"all samples of {calls} batches: no gradient reaches their weights; lower the learning rate, "
-                          f"look at initialisation and biases, or use a leaky ReLU", where)
+                          f"all samples of {calls} batches: no gradient reaches their weights; lower the learning "
+                          f"rate, look at initialisation and biases, or use a leaky ReLU", where)
             return
 
 
-def gradient_slope(doctor):
-    """Gradients of the first layers beside those of the last, and sizes of activations likewise."""
-    grads, sizes = [], []
-    for w in doctor.seen.watched:
-        known = [layer for layer in w.layers if layer.grad is not None]
-        if len(known) >= 4 and known[-1].grad:
-            grads.append(known[0].grad / known[-1].grad)
-        if len(known) >= 4 and known[0].rms:
-            sizes.append(known[-1].rms / known[0].rms)
-    if len(grads) >= 3 and 0 < grads[0] < 1e-4:         # at 0 units are dead
-        yield Finding("vanishing gradients", f"the gradient at the first layer is {grads[0]:.2g} times that "
-                      f"at the last: deep sigmoids or small weights; use ReLU or GELU with its initialisation, "
-                      f"normalisation, or residual connections")
-    high = grads[0] if len(grads) >= 3 else 0
-    grown = sizes[0] if len(sizes) >= 3 else 0
-    if max(high, grown) > 1e3:
-        what = (f"activations grow {grown:.2g} times" if grown > high else
-                f"the gradient at the first layer is {high:.2g} times that at the last")
-        yield Finding("exploding gradients", f"{what} from layer to layer of the network: smaller initial weights, "
-                      f"normalisation, or clip_grad_norm_()")
+def signals(doctor):
+    """How gradients of weights and sizes of activations change over the layers, before the first update."""
+    for w in (w for w in doctor.seen.watched[:1] if w.step == 0):
+        grads = [u.grad for u in w.updates if u.ndim > 1 and u.grad is not None]
+        sizes = [layer.rms for layer in w.layers]
+        slope = grads[0] / grads[-1] if len(grads) >= 4 and grads[-1] else 1.0
+        growth = sizes[-1] / sizes[0] if len(sizes) >= 4 and sizes[0] else 1.0
+        if 0 < min(slope, growth) < 1e-4:                  # at 0 units are dead
+            what = ("the gradient of the first weights is" if slope < growth else "activations of the last layer are")
+            yield Finding("vanishing gradients", f"{what} {min(slope, growth):.2g} times that of the "
+                          f"{'last' if slope < growth else 'first'}: deep sigmoids or small weights; use ReLU or GELU "
+                          f"with its initialisation, normalisation, or residual connections")
+            return
+        if max(slope, growth) > 1e3:
+            what = (f"activations grow {growth:.2g} times from the first layer to the last" if growth > slope else
+                    f"the gradient of the first weights is {slope:.2g} times that of the last")
+            yield Finding("exploding gradients", f"{what}: smaller initial weights, normalisation, or "
+                          f"clip_grad_norm_()")
+            return
 
 
 def equal_units(doctor):
@@ -304,4 +304,4 @@ def same_outputs(doctor):
 
 
 RULES = (no_step, not_owned, never_reached, data_range, target_range, one_class, shuffled_labels, rate_too_high,
-         rate_too_low, rate_gone, clipped, dead_units, gradient_slope, equal_units, same_outputs)
+         rate_too_low, rate_gone, clipped, dead_units, signals, equal_units, same_outputs)

@@ -29,6 +29,7 @@ __all__ = ["doctor"]
 MOODY = (_DropoutNd, _BatchNorm)                           # modules that compute otherwise in eval mode
 FIRST = {0, 1, 2, 4, 7, 12, 18, 26, 36, 50, 80, 130}         # steps that are watched in any case
 SHARE, KEPT = 0.02, 120                                    # of the time for watching more; watched steps that are kept
+EARLY = 20                                                 # steps in which a loop shows its mistakes
 
 
 class doctor(NodeHook):
@@ -67,7 +68,7 @@ class doctor(NodeHook):
         self.optimizers = weakref.WeakKeyDictionary()      # optimiser -> the (parameter, gradient) pairs it has used
         self.owned, self.names = {}, {}                    # id of a parameter of an optimiser -> itself; its name
         self.got, self.cut, self.makes = set(), {}, {}     # ids: parameters with a gradient; without; optimisers of
-        self.last, self.results, self.stack = None, {}, []
+        self.last, self.results, self.stack, self.stale = None, {}, [], {}
         self.first, self.eval_line, self.eval_seen, self.reached = {}, "", None, False
         self.began = self.spent = self.usual = 0.0
 
@@ -91,10 +92,11 @@ class doctor(NodeHook):
         for handle in self.handles:
             handle.remove()
         self.handles = []
-        for rule in RULES:
-            for finding in rule(self):
-                self.add(finding)
-        self.findings = in_order(self.findings)
+        told = {f.kind for f in self.findings}
+        self.findings = in_order([*self.findings, *(f for rule in RULES for f in rule(self) if f.kind not in told)])
+        for finding in self.findings:
+            if finding.kind not in told:
+                self.warn(finding)
         for kept in (self.roots, self.owned, self.first, self.lines.of):   # nothing of the run is kept alive
             kept.clear()
 
@@ -105,10 +107,13 @@ class doctor(NodeHook):
         return self
 
     def add(self, finding):
-        """Keep a finding of a new kind and warn of it, at the line where the program stands."""
+        """Keep a finding of a new kind and warn of it at once, at the line where the program stands."""
         if any(f.kind == finding.kind for f in self.findings):
             return
         self.findings.append(finding)
+        self.warn(finding)
+
+    def warn(self, finding):
         frame = user_line(sys._getframe(1))
         names = frame.f_globals
         warnings.warn_explicit(finding.text, UserWarning, frame.f_code.co_filename, frame.f_lineno,
@@ -161,7 +166,7 @@ class doctor(NodeHook):
         """An outermost module is called for the first time: learn its names, and ask its moody ones to speak."""
         self.roots[root] = {m: path for path, m in root.named_modules()}
         self.names.update((id(p), name) for name, p in root.named_parameters())
-        for name, p in root.named_parameters():
+        for p in root.parameters():
             if p.array.size:
                 self.first.setdefault(id(p), (p, sample(p.array, p.backend).copy()))
         self.handles += [m.register_forward_pre_hook(partial(self.mood, root))
@@ -180,8 +185,8 @@ class doctor(NodeHook):
 
     def validated(self, root):
         if self.seen.steps and self.trains(root):
-            self.add(Finding("train mode in validation", "the model is called under no_grad() in train mode, so dropout "
-                             "drops and batch norm uses this batch: call model.eval() before validating and "
+            self.add(Finding("train mode in validation", "the model is called under no_grad() in train mode, so "
+                             "dropout drops and batch norm uses this batch: call model.eval() before validating and "
                              "model.train() after it", self.lines.here()))
 
     def trains(self, root):
@@ -244,7 +249,7 @@ class doctor(NodeHook):
         while getattr(inner.func, "__func__", None) is not None:
             inner = inner.args[0]                          # other hooks around the engine's pass
         root, adds = inner.args[0][0], len(inner.args) < 5 or inner.args[4] is None
-        if adds and self.optimizers:
+        if adds and self.optimizers and (self.now is not None or self.seen.steps < EARLY or self.stale):
             self.look_at_used()
         self.seen.passes += 1
         loss = self.note_loss(root)
@@ -282,12 +287,14 @@ class doctor(NodeHook):
         return [p for p in known if p._grad is not None]
 
     def look_at_used(self):
+        """Before a pass: which optimisers have used the gradients that it adds to? The next step of these tells."""
         for optimizer, pairs in self.optimizers.items():
             left = [g for p, g in pairs if p._grad is g]
             if left and any(bool((g.array != 0).any()) for g in left[:3]):
-                self.add(Finding("missing zero_grad", f"backward() adds to gradients that {type(optimizer).__name__}"
-                                 f".step() has used: call optimizer.zero_grad() after each step", self.lines.here()))
-            self.optimizers[optimizer] = ()
+                self.stale[id(optimizer)] = self.lines.here()
+            elif pairs:                                    # they are gone, or zero
+                self.optimizers[optimizer] = ()
+                self.stale.pop(id(optimizer), None)
 
     def note_loss(self, root):
         """Keep the value of a loss under the line that computed it; returns it, 0 if it is not known."""
@@ -302,10 +309,11 @@ class doctor(NodeHook):
         return value
 
     def look_at_gradients(self, root, loss):
-        """After a pass: are the gradients finite? All of them in a step that is watched, else the last one."""
+        """After a pass: are the gradients finite? All of them in a step that is watched, else two numbers."""
         if self.now is None:
             grad = next((p._grad for p in reversed(self.owned.values()) if p._grad is not None), None)
-            if grad is None or not isinstance(grad.array, np.ndarray) or math.isfinite(grad.array.sum()):
+            if grad is None or not isinstance(grad.array, np.ndarray) or not grad.array.size or (
+                    math.isfinite(grad.array.item(0)) and math.isfinite(grad.array.item(-1))):
                 return
         else:
             parameters = self.parameters()
@@ -335,15 +343,16 @@ class doctor(NodeHook):
             self.before = {id(p): (p, old) for p, old in pairs}
 
     def after_step(self, optimizer, args, kwargs):
-        parameters = parameters_of(optimizer)
-        pairs = [(p, p._grad) for p in parameters if p._grad is not None]
-        if optimizer not in self.optimizers:
-            self.own(optimizer, parameters)
-        self.optimizers[optimizer] = pairs
-        self.look_at_step(optimizer, parameters, pairs)
-        self.seen.rates.append(max(float(g.get("lr", 0) or 0) for g in optimizer.param_groups))
-        if self.now is not None:
-            self.look_at_updates(pairs)
+        if self.now is not None or self.seen.steps < EARLY or self.eval_seen is not None or self.stale:
+            parameters = parameters_of(optimizer)
+            pairs = [(p, p._grad) for p in parameters if p._grad is not None]
+            if optimizer not in self.optimizers:
+                self.own(optimizer, parameters)
+            self.optimizers[optimizer] = pairs
+            self.look_at_step(optimizer, parameters, pairs)
+            if self.now is not None:
+                self.look_at_updates(pairs)
+        self.seen.rates.append(max([g.get("lr", 0) or 0 for g in optimizer.param_groups]))
         self.reached = False
         self.end()
 
@@ -358,11 +367,14 @@ class doctor(NodeHook):
 
     def look_at_step(self, optimizer, parameters, pairs):
         """What may be wrong with any step."""
-        kind = type(optimizer).__name__
+        kind, stale = type(optimizer).__name__, self.stale.pop(id(optimizer), None)
+        if stale:
+            self.add(Finding("missing zero_grad", f"backward() adds to gradients that {kind}.step() has used: call "
+                             f"optimizer.zero_grad() after each step", stale))
         nothing = all(not g.array.any() for _, g in pairs) if self.now is not None or not pairs else False
         if nothing and self.reached and (pairs and self.now is not None and self.now.norm or not pairs and self.got):
-            self.add(Finding("gradients cleared too early", f"{kind}.step() found no gradients, although backward() had "
-                             f"made some: call zero_grad() before backward() or after step(), not between them",
+            self.add(Finding("gradients cleared too early", f"{kind}.step() found no gradients, although backward() "
+                             f"had made some: call zero_grad() before backward() or after step(), not between them",
                              self.lines.here()))
         elif not pairs:
             self.add(Finding("no gradients", f"{kind}.step() found no gradients: call loss.backward() before it, on a "

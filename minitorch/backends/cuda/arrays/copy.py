@@ -18,7 +18,8 @@ from .namespace import ours
 
 __all__ = ["copyto"]
 
-TILE, HEIGHT, THREADS, MOST = 32, 8, 256, 32               # as in copy.cu
+TILES = {1: 64, 2: 64, 4: 64, 8: 32}                      # as in copy.cu: the side of a tile by the size of elements
+THREADS, MOST = 256, 32
 TRANSPOSE = Kernel("copy.cu", "transpose", "any* results, const any* elements, u32 rows, u32 columns, i64 in_step, "
                                            "i64 out_step, Layout batch")
 CONCATENATE = Kernel("copy.cu", "concatenate", "any* results, i64 rows, i64 width, Pieces pieces")
@@ -120,16 +121,19 @@ def transpose(F, dst, src, bits):
     if out[-1] != 1 or 1 not in given[:-1] or given[-1] == 1:
         return False
     along = len(given) - 2 - given[-2::-1].index(1)        # the dimension along which `src` is contiguous
-    rows, columns = shape[-1], shape[along]
-    if min(rows, columns) < 8 or -(-rows // TILE) > MAX_GRID:
+    rows, columns, tile = shape[-1], shape[along], TILES[size]
+    if min(rows, columns) < 8 or -(-rows // tile) > MAX_GRID:
         return False
     rest = [d for d in range(len(shape) - 1) if d != along]
     batch, (out_steps, in_steps) = collapse([shape[d] for d in rest], [[x[d] for d in rest] for x in (out, given)])
     if math.prod(batch) > MAX_GRID or len(batch) > MAX_DIMS:
         return False
-    grid = -(-columns // TILE), -(-rows // TILE), math.prod(batch)
-    TRANSPOSE(F.machine, grid, (TILE, HEIGHT), dst, src, rows, columns, given[-1], out[along],
-              make_layout(batch, [out_steps, in_steps]), T=bits, TRANSPOSE=1)
+    grid = -(-columns // tile), -(-rows // tile), math.prod(batch)
+    reach, begins = 16 // size, [x.data.ptr // size for x in (dst, src)]
+    for step in (rows, columns, given[-1], out[along], *out_steps, *in_steps, *begins):
+        reach |= step
+    TRANSPOSE(F.machine, grid, THREADS, dst, src, rows, columns, given[-1], out[along],
+              make_layout(batch, [out_steps, in_steps]), T=bits, TRANSPOSE=1, VECTOR=reach & -reach)
     return True
 
 

@@ -56,26 +56,41 @@ class Step:
     """One step of an update rule for parameters and states that stay where they are; see `minitorch.optim.flat`."""
 
     def __init__(self, F, rule, lists):
-        self.F, self.rule, self.lists = F, RULES[rule], lists
+        self.F, self.rule = F, RULES[rule]
+        params, *states = lists
+        self.lists, self.runs = 1 + len(lists), []         # the gradients are one more
+        by_dtype = groupby(sorted(range(len(params)), key=lambda i: params[i].dtype.str), lambda i: params[i].dtype)
+        for dtype, members in by_dtype:
+            members, most = list(members), ADDRESSES["at"].shape[0] // self.lists
+            self.runs += [self.run(dtype, members[k:k + most], params, states) for k in range(0, len(members), most)]
+
+    def run(self, dtype, members, params, states):
+        """What the steps of some parameters have in common: their dtype, which they are, chunks, all addresses but
+        those of the gradients. The arrays are kept, since nothing else may lie at their addresses."""
+        n, record = len(members), np.zeros((), ADDRESSES)
+        own = [[column[i] for i in members] for column in (params, params, *states)]
+        record["at"][:n * len(own)] = [a.data.ptr for part in own for a in part]
+        chunks = self.F.machine.lasting(chunks_of, self.F, tuple([params[i].size for i in members]))
+        return dtype, members, chunks, record, own
 
     def __call__(self, grads, c, shrink, decay, maximize, of_rule=None):
         """Update from the gradients with the rule's numbers `c`: p <- shrink p, g <- decay p + g (or - g) before.
 
         `of_rule`: for a captured graph, an array of the device with `c`, `shrink` and `decay` at 0, 5 and 6.
         """
-        F, (params, *states) = self.F, self.lists
+        F = self.F
+        if F.machine.capture is not None:                  # whose launches have the addresses of what the step keeps
+            F.machine.capture.keep(self)
         numbers = np.zeros((), NUMBERS)
         numbers["shrink"], numbers["decay"], numbers["sign"] = shrink, decay, -1 if maximize else 1
         numbers["of_rule"][:len(c)] = c
-        by_dtype = groupby(sorted(range(len(params)), key=lambda i: params[i].dtype.str), lambda i: params[i].dtype)
-        for dtype, members in by_dtype:
-            members = list(members)
-            own = [[params[i] for i in members],
-                   [dense(F, grads[i].astype(dtype, copy=False)) for i in members],
-                   *[[column[i] for i in members] for column in states]]
-            for chunks, addresses, n in launches(F, own):
-                STEP(F.machine, len(chunks), BLOCK, chunks, addresses, n, numbers, of_rule, T=dtype, RULE=self.rule,
-                     LISTS=len(own))
+        for dtype, members, chunks, addresses, _ in self.runs:
+            own = [g if g.dtype is dtype and g._c_contiguous else dense(F, g.astype(dtype, copy=False))
+                   for g in [grads[i] for i in members]]
+            n, record = len(own), addresses.copy()
+            record["at"][n:2 * n] = [g.data.ptr for g in own]
+            STEP(F.machine, len(chunks), BLOCK, chunks, record, n, numbers, of_rule, T=dtype, RULE=self.rule,
+                 LISTS=self.lists)
 
 
 def step_at_once(F, rule, params, states):

@@ -10,7 +10,8 @@ import struct
 
 import numpy as np
 
-from ..runtime.kernel import NULL, Kernel
+from ..runtime.kernel import Kernel
+from ..runtime.parameters import Repeated
 from . import library
 from .layout import broadcast_strides, dense_order, plan
 
@@ -18,8 +19,7 @@ __all__ = ["launch", "map_into", "moved", "raw_copy"]
 
 THREADS, UNROLL = 256, 2                                   # as in elementwise.cu
 BLOCK = (THREADS,)
-ZERO = np.int64(0)
-NO_NUMBERS = (ZERO, ZERO)
+NO_NUMBERS = (0, 0)        # the functor's a and b, where it has none
 MOST_PLANS = 1 << 14
 
 
@@ -38,7 +38,7 @@ RAW = pair("map1", "any* out, const any* x, i64 a, i64 b") # for elements of any
 
 
 # ---- launching -----------------------------------------------------------------------------------------------
-def launch(F, functor, operands, out_dtype, T, V=None, numbers=(0, 0), out=None):
+def launch(F, functor, operands, out_dtype, T, V=None, numbers=NO_NUMBERS, out=None):
     """``functor(*operands)`` as a new array of `out_dtype`, or in `out`.
 
     An operand is an array (of dtype T, the second one of V) or a Python number. `numbers` are the functor's a and b.
@@ -58,16 +58,17 @@ def launch(F, functor, operands, out_dtype, T, V=None, numbers=(0, 0), out=None)
             key.append(None)
     key.append(aligned & 15)
     key = tuple(key)
-    known = F.plans.get(key)
+    known = F.plans.get(key)                               # never of a shadow, whose arrays have no memory
     if known is None:
         return first_launch(F, key, functor, operands, out_dtype, T, V or T, numbers, out)
-    function, grid, shape, extent = known
+    again, shape = known
     if out is None:
         out = F.empty(shape, out_dtype)
-    pointers = [x if x.__class__ is ndarray else NULL for x in operands]
-    bits = [ZERO if x.__class__ is ndarray else np.int64(number_bits(x, d)) for x, d in zip(operands, (T, V or T, T))]
-    extra = NO_NUMBERS if numbers == (0, 0) else [np.int64(number_bits(n, T)) for n in numbers]
-    F.machine.launch(function, grid, BLOCK, (out, *pointers, *(bits if len(bits) > 1 else ()), *extra, extent), 0)
+    pointers = [x.data.ptr if x.__class__ is ndarray else 0 for x in operands]
+    bits = [0 if x.__class__ is ndarray else number_bits(x, d) for x, d in zip(operands, (T, V or T, T))] \
+        if len(operands) > 1 else ()
+    extra = numbers if numbers is NO_NUMBERS else [number_bits(n, T) for n in numbers]
+    again(out.data.ptr, *pointers, *bits, *extra)
     return out
 
 
@@ -82,11 +83,11 @@ def first_launch(F, key, functor, operands, out_dtype, T, V, numbers, out=None):
     else:
         out = F.empty_in_order_of(like, np.dtype(out_dtype)) if ordered else F.empty(shape, out_dtype)
     launched = map_into(F, functor, out, operands, T, V, numbers)
-    if len(launched) == 1 and not ordered:
+    if len(launched) == 1 and not ordered and F.keeps_plans:
         if len(F.plans) >= MOST_PLANS:
             F.plans.clear()
-        function, grid, extent = launched[0]
-        F.plans[key] = function, grid, shape, extent
+        function, grid, values = launched[0]
+        F.plans[key] = Repeated(F.machine, function, grid, BLOCK, values, fixed=1), shape
     return out
 
 
@@ -97,11 +98,11 @@ def check_fits(out, shape):
 
 
 def start(F, kernel, grid, arguments, constants):
-    """Launch; returns (function, grid, the last value), from which plans are made."""
+    """Launch; returns (function, grid, values), from which plans are made."""
     function, values = kernel.checked(F.machine, arguments, constants)
     if grid:
         F.machine.launch(function, (grid,), BLOCK, values, 0)
-    return function, (grid,), values[-1]
+    return function, (grid,), values
 
 
 def map_into(F, functor, out, operands, T, V, numbers=(0, 0), kernels=None):

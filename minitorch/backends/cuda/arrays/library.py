@@ -81,6 +81,7 @@ def on_host(F, function):
 
     @functools.wraps(function)
     def call(*args, **kwargs):
+        F.machine.by_library()
         ours = []
 
         def to_host(x):
@@ -125,6 +126,7 @@ def on_device(F, function):
     cupy = import_cupy()
 
     def call(*args, **kwargs):
+        F.machine.by_library()
         ours = []
 
         def to_cupy(x):

@@ -25,6 +25,10 @@ HOT = ("abs", "absolute", "add", "all", "any", "arange", "argmax", "argmin", "ar
        "repeat", "rint", "roll", "sign", "sin", "sqrt", "square", "stack", "std", "subtract", "sum", "tanh", "tile",
        "tril", "triu", "true_divide", "var", "where", "zeros", "zeros_like")
 
+# Functions that make new arrays by more than one launch of a functor, which has a plan of its own.
+PLANNED = ("all", "any", "amax", "amin", "argmax", "argmin", "astype", "count_nonzero", "dot", "matmul", "max", "mean",
+           "min", "prod", "repeat", "roll", "std", "sum", "tile", "tril", "triu", "var")
+
 # Functions of dtypes and shapes, not of arrays.
 OF_DTYPES = ("can_cast", "dtype", "errstate", "finfo", "iinfo", "issubdtype", "min_scalar_type", "promote_types",
              "result_type", "broadcast_shapes", "isscalar", "ndindex")
@@ -52,7 +56,9 @@ class Namespace:
         F, theirs = self.backend, getattr(np, name, None)
         if name in OURS:
             ours = OURS[name]
-            return ours.bind(F) if hasattr(ours, "bind") else MethodType(ours, F)
+            found = ours.bind(F) if hasattr(ours, "bind") else MethodType(ours, F)
+            return found if name not in PLANNED else F.planned(f"xp.{name}", found,
+                                                               lambda shadow: getattr(shadow.xp, name))
         if name in OF_DTYPES or isinstance(theirs, (type, types.ModuleType)) or theirs is not None and \
                 not callable(theirs):
             return theirs

@@ -134,6 +134,8 @@ def row_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, dense):
     layouts = make_layout(kept, [kept_steps]), make_layout([1] if dense else reduced, [[0] if dense else reduced_steps])
     types = dict(OP=op, ROWS=1, T=T, U=U)
     options = dict(DENSE=dense, VECTOR=16 // T.itemsize if dense else 1, BLOCK=width == THREADS, **types)
+    if not dense and len(reduced) == 1:
+        options["SINGLE"] = 1
     if segments == 1:
         return [(ROWS, (blocks, 1), BLOCK, (rows, columns, columns, width), layouts, 0,
                  dict(FIRST=1, LAST=1, **options))]
@@ -156,7 +158,8 @@ def column_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, aligned)
     """Results that lie side by side; in two passes where there are few columns and they are long."""
     inner, length = kept[-1], math.prod(reduced)
     outer, outer_steps = (kept[:-1], kept_steps[:-1]) if len(kept) > 1 else ([1], [0])
-    vector = min(4, 16 // T.itemsize)
+    size = accumulator_size(op, T, U)
+    vector = min(8 if size <= 4 else 4, 16 // T.itemsize)
     if not aligned or inner % vector or any([s % vector for s in outer_steps + reduced_steps]):
         vector = 1
     blocks = math.prod(outer) * -(-inner // (LANES * vector))
@@ -165,15 +168,16 @@ def column_launches(op, T, U, kept, kept_steps, reduced, reduced_steps, aligned)
     segments = -(-length // segment)
     layouts = make_layout(outer, [outer_steps]), make_layout(reduced, [reduced_steps])
     types, block = dict(OP=op, COLUMNS=1, T=T, U=U), (LANES, THREADS // LANES)
+    single = {"SINGLE": 1} if len(reduced) == 1 else {}
     if segments == 1:
         return [(COLUMNS, (blocks, 1), block, (inner, length, segment), layouts, 0,
-                 dict(FIRST=1, LAST=1, VECTOR=vector, **types))]
-    scratch_bytes = math.prod(outer) * segments * inner * accumulator_size(op, T, U)
+                 dict(FIRST=1, LAST=1, VECTOR=vector, **single, **types))]
+    scratch_bytes = math.prod(outer) * segments * inner * size
     first = (COLUMNS, (blocks, segments), block, (inner, length, segment), layouts, scratch_bytes,
-             dict(FIRST=1, LAST=0, VECTOR=vector, **types))
+             dict(FIRST=1, LAST=0, VECTOR=vector, **single, **types))
     layouts = make_layout([math.prod(outer)], [[segments * inner]]), make_layout([segments], [[inner]])
     second = (COLUMNS, (math.prod(outer) * -(-inner // LANES), 1), block, (inner, segments, segments), layouts, 0,
-              dict(FIRST=0, LAST=1, VECTOR=1, **types))
+              dict(FIRST=0, LAST=1, VECTOR=1, SINGLE=1, **types))
     return [first, second]
 
 

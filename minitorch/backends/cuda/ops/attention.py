@@ -67,7 +67,7 @@ class Sizes(NamedTuple):
     @classmethod
     def of(cls, half, head, mask):
         short = head <= 64
-        return cls(32 if half or short else 16, 64 if short and not (half and mask) else 32,
+        return cls(32 if half or short else 16, 64 if short and not mask else 32,
                    32 if half and (short or mask < 2) else 16, 32 if half and short else 16,
                    32 if half or short else 16, 0 if half else 32)
 
@@ -97,6 +97,19 @@ def warps_for(machine, rows, count, per_warp):
     return 4 if -(-rows // (4 * per_warp)) * count >= multiprocessors(machine) else 2
 
 
+def empty_like_heads(F, x, shape):
+    """A new array of `shape`, its dimensions but the last in the order in which they lie in `x`.
+
+    Where heads are views of (batch, place, head, feature), as they mostly are, so are results and gradients: putting
+    heads side by side again is a view then, as in PyTorch.
+    """
+    if x.ndim != len(shape):
+        return F.empty(shape, x.dtype)
+    order = [*sorted(range(x.ndim - 1), key=lambda d: -x.strides[d]), x.ndim - 1]
+    out = F.empty(tuple([shape[d] for d in order]), x.dtype)
+    return out.transpose(sorted(range(x.ndim), key=order.__getitem__))
+
+
 def of_rank(mask):
     """A mask with at least the two dimensions of queries and keys."""
     return mask if mask is None or mask.ndim >= 2 else mask.reshape((1,) * (2 - mask.ndim) + mask.shape)
@@ -107,7 +120,7 @@ def scaled_dot_product_attention(F, query, key, value, mask=None, *, scale=1.0, 
     mask, found = of_rank(mask), None
     if attention_heads(query, key, value, mask, scale) and capability(F.machine) >= 80:
         batch = np.broadcast_shapes(*[x.shape[:-2] for x in (query, key, value, mask) if x is not None])
-        out = F.empty((*batch, query.shape[-2], value.shape[-1]), query.dtype)
+        out = empty_like_heads(F, query, (*batch, query.shape[-2], value.shape[-1]))
         logs = F.empty((*batch, query.shape[-2]), np.dtype("f4"))
         found = describe(query, scale, key=key, value=value, mask=mask, out=out)
     if found is None:
@@ -127,7 +140,7 @@ def scaled_dot_product_attention_backward(F, grad, query, key, value, mask=None,
     mask, found = of_rank(mask), None
     if logs is not None and attention_heads(query, key, value, mask, scale) and capability(F.machine) >= 80:
         batch = result.shape[:-2]
-        grads = [F.empty((*batch, *x.shape[-2:]), x.dtype) for x in (query, key, value)]
+        grads = [empty_like_heads(F, x, (*batch, *x.shape[-2:])) for x in (query, key, value)]
         found = describe(query, scale, key=key, value=value, mask=mask, out=result, grad=grad, query_grad=grads[0],
                          key_grad=grads[1], value_grad=grads[2])
     if found is None:

@@ -9,15 +9,11 @@ from ..runtime.kernel import Kernel
 from .rows import dense, longest_vector, split_at
 from .supported import float_dims, real_dims
 
-TILES = Kernel("cumulative.cu", "sum_tiles",
-               "U* totals, i64* total_indices?, const T* input, i64 n, i64 tile, i32 tiles")
-JOIN = Kernel("cumulative.cu", "join_tiles", "U* totals, i64* total_indices?, i64 rows, i32 tiles")
 ROWS = Kernel("cumulative.cu", "scan_rows",
-              "V* out, i64* indices?, const T* input, const U* totals?, const i64* total_indices?, i64 n, i64 tile, "
-              "i32 tiles")
+              "V* out, i64* indices?, const T* input, u64* room?, i64 n, u32 tiles, i64 words")
 PLANES = Kernel("cumulative.cu", "scan_planes", "V* out, i64* indices?, const T* input, i64 n, i64 inner, i32 tiles")
 SUM, PRODUCT, MAXIMUM, MINIMUM, LOG_SUM = range(5)
-STEP, BLOCKS = 1024, 512   # elements of a block and step; blocks that keep a GPU busy
+RUN, GROUP = 512, 32       # as in cumulative.cu: elements of a warp (of log-sums a quarter), tiles of a group
 
 
 def scan(F, op, input, dim, dtype):
@@ -25,25 +21,27 @@ def scan(F, op, input, dim, dtype):
     input, out = dense(F, input), F.empty(input.shape, dtype)
     indices = F.empty(input.shape, np.dtype("int64")) if op in (MAXIMUM, MINIMUM) else None
     outer, n, inner = split_at(input.shape, dim)
-    sums = compute_dtype(dtype) if is_float(dtype) else dtype
     if inner > 1:
         tiles = -(-inner // 32)
-        PLANES(F.machine, outer * tiles, (32, 8), out, indices, input, n, inner, tiles, OP=op, VECTOR=1, PUT=1, U=sums)
+        PLANES(F.machine, outer * tiles, (32, 8), out, indices, input, n, inner, tiles, OP=op, VECTOR=1)
         return out, indices
-    tiles = max(1, min(n // (4 * STEP), BLOCKS // outer))
-    tile = -(-n // (tiles * STEP)) * STEP
-    tiles = -(-n // tile)
-    totals = total_indices = None
+    run = RUN // 4 if op == LOG_SUM else RUN
+    warps = 2 if n <= 2 * run else 8
+    tiles = -(-n // (warps * run))
     vector = min(4, longest_vector(n, [input]))
-    put = min(vector, longest_vector(n, [out]))
-    how = dict(OP=op, VECTOR=vector, PUT=put, T=input.dtype, U=sums, V=dtype)
+    put, room, words = min(4, longest_vector(n, [out])), None, 0
     if tiles > 1:
-        totals = F.empty((outer * tiles,), sums)
-        total_indices = None if indices is None else F.empty((outer * tiles,), indices.dtype)
-        TILES(F.machine, outer * tiles, 256, totals, total_indices, input, n, tile, tiles, **how)
-        JOIN(F.machine, -(-outer // 256), 256, totals, total_indices, outer, tiles, **how)
-    ROWS(F.machine, outer * tiles, 256, out, indices, input, totals, total_indices, n, tile, tiles, **how)
+        groups = -(-tiles // GROUP)
+        words = (tiles + groups + -(-groups // GROUP)) * pieces(op, dtype)
+        room = F.xp.zeros((1 + outer * words,), np.uint64)
+    ROWS(F.machine, outer * tiles, warps * 32, out, indices, input, room, n, tiles, words, OP=op, WARPS=warps,
+         VECTOR=vector, PUT=put)
     return out, indices
+
+
+def pieces(op, dtype):
+    """How many words of 4 bytes a running value takes, with its index."""
+    return 4 if op in (MAXIMUM, MINIMUM) else compute_dtype(dtype).itemsize // 4 if is_float(dtype) else 2
 
 
 def running(op):

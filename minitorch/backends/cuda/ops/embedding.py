@@ -1,12 +1,18 @@
 """Rows of a table by index, and the sums of rows by index that are their gradients: `src/scatter.cu`.
 
-The gradient of a table is deterministic: see `scatter`.
+The gradient of a table is deterministic: see `scatter`. That of a small one for few indices takes one launch.
 """
 
+from ..arrays.dtypes import is_float
 from ..backend import kernel
-from .rows import check_indices
+from ..runtime.kernel import Kernel
+from .rows import check_indices, dense
 from .scatter import NOBODY, add_slices_to, taken
 from .supported import indexable, slices
+
+FEW_ROWS = Kernel("few_rows.cu", "sum_into_few_rows",
+                  "T* out, const T* values, const U* index, i64 n, i64 columns, i64 ignored")
+FEW = 1 << 17              # rows times indices, each pair of which it compares; and so not more than so many rows
 
 
 @kernel("embedding", when=lambda F, input, weight, **attrs: weight.ndim == 2 and indexable(weight, input), halves=True)
@@ -32,6 +38,11 @@ def segment_sum(F, input, bags, *, n):
 def summed(F, index, values, rows, ignored):
     """The rows of `values` added up by index: (rows, width)."""
     width = values.shape[-1]
+    if rows * index.size <= FEW and is_float(values.dtype):
+        out = F.empty((rows, width), values.dtype)
+        FEW_ROWS(F.machine, (-(-width // 128), rows), 128, out, dense(F, values), dense(F, index), index.size, width,
+                 ignored)
+        return out
     out = F.xp.zeros((rows, width), values.dtype)
     add_slices_to(F, out, index, values, (1, rows, width), ignored)
     return out

@@ -8,8 +8,6 @@ import ctypes
 import functools
 from typing import NamedTuple
 
-import numpy as np
-
 from ..runtime.kernel import Kernel
 
 __all__ = ["KERNEL", "Map", "arguments", "maps_of"]

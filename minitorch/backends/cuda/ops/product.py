@@ -18,26 +18,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...precision import float32_matmul
 from ..runtime.kernel import Kernel
 from . import hopper
 
-__all__ = ["ACTIVATIONS", "product"]
+__all__ = ["ACTIVATIONS", "product", "product_and_sums"]
 
 BATCH_DIMS = 3                                             # as in product.cuh
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "silu": 4}
 SHORTEST_SPLIT = 256                                       # depth that is worth a block of its own
+FEWEST_SPLITS = 3          # adding two halves up takes as long as the depth that they save: an estimate
+LONGEST_SUM = 4096                                         # terms of a sum of a row that are added one by one
 
 OPERAND = np.dtype([("row", "i8"), ("column", "i8"), ("batch", "i8", BATCH_DIMS)], align=True)
 PRODUCT = np.dtype([("a", OPERAND), ("b", OPERAND), ("addend", OPERAND), ("out", OPERAND), ("split_stride", "i8"),
-                    ("alpha", "f8"), ("beta", "f8"), ("rows", "i4"), ("columns", "i4"), ("depth", "i4"),
-                    ("chunk", "i4"), ("batch", "i4", BATCH_DIMS), ("splits", "i4")], align=True)
+                    ("alpha", "f8"), ("beta", "f8"), ("alpha_single", "f4"), ("beta_single", "f4"), ("rows", "i4"),
+                    ("columns", "i4"), ("depth", "i4"), ("chunk", "i4"), ("batch", "i4", BATCH_DIMS), ("splits", "i4")],
+                   align=True)
 
 ARGUMENTS = "U* out, const T* a, const T* b, const T* addend?, Product p"
 SIMT = Kernel("matmul_simt.cu", "matmul_simt", ARGUMENTS)
 MMA = Kernel("matmul_mma.cu", "matmul_mma", ARGUMENTS)
 ALONG = Kernel("matvec.cu", "matvec_along", ARGUMENTS)
 ACROSS = Kernel("matvec.cu", "matvec_across", ARGUMENTS)
-COMBINE = Kernel("combine.cu", "combine", "T* out, const U* pieces, const T* addend?, Product p")
+COMBINING = "T* out, const U* pieces, const T* addend?, Product p"
+COMBINE = Kernel("combine.cu", "combine", COMBINING)
+SIMT_SUMS = Kernel("matmul_simt.cu", "matmul_simt", f"{ARGUMENTS}, U* row_sums")
+COMBINE_SUMS = Kernel("combine.cu", "combine", f"{COMBINING}, T* row_sums, const U* row_pieces")
 
 
 class Operand(NamedTuple):
@@ -144,9 +151,32 @@ def product(F, a, b, addend=None, *, alpha=1, beta=1, activation=None, out=None,
     return out
 
 
-def run(F, launch, *arrays):
-    launch.kernel(F.machine, launch.grid, launch.block, *arrays, launch.record, shared=launch.shared,
+def run(F, launch, *arrays, after=()):
+    launch.kernel(F.machine, launch.grid, launch.block, *arrays, launch.record, *after, shared=launch.shared,
                   **launch.constants)
+
+
+def product_and_sums(F, a, b):
+    """``a @ b`` and the sums of the rows of `a`, for two matrices, at the cost of the product; None where there is no
+    kernel for it: for sums on tensor cores, vectors, sums too long to be added one by one."""
+    shape = a.shape[0], b.shape[1]
+    if 0 in shape or a.dtype.char not in "fd":
+        return None
+    order = shape, (shape[1] * a.itemsize, a.itemsize), True
+    tf32 = a.dtype == np.float32 and float32_matmul() != "highest"
+    made = plan(F.machine, a.dtype, describe(a), describe(b), None, order, 1, 1, None, tf32)
+    if made is None or made.first.kernel is not SIMT or made.first.record["chunk"] > LONGEST_SUM:
+        return None
+    out, sums = F.empty(shape, a.dtype), F.empty(shape[:1], a.dtype)
+    first, second = [x and x._replace(constants=x.constants | {"ROW_SUMS": 1}) for x in (made.first, made.second)]
+    if second is None:
+        run(F, first._replace(kernel=SIMT_SUMS), out, a, b, None, after=(sums,))
+        return out, sums
+    (splits, size), dtype = made.partials
+    partials, pieces = F.empty((splits, size), dtype), F.empty((splits, shape[0]), dtype)
+    run(F, first._replace(kernel=SIMT_SUMS), partials, a, b, None, after=(pieces,))
+    run(F, second._replace(kernel=COMBINE_SUMS), out, partials, None, after=(sums, pieces))
+    return out, sums
 
 
 def describe(x):
@@ -322,7 +352,7 @@ def split_depth(machine, dtype, p, how, kernel, tiles, blocks, shared, constants
     wanted = min(2 * multiprocessors(machine) // blocks, p.depth // SHORTEST_SPLIT, 64)
     finish = {"ACTIVATION": how["activation"]}
     vector_out = {} if "VECTOR" in constants else {"VECTOR_OUT": 1}
-    if wanted < 2:
+    if wanted < FEWEST_SPLITS:
         if vector_out:
             vector_out["VECTOR_OUT"] = neighbours(p.out, True, p.columns, min(most, 16 // dtype.itemsize))
         record = record_of(p, how, max(p.depth, 1), 1, 0)
@@ -351,7 +381,8 @@ def record_of(p, how, chunk, splits, split_stride):
             record[name] = x.row, x.column, (0,) * (BATCH_DIMS - len(x.batch)) + x.batch
     record["batch"] = (1,) * (BATCH_DIMS - len(p.batch)) + p.batch
     record["rows"], record["columns"], record["depth"], record["chunk"] = p.rows, p.columns, p.depth, chunk
-    record["alpha"], record["beta"] = how["alpha"], how["beta"]
+    for name in ("alpha", "beta"):
+        record[name] = record[f"{name}_single"] = how[name]
     record["splits"], record["split_stride"] = splits, split_stride
     return record
 

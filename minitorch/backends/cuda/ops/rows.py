@@ -13,13 +13,15 @@ LONG_THREADS = 512         # of a block that goes over a long row in several ste
 
 class Distribution(NamedTuple):
     """`threads` for each row, `rows` for each block, `items` elements for each thread (None: in a loop), moved in
-    packs of `vector`; the shape of a `block`, and the `constants` that a kernel is compiled with."""
+    packs of `vector`; the shape of a `block`, `shared` bytes that each takes for what registers do not hold, and the
+    `constants` that a kernel is compiled with."""
 
     threads: int
     rows: int
     items: int | None
     vector: int
     block: tuple
+    shared: int
     constants: dict
 
     def grid(self, rows):
@@ -27,34 +29,46 @@ class Distribution(NamedTuple):
         return -(-rows // self.rows)
 
 
-def distribute(columns, arrays, held=1):
-    """The `Distribution` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column."""
-    return distribution(columns, arrays[0].itemsize, longest_vector(columns, arrays), held)
+def distribute(columns, arrays, held=1, parks=False):
+    """The `Distribution` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column.
+
+    A kernel that `parks` (`park_row` in rows.cuh; compute capability 8.0 and later has room for it) keeps half of them
+    in shared memory where it would otherwise be one block on a multiprocessor, or read its rows twice.
+    """
+    return distribution(columns, arrays[0].itemsize, longest_vector(columns, arrays), held, parks)
 
 
 @functools.lru_cache(maxsize=1024)
-def distribution(columns, itemsize, vector, held):
-    most = ITEMS // held // (4 if itemsize == 8 else 1)
+def distribution(columns, itemsize, vector, held, parks):
+    most = ITEMS // (4 if itemsize == 8 else 1)
+    each = power_of_two(-(-columns // LONG_THREADS))       # elements of a thread, if there are so many
+    if parks and vector * itemsize == 16 and held * each == 2 * most:
+        return made(LONG_THREADS, columns, each, vector, itemsize, most)
+    most //= held
     vector = min(vector, most)
     threads = max(32, power_of_two(-(-columns // most)))
     if threads > MOST_THREADS:
-        return made(LONG_THREADS, None, vector)
-    return made(threads, vector * power_of_two(-(-columns // (threads * vector))), vector)
+        return made(LONG_THREADS, columns, None, vector, itemsize)
+    return made(threads, columns, vector * power_of_two(-(-columns // (threads * vector))), vector, itemsize)
 
 
 @functools.lru_cache(maxsize=1024)
 def looped(columns, vector):
     """The `Distribution` for rows that are read once, and not kept."""
-    return made(min(MOST_THREADS, max(32, power_of_two(-(-columns // (8 * vector))))), None, vector)
+    return made(min(MOST_THREADS, max(32, power_of_two(-(-columns // (8 * vector))))), columns, None, vector)
 
 
-def made(threads, items, vector):
+def made(threads, columns, items, vector, itemsize=4, parked=0):
     rows, constants = 4 if threads == 32 else 1, {"THREADS": threads, "VECTOR": vector}
     if rows > 1:
         constants["ROWS"] = rows
     if items is not None:
         constants["ITEMS"] = items
-    return Distribution(threads, rows, items, vector, (threads, rows), constants)
+        if itemsize == 2 and columns == threads * items:   # 16-bit floats leave few instructions for questions
+            constants["WHOLE"] = 1
+    if parked:
+        constants["PARKED"] = parked
+    return Distribution(threads, rows, items, vector, (threads, rows), parked * threads * itemsize, constants)
 
 
 def power_of_two(n):

@@ -1,10 +1,12 @@
 """Softmax and its logarithm over any dimension, and their derivatives: `src/softmax.cu`.
 
-Rows of up to 32,768 float32 (derivatives: 16,384) are read once and kept in registers; longer ones are read twice.
+Rows of up to 32,768 numbers (derivatives: 16,384; of float64 a quarter) are read once and kept in registers, from
+16,384 (8,192) on half in shared memory, so that two blocks fit a multiprocessor; longer ones are read twice.
 """
 
 from ..backend import kernel
 from ..runtime.kernel import Kernel
+from .product import capability
 from .rows import dense, distribute, split_at
 from .supported import float_dims, same_floats
 
@@ -43,12 +45,12 @@ def run(F, kernels, log, dim, *inputs):
         tiles = -(-inner // 32)
         planes(F.machine, outer * tiles, (32, 8), out, *inputs, tiles, columns, inner, LOG=log)
         return out
-    how = distribute(columns, (out, *inputs), held=len(inputs))
+    how = distribute(columns, (out, *inputs), held=len(inputs), parks=capability(F.machine) >= 80)
     if how.items is None:
         long(F.machine, outer, how.block, out, *inputs, columns, LOG=log, **how.constants)
     else:
         rows(F.machine, how.grid(outer), how.block, out, *inputs, outer, columns, LOG=log, BACKWARD=len(inputs) - 1,
-             **how.constants)
+             shared=how.shared, **how.constants)
     return out
 
 

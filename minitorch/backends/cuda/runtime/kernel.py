@@ -111,7 +111,8 @@ class Kernel:
         try:
             function, converters = self.ready[key]
         except KeyError:
-            function, converters = self.ready[key] = self.prepare(machine, dtypes, constants, arguments)
+            found = self.prepare(machine.real, dtypes, constants, arguments)
+            function, converters = self.ready[(machine.real,) + key[1:]] = found
         return function, tuple([f(x) for f, x in zip(converters, arguments)])
 
     def complain(self, arguments):
@@ -120,7 +121,6 @@ class Kernel:
 
     def prepare(self, machine, dtypes, constants, arguments):
         """Compile for these types and constants; the function, and a converter of the argument for each parameter."""
-        machine = machine.real
         types = self.bind(dtypes, constants, arguments)
         converters = [self.converter(machine, p, types) for p in self.parameters]
         for f, x in zip(converters, arguments):            # before compiling: a wrong argument costs nothing
@@ -180,7 +180,9 @@ class Kernel:
         return x
 
     def record(self, x):
-        if not isinstance(x, (np.ndarray, np.void, Late)) or x.dtype.kind != "V" or getattr(x, "size", 1) != 1:
+        if isinstance(x, Late):                            # whose `size` is of bytes
+            return x
+        if not isinstance(x, (np.ndarray, np.void)) or x.dtype.kind != "V" or getattr(x, "size", 1) != 1:
             raise TypeError(f"kernel {self.entry}: a struct is passed as a NumPy record, got {x!r}")
         return x
 

@@ -5,7 +5,9 @@ launch kernels, copy and fill; everything above them is one code path.
 """
 
 import ctypes
+import threading
 import weakref
+from collections import deque
 from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
@@ -16,8 +18,9 @@ from ....core.errors import OutOfMemoryError
 from .compile import HELP, compile_source
 from .graphs import no_reading
 from .parameters import pieces_for_simulator, words_for_driver
+from .sizes import size_class
 
-__all__ = ["Machine", "Real", "Simulated", "import_cupy", "is_pinned", "pinned_copy", "require_gpu"]
+__all__ = ["Machine", "Real", "Simulated", "import_cupy", "require_gpu"]
 
 
 OLDEST_CUPY = 14                                           # the first whose arrays hold bfloat16
@@ -65,6 +68,7 @@ class Machine:
 
     def __init__(self, kind, index):
         self.kind, self.index, self.cupy = kind, index, import_cupy()
+        self.held, self.holding = deque(), threading.Lock()          # what copies under way read
         self.number = index if kind == "cuda" and index is not None else 0       # of CuPy's device
 
     def __repr__(self):
@@ -114,12 +118,30 @@ class Machine:
         found = make(array.data.ptr)
         return np.frombuffer(found, f"V{len(found)}").reshape(())
 
+    def by_library(self):
+        """Told before the array library computes: a recorder cannot note that down."""
+
     def look(self, array, check):
         """Call ``check(values)`` where the host sees the values of an array without waiting: on the simulator."""
 
     def from_host(self, target, array, non_blocking=False):
         """Copy a NumPy array into `target`; both contiguous, of one size and dtype."""
         raise NotImplementedError
+
+    def pinned(self, nbytes):
+        """A NumPy array of `nbytes` bytes in page-locked memory, which the device copies from and to by itself."""
+        raise NotImplementedError
+
+    def is_pinned(self, array):
+        """True if a NumPy array lies in memory that `pinned` gave."""
+        return False
+
+    def hold(self, array, is_over):
+        """Keep an array until ``is_over()``: pinned memory would be somebody else's while a copy still reads it."""
+        with self.holding:
+            while self.held and self.held[0][1]():
+                self.held.popleft()
+            self.held.append((array, is_over))
 
     def to_host(self, source):
         """The elements of a contiguous array as a new NumPy array."""
@@ -182,8 +204,8 @@ class Real(Machine):
         try:
             if self.current() != self.index:
                 with self.device:
-                    return self.cupy.cuda.alloc(nbytes)
-            return self.cupy.cuda.alloc(nbytes)
+                    return self.cupy.cuda.alloc(size_class(nbytes))
+            return self.cupy.cuda.alloc(size_class(nbytes))
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise self.out_of_memory(nbytes) from error
 
@@ -237,8 +259,22 @@ class Real(Machine):
         with self.device:
             stream = self.stream()
             target.data.copy_from_host_async(ctypes.c_void_p(array.ctypes.data), array.nbytes, stream)
-            if not non_blocking and is_pinned(array):      # other memory has been read when the call returns
-                stream.synchronize()
+            if self.is_pinned(array):                      # other memory has been read when the call returns
+                if non_blocking:
+                    event = self.cupy.cuda.Event(disable_timing=True)
+                    event.record(stream)
+                    self.hold(array, lambda: event.done)
+                else:
+                    stream.synchronize()
+
+    def pinned(self, nbytes):
+        return np.frombuffer(self.cupy.cuda.alloc_pinned_memory(nbytes), np.uint8, nbytes)
+
+    def is_pinned(self, array):
+        while isinstance(array, np.ndarray):
+            array = array.base
+        array = array.obj if isinstance(array, memoryview) else array
+        return type(array).__name__ == "PinnedMemoryPointer"
 
     def to_host(self, source):
         no_reading(self)
@@ -308,22 +344,6 @@ class Real(Machine):
         return result
 
 
-def pinned_copy(array):
-    """A NumPy array in page-locked memory, which a GPU copies from and to by itself."""
-    memory = import_cupy().cuda.alloc_pinned_memory(array.nbytes)
-    out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
-    out[...] = array
-    return out
-
-
-def is_pinned(array):
-    """True if a NumPy array lies in memory that `pinned_copy` made."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    array = array.obj if isinstance(array, memoryview) else array
-    return type(array).__name__ == "PinnedMemoryPointer"
-
-
 def size(nbytes):
     """A number of bytes in words."""
     return f"{nbytes / 2**30:.2f} GiB" if nbytes >= 2**30 else f"{nbytes / 2**20:.2f} MiB"
@@ -371,10 +391,22 @@ class Simulated(Machine):
     def from_host(self, target, array, non_blocking=False):
         if self.capture is not None:
             return self.capture.bring(target, array)
-        self.view(target)[...] = array
+        if not non_blocking or not self.is_pinned(array):
+            self.view(target)[...] = array
+            return
+        self.simulator.copy_in(target.data.ptr, array)
+        event = self.simulator.record()
+        self.hold(array, lambda: self.simulator.is_over(event))
+
+    def pinned(self, nbytes):
+        return self.simulator.pinned(nbytes)
+
+    def is_pinned(self, array):
+        return self.simulator.is_pinned(array)
 
     def to_host(self, source):
         no_reading(self)
+        self.synchronize()
         return self.view(source).copy()
 
     def from_device(self, target, source):
@@ -388,11 +420,12 @@ class Simulated(Machine):
         check(self.view(array))
 
     def synchronize(self):
-        """Nothing to do: each launch has ended when it returns."""
+        self.simulator.wait()                              # for copies: each launch has ended when it returns
 
     def do(self, action):
         """Run an action now, or record it for a captured graph."""
         if self.capture is None:
+            self.simulator.reach()
             action()
         else:
             self.recorded.append(action)
@@ -417,6 +450,7 @@ class Simulated(Machine):
 
     def view(self, array):
         """A NumPy array over the memory of one of this machine's arrays, with any strides."""
+        self.simulator.reach()
         if not array.size:
             return np.empty(array.shape, array.dtype)
         reach = [s * (n - 1) for s, n in zip(array.strides, array.shape)]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Buffers", "Late", "lay_out", "natural_alignment", "pieces_for_simulator", "words_for_driver"]
+__all__ = ["Buffers", "Late", "Repeated", "lay_out", "natural_alignment", "pieces_for_simulator", "words_for_driver"]
 
 POINTER, SIZE, END = 1, 2, 0                               # CU_LAUNCH_PARAM_BUFFER_..., of cuda.h
 TENSOR_MAP_ALIGNMENT = 64
@@ -89,8 +89,34 @@ class Buffers:
         return memory, first, *[given for given, _ in extras], [kept for _, kept in extras]
 
 
+class Repeated:
+    """A launch that is made again with other values: called with as many words, addresses or whole numbers of 64 bits,
+    as there are parameters before the `fixed` last ones."""
+
+    def __init__(self, machine, function, grid, block, values, fixed=0):
+        data, places = lay_out(values)
+        words = len(values) - fixed
+        if [size for _, size in places[:words]] != [8] * words:
+            raise TypeError("a launch is repeated with other words of 64 bits only")
+        signs = ["q" if isinstance(x, np.int64) else "Q" for x in values[:words]]
+        self.rest = data[8 * words:]
+        self.buffers = Buffers([(data, places)], f"<{''.join(signs)}{len(self.rest)}s", machine.extra)
+        self.shape = (*grid, 1, 1)[:3] + (*block, 1, 1)[:3] + (0,)
+        self.handle, self.start, self.queue = machine.handle(function, 0), machine.start, machine.queue
+
+    def __call__(self, *words):
+        buffers = self.buffers
+        try:
+            buffer = buffers.spare.pop()
+        except IndexError:
+            buffer = buffers.take()
+        buffers.format.pack_into(buffer[0], buffer[1], *words, self.rest)
+        self.start(self.handle, *self.shape, self.queue(), 0, buffer[2])
+        buffers.spare.append(buffer)
+
+
 def words_for_driver(memory, address, start, size, places):
-    """The address of the ``extra`` argument of `cuLaunchKernel` for parameters at `start` of a buffer; and its owner."""
+    """The address of `cuLaunchKernel`'s ``extra`` argument for parameters at `start` of a buffer; and its owner."""
     held = ctypes.c_size_t(size)
     words = (ctypes.c_void_p * 5)(POINTER, address + start, SIZE, ctypes.addressof(held), END)
     return ctypes.addressof(words), (words, held)

@@ -26,9 +26,10 @@ from .parameters import LINE, Buffers, Late, lay_out
 
 __all__ = ["MOST_PLANS", "Recorder", "Unplannable", "planned"]
 
-PHANTOM, APART, MIDDLE = 0x7FF4 << 48, 40, 1 << 39         # the first address, bits of an array's range, where it begins
+PHANTOM, APART, MIDDLE = 0x7FF4 << 48, 40, 1 << 39         # the first address; an array's bits, and its place there
 MOST_ARRAYS = 256
 MOST_PLANS, MOST_SEEN = 1 << 14, 1 << 12
+OF_REAL = frozenset({"kind", "index", "arch", "form", "cupy", "device", "ndarray", "load"})
 PLAIN = frozenset({int, float, bool, str, type(None)})
 TENSOR_MAP = 128                                           # bytes
 UNIT = 512                                                 # bytes: the grain of scratch memory
@@ -54,6 +55,8 @@ class Recorder:
         self.steps, self.made = [], []
 
     def __getattr__(self, name):
+        if name not in OF_REAL:                            # nothing that would reach the device
+            raise AttributeError(name)
         return getattr(self.real, name)
 
     def __eq__(self, other):
@@ -67,7 +70,7 @@ class Recorder:
         if len(self.made) == MOST_ARRAYS or nbytes >= MIDDLE:
             raise Unplannable("too many arrays, or too large ones")
         address = PHANTOM + (len(self.made) << APART) + MIDDLE + low
-        made = Made(nbytes, len(self.steps))
+        made = Made(nbytes, len(self.steps), low)
         self.made.append(made)
         memory = self.cupy.cuda.UnownedMemory(address, nbytes, Phantom(made, self.steps), 0)
         return self.cupy.cuda.MemoryPointer(memory, 0)
@@ -94,14 +97,14 @@ class Recorder:
     def refuse(self, *args, **options):
         raise Unplannable("the host's part of this depends on more than shapes")
 
-    from_host = to_host = from_device = view = synchronize = outside_capture = refuse
+    from_host = to_host = from_device = view = synchronize = outside_capture = by_library = lasting = refuse
 
 
 class Made:
-    """Memory of a recording: its size, and the steps between which it is needed."""
+    """Memory of a recording: its size, the steps between which it is needed, the low bits of its address."""
 
-    def __init__(self, nbytes, begin):
-        self.nbytes, self.begin, self.end = nbytes, begin, None
+    def __init__(self, nbytes, begin, low=0):
+        self.nbytes, self.begin, self.end, self.low = nbytes, begin, None, low
 
 
 class Phantom:
@@ -151,13 +154,6 @@ def triple(n):
     return tuple([int(x) for x in (*((n,) if isinstance(n, int) else n), 1, 1)[:3]])
 
 
-def place_of(address):
-    """(index, offset) of the phantom that an address belongs to; None for other numbers."""
-    if not PHANTOM <= address < PHANTOM + (MOST_ARRAYS << APART):
-        return None
-    return address - PHANTOM >> APART, (address & (1 << APART) - 1) - MIDDLE
-
-
 # ---- functions with plans ----------------------------------------------------------------------------------
 def planned(F, name, function, twin):
     """`function`, of arrays of `F` and plain values, with a plan for each kind of call.
@@ -167,16 +163,32 @@ def planned(F, name, function, twin):
     """
     ndarray, seen = F.ndarray, set()
 
+    def quick(*args, **attrs):
+        """The commonest calls, of one or two arrays without gaps: a shorter key."""
+        if not attrs:
+            if len(args) == 2:
+                x, y = args
+                if x.__class__ is y.__class__ is ndarray and x._c_contiguous and y._c_contiguous \
+                        and not (x.data.ptr | y.data.ptr) & 15:
+                    plan = F.plans.get((name, precision.state, x.shape, x.dtype, y.shape, y.dtype))
+                    return plan(x, y) if plan is not None else call(*args)
+            elif len(args) == 1:
+                x, = args
+                if x.__class__ is ndarray and x._c_contiguous and not x.data.ptr & 15:
+                    plan = F.plans.get((name, precision.state, x.shape, x.dtype))
+                    return plan(x) if plan is not None else call(*args)
+        return call(*args, **attrs)
+
     def call(*args, **attrs):
         key, aligned = [name, precision.state], 0
         for x in args:
             if x.__class__ is ndarray:
                 aligned |= x.data.ptr
-                key += x.shape, x.dtype, None if x._c_contiguous else x.strides
+                key += (x.shape, x.dtype) if x._c_contiguous else (x.shape, x.dtype, x.strides)
             elif x.__class__ in PLAIN:
                 key += x.__class__, x or repr(x)           # 0.0 and -0.0 are equal, and not the same
-            elif x.__class__ is tuple and is_plain(x):
-                key.append(x)
+            elif x.__class__ is tuple and is_plain(x) or isinstance(x, np.dtype):
+                key += np.dtype, x                         # a word between, that it is not taken for strides
             else:
                 return function(*args, **attrs)
         for k, x in attrs.items():
@@ -199,8 +211,8 @@ def planned(F, name, function, twin):
         seen.add(key)
         return function(*args, **attrs)
 
-    call.takes_halves, call.without_plans = getattr(function, "takes_halves", False), function
-    return call
+    quick.takes_halves, quick.without_plans = getattr(function, "takes_halves", False), function
+    return quick
 
 
 def is_plain(values):
@@ -229,10 +241,17 @@ def record(F, twin, args, attrs):
         shadow = F.shadow
         recorder = shadow.machine
         recorder.begin()
+        shadow.plans.clear()                               # of kernels that may be other ones now
         inputs = [shadow.ndarray(x.shape, x.dtype, recorder.phantom(x.nbytes, x.data.ptr & 15), x.strides)
                   if x.__class__ is F.ndarray else x for x in args]
         result = twin(shadow)(*inputs, **attrs)
-        return Writer(F, recorder, inputs).plan(result)
+        writer = Writer(F, recorder, inputs, result)
+        kept = [i for i, made in enumerate(recorder.made)
+                if made.end is None and i not in writer.arrays and i not in writer.owners]
+        if kept:                                           # in a cache, which must not hand them to other recordings
+            del F.shadow
+            raise Unplannable("an array that outlives the call")
+        return writer.plan(result)
 
 
 # ---- writing a plan ----------------------------------------------------------------------------------------
@@ -240,12 +259,19 @@ class Writer:
     """The source of a plan, a function in straight lines; everything that differs between plans of one form, sizes,
     offsets, kernels, is a name in it, so that few texts are ever compiled."""
 
-    def __init__(self, F, recorder, inputs):
+    def __init__(self, F, recorder, inputs, result):
         self.F, self.machine, self.inputs = F, F.machine, inputs
         self.steps, self.made = recorder.steps, recorder.made
         self.scope, self.lines, self.pointers = {}, [], {}
         arrays = [f"a{i}" for i, x in enumerate(inputs) if isinstance(x, F.ndarray)]
+        self.type = F.shadow.ndarray
         self.arrays = dict(enumerate(arrays))              # index of a phantom -> the parameter
+        self.owners = self.results_of(result)
+
+    def place(self, address):
+        """(index, offset) of the phantom that an address belongs to."""
+        index = address - PHANTOM >> APART
+        return index, (address & (1 << APART) - 1) - MIDDLE - self.made[index].low
 
     def name(self, kind, value):
         """A new name for a value."""
@@ -254,8 +280,7 @@ class Writer:
         return name
 
     def plan(self, result):
-        owners = self.results_of(result)
-        self.allocate(owners)
+        self.allocate()
         self.buffer()
         for k, step in enumerate(self.steps):
             self.step(k, step)
@@ -279,7 +304,7 @@ class Writer:
     # -- memory ------------------------------------------------------------------------------------------------
     def pointer(self, address):
         """An expression for the address that a phantom's address stands for."""
-        index, offset = place_of(address)
+        index, offset = self.place(address)
         if index not in self.pointers:
             self.pointers[index] = f"p{index}"
             self.lines.append(f"p{index} = {self.arrays[index]}.data.ptr")
@@ -289,24 +314,20 @@ class Writer:
         """The indices of the memory that results lie in. Unplannable where two share it."""
         found = {}
         for x in leaves(result):
-            if x.__class__ is self.inputs_type and not any([x is y for y in self.inputs]):
-                index, offset = place_of(x.data.ptr)
+            if x.__class__ is self.type and not any([x is y for y in self.inputs]):
+                index, offset = self.place(x.data.ptr)
                 if found.setdefault(index, x) is not x:
                     raise Unplannable("results that share memory")
         return [index for index in found if index not in self.arrays]
 
-    @property
-    def inputs_type(self):
-        return self.F.shadow.ndarray
-
-    def allocate(self, owners):
+    def allocate(self):
         """Lines that allocate results, and one piece of memory for all that is needed only on the way."""
         on_the_way = []
         for index, made in enumerate(self.made):
             if index in self.arrays:
                 continue
             self.pointers[index] = f"p{index}"
-            if index in owners:
+            if index in self.owners:
                 self.lines += [f"m{index} = allocate({self.name('n', made.nbytes)})", f"p{index} = m{index}.ptr"]
             else:
                 on_the_way.append(index)
@@ -323,7 +344,7 @@ class Writer:
                 return f"{self.name('k', type(x))}({', '.join(map(self.value, x))})"
             open, close = ("(", ",)") if type(x) is tuple and x else "()" if type(x) is tuple else "[]"
             return f"{open}{', '.join(map(self.value, x))}{close}"
-        if x.__class__ is not self.inputs_type:
+        if x.__class__ is not self.type:
             if x.__class__ not in PLAIN:
                 raise Unplannable(f"a result that is {type(x).__name__}")
             return self.name("k", x)
@@ -334,7 +355,7 @@ class Writer:
 
     def array(self, x):
         """A new array, or a view of an input, whose lines stand before."""
-        index, offset = place_of(x.data.ptr)
+        index, offset = self.place(x.data.ptr)
         name, shape, strides = f"r{index}", self.name("k", x.shape), self.name("k", x.strides)
         if f"{name} = new(T)" in self.lines:
             return name
@@ -342,8 +363,8 @@ class Writer:
             y = self.inputs[int(self.arrays[index][1:])]
             if offset or x.dtype != y.dtype:
                 raise Unplannable("a view that begins elsewhere than its array")
-            self.lines += [f"{name} = {self.arrays[index]}.view()", f"{name}._set_shape_and_strides({shape}, {strides}, "
-                           f"True, True)"]
+            self.lines += [f"{name} = {self.arrays[index]}.view()",
+                           f"{name}._set_shape_and_strides({shape}, {strides}, True, True)"]
             return name
         memory = f"m{index} + {self.name('o', offset)}" if offset else f"m{index}"
         dtype = self.name("k", x.dtype)

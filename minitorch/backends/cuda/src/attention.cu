@@ -22,7 +22,7 @@
 constexpr bool HALF = sizeof(T) == 2, SHORT = HEAD <= 64;
 enum {
     THREADS = 32 * WARPS,
-    FORWARD_ROWS = HALF || SHORT ? 32 : 16, KEYS = SHORT && !(HALF && MASK) ? 64 : 32,
+    FORWARD_ROWS = HALF || SHORT ? 32 : 16, KEYS = SHORT && !MASK ? 64 : 32,
     QUERY_ROWS = HALF && (SHORT || MASK < 2) ? 32 : 16, KEY_ROWS = HALF && SHORT ? 32 : 16, LINES = HALF || SHORT ? 32 : 16,
 };
 

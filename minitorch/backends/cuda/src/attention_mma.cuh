@@ -24,7 +24,7 @@ template <class X, int ROWS> struct Warp {
     // Rows of features as the left operand of products, out of a tile of LINES of them. UNROLLED: as many registers as
     // there are would not do for all steps of the depth.
     template <int LINES> struct Shared {
-        enum { UNROLLED = MASK == 2 ? 1 : HEAD > 64 ? 2 : 4 };
+        enum { UNROLLED = MASK == 2 ? 1 : 2 };
         X* tile;
         int first;
         __device__ __forceinline__ void get(u32 (&x)[4], int i, int k) const {

@@ -4,25 +4,42 @@
 
 #ifdef TRANSPOSE
 // out[b, j, i] = in[b, i, j]: the elements of `in` lie side by side along j and those of `out` along i. A block carries a
-// tile of 32 x 32 through shared memory, so that both reads and writes are of whole rows; a column more keeps the reads
-// along the other dimension in different banks. `batch` says where each matrix begins in both.
-constexpr int TILE = 32, HEIGHT = 8;
-extern "C" __global__ void __launch_bounds__(TILE * HEIGHT)
-    transpose(void* results, const void* elements, u32 rows, u32 columns, i64 in_step, i64 out_step,
+// tile through shared memory, so that both reads and writes are of whole rows, in vectors of VECTOR elements that divide
+// rows, columns and steps. All loads of a thread are under way at once: up to 64 bytes. Rows in shared
+// memory are an odd number of words apart, so that the reads across them meet a bank twice at most. `batch` says where
+// each matrix begins in both.
+constexpr int TILE = sizeof(T) == 8 ? 32 : 64, PITCH = TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1);
+constexpr int THREADS = 256, ACROSS = TILE / VECTOR, HEIGHT = THREADS / ACROSS, STEPS = TILE / HEIGHT;
+extern "C" __global__ void __launch_bounds__(THREADS)
+    transpose(void* __restrict__ results, const void* __restrict__ elements, u32 rows, u32 columns, i64 in_step, i64 out_step,
               const __grid_constant__ Layout batch) {
-  __shared__ T tile[TILE][TILE + 1];
+  __shared__ T tile[TILE * PITCH];
+  typedef Vector<T, VECTOR> Pack;
   i64 begin[2];
   locate(batch, blockIdx.z, begin);
-  T* out = static_cast<T*>(results) + begin[0];
-  const T* in = static_cast<const T*>(elements) + begin[1];
-  u32 row = blockIdx.y * TILE, column = blockIdx.x * TILE, x = threadIdx.x;
+  u32 row = blockIdx.y * TILE, column = blockIdx.x * TILE, x = threadIdx.x % ACROSS * VECTOR, y = threadIdx.x / ACROSS;
+  const T* in = static_cast<const T*>(elements) + begin[1] + row * in_step + column;
+  T* out = static_cast<T*>(results) + begin[0] + column * out_step + row;
+  Pack pack[STEPS];
 #pragma unroll
-  for (u32 y = threadIdx.y; y < TILE; y += HEIGHT)
-    if (row + y < rows && column + x < columns) tile[y][x] = in[(row + y) * in_step + column + x];
+  for (u32 s = 0, i = y; s < STEPS; s++, i += HEIGHT)
+    if (row + i < rows && column + x < columns) pack[s] = load_vector<T, VECTOR>(in + i * in_step + x);
+#pragma unroll
+  for (u32 s = 0, i = y; s < STEPS; s++, i += HEIGHT)
+    if (row + i < rows && column + x < columns)
+#pragma unroll
+      for (int v = 0; v < VECTOR; v++) tile[i * PITCH + x + v] = pack[s].at[v];
   __syncthreads();
 #pragma unroll
-  for (u32 y = threadIdx.y; y < TILE; y += HEIGHT)
-    if (column + y < columns && row + x < rows) out[(column + y) * out_step + row + x] = tile[x][y];
+  for (u32 j = y; j < TILE; j += HEIGHT) {
+    if (column + j >= columns || row + x >= rows) continue;
+    Pack found;
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) found.at[v] = tile[(x + v) * PITCH + j];
+    if constexpr (sizeof(Pack) == 16)                      // NVRTC would make scalars of a plain store of what it read there
+      __stcs(reinterpret_cast<uint4*>(out + j * out_step + x), *reinterpret_cast<const uint4*>(&found));
+    else store_vector(out + j * out_step + x, found);
+  }
 }
 #endif
 

@@ -4,12 +4,14 @@
 //       4: log of the sum of exponentials
 //   VECTOR, PUT  how many neighbours are read and written at once
 //
-// Rows (inner is 1) are cut into tiles, one for each block, if there are not enough of them to keep a GPU busy: the
-// tiles are summed, the sums scanned, and each tile then scanned from the sum of those before it. The order of all
-// operations depends on shapes only.
-#include "common.cuh"
+// Rows (inner is 1) are cut into tiles, one for each block, which reads and writes its own once: what comes before it, it
+// learns from words of the tiles before (lookback.cuh; D. Merrill and M. Garland, "Single-pass parallel prefix scan with
+// decoupled look-back", 2016). There sums join whatever is known; here, always the same: 32 tiles make a group, 32 groups
+// a supergroup, and a tile joins the supergroups before its own, the groups before its own in there, the tiles before it
+// in there. The order of all operations depends on shapes only.
+#include "lookback.cuh"
 
-enum { THREADS = 256, WARPS = THREADS / WARP, ITEMS = 4, STEP = THREADS * ITEMS, SHARES = 8 };
+enum { ITEMS = 4, CHUNKS = OP == 4 ? 1 : 4, RUN = WARP * ITEMS * CHUNKS, SHARES = 8 };
 #ifndef VECTOR
 #define VECTOR 1
 #endif
@@ -92,113 +94,139 @@ __device__ __forceinline__ void put(V* out, i64* indices, i64 place, State x) {
 #endif
 }
 
-// ---- the sum of each tile; then, of these, all before each one ---------------------------------------------
-extern "C" __global__ void __launch_bounds__(THREADS)
-sum_tiles(Wide* __restrict__ totals, i64* __restrict__ total_indices, const T* __restrict__ input, i64 n, i64 tile,
-          int tiles) {
-    __shared__ State of_warp[WARPS];
-    i64 row = blockIdx.x / tiles, start = blockIdx.x % tiles * tile, end = min(start + tile, n);
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    State total = of_nothing();
-    i64 share = (end - start + THREADS - 1) / THREADS;     // neighbours, so that the order is kept
-    i64 first = start + threadIdx.x * share;
-    for (i64 i = first; i < min(first + share, end); i++) total = join(total, of_element(input[row * n + i], i));
-    total = over_lanes(total, lane);
-    if (lane == WARP - 1) of_warp[warp] = total;
-    __syncthreads();
-    if (threadIdx.x) return;
-    total = of_warp[0];
-    for (int w = 1; w < WARPS; w++) total = join(total, of_warp[w]);
-    totals[blockIdx.x] = total.value;
-#if OP == 2 || OP == 3
-    total_indices[blockIdx.x] = total.index;
-#endif
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-join_tiles(Wide* __restrict__ totals, i64* __restrict__ total_indices, i64 rows, int tiles) {
-    i64 row = blockIdx.x * (i64)THREADS + threadIdx.x;
-    if (row >= rows) return;
-    State before = of_nothing();
-    for (i64 i = row * tiles; i < (row + 1) * tiles; i++) {
-        State own = of_nothing();
-        own.value = totals[i];
-#if OP == 2 || OP == 3
-        own.index = total_indices[i];
-        total_indices[i] = before.index;
-#endif
-        totals[i] = before.value;
-        before = join(before, own);
-    }
-}
-
+#ifdef WARPS
 // ---- rows --------------------------------------------------------------------------------------------------
-extern "C" __global__ void __launch_bounds__(THREADS)
-scan_rows(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, const Wide* __restrict__ totals,
-          const i64* __restrict__ total_indices, i64 n, i64 tile, int tiles) {
-    __shared__ State of_warp[2][WARPS];
-    i64 row = blockIdx.x / tiles, start = blockIdx.x % tiles * tile, end = min(start + tile, n);
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, turn = 0;
-    State carried = of_nothing();
-    if (totals) {
-        carried.value = totals[blockIdx.x];
+enum { THREADS = WARPS * WARP, TILE = WARPS * RUN, PIECES = (sizeof(State) + 3) / 4 };
+union Pieces {
+    State state;
+    u32 at[PIECES];
+    __device__ Pieces() {}
+};
+
+// A state as words, each of which is written once.
+__device__ __forceinline__ void publish(u64* words, State state) {
+    Pieces pieces;
+#pragma unroll
+    for (int k = 0; k < PIECES; k++) pieces.at[k] = 0;
+    pieces.state = state;
+#pragma unroll
+    for (int k = 0; k < PIECES; k++) tell(words + k, OF_BLOCK, pieces.at[k]);
+}
+
+__device__ __forceinline__ State fetch(const u64* words) {
+    Pieces pieces;
+#pragma unroll
+    for (int k = 0; k < PIECES; k++) ask(words + k, pieces.at[k]);
+    return pieces.state;
+}
+
+__device__ __forceinline__ State from_last(State x) {
+    x.value = __shfl_sync(ALL_LANES, x.value, WARP - 1);
 #if OP == 2 || OP == 3
-        carried.index = total_indices[blockIdx.x];
+    x.index = __shfl_sync(ALL_LANES, x.index, WARP - 1);
 #endif
+    return x;
+}
+
+// Everything in the row before a tile, whose elements are `own` together; for a warp. `words` of the row: of its tiles,
+// its groups, then of all up to each supergroup.
+__device__ __forceinline__ State before_tile(u64* words, u32 tile, u32 tiles, State own, int lane) {
+    State before = of_nothing();
+    bool tells = true;                                     // whether this tile is the last one of its group, and so on
+    u32 siblings = tiles, at = tile;
+    if (lane == 0) publish(words + at * PIECES, own);
+#pragma unroll 1
+    for (int level = 0; level < 2; level++) {
+        int place = at % WARP;
+        State sum = lane < place ? fetch(words + (at - place + lane) * PIECES) : of_nothing();
+        sum = from_last(over_lanes(sum, lane));
+        before = level ? join(sum, before) : sum;
+        own = join(sum, own);
+        tells = tells && place == WARP - 1;
+        words += siblings * PIECES;
+        siblings = (siblings + WARP - 1) / WARP;
+        at /= WARP;
+        if (tells && level == 0 && lane == 0) publish(words + at * PIECES, own);
     }
-    for (i64 step = start; step < end; step += STEP, turn ^= 1) {
-        i64 first = step + threadIdx.x * ITEMS, base = row * n + first;
-        State own[ITEMS];
+    State all = at ? fetch(words + (at - 1) * PIECES) : of_nothing();
+    if (tells && lane == 0) publish(words + at * PIECES, join(all, own));
+    return join(all, before);
+}
+
+// A warp has RUN neighbours, of which each lane takes ITEMS at a time. `room` is 0 at first: a ticket, the words of rows.
+extern "C" __global__ void __launch_bounds__(THREADS)
+scan_rows(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, u64* room, i64 n, u32 tiles,
+          i64 words) {
+    __shared__ State of_warp[WARPS], of_row;
+    __shared__ u32 ticket;
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    u32 block = room ? take_ticket(room, ticket) : blockIdx.x, row = block / tiles, tile = block % tiles;
+    i64 first = (i64)tile * TILE + warp * RUN + lane * ITEMS, base = (i64)row * n;
+    State own[CHUNKS][ITEMS];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; c++)
 #pragma unroll
         for (int k = 0; k < ITEMS; k += VECTOR) {
-            if (first + k >= end) {
+            i64 i = first + c * WARP * ITEMS + k;
+            if (i >= n) {
 #pragma unroll
-                for (int v = 0; v < VECTOR; v++) own[k + v] = of_nothing();
+                for (int v = 0; v < VECTOR; v++) own[c][k + v] = of_nothing();
                 continue;
             }
-            Vector<T, VECTOR> pack = load_vector<T, VECTOR>(input + base + k);
+            Vector<T, VECTOR> pack = load_vector<T, VECTOR>(input + base + i);
 #pragma unroll
-            for (int v = 0; v < VECTOR; v++) own[k + v] = of_element(pack.at[v], first + k + v);
+            for (int v = 0; v < VECTOR; v++) own[c][k + v] = of_element(pack.at[v], i + v);
         }
+    State carried = of_nothing();
 #pragma unroll
-        for (int k = 1; k < ITEMS; k++) own[k] = join(own[k - 1], own[k]);
-        State up_to = over_lanes(own[ITEMS - 1], lane), before = from_below(up_to, 1);
-        if (lane == WARP - 1) of_warp[turn][warp] = up_to;
-        __syncthreads();
-        State earlier = carried;
+    for (int c = 0; c < CHUNKS; c++) {
+#pragma unroll
+        for (int k = 1; k < ITEMS; k++) own[c][k] = join(own[c][k - 1], own[c][k]);
+        State up_to = over_lanes(own[c][ITEMS - 1], lane), below = from_below(up_to, 1);
+        State earlier = lane ? join(carried, below) : carried;
+#pragma unroll
+        for (int k = 0; k < ITEMS; k++) own[c][k] = join(earlier, own[c][k]);
+        carried = join(carried, from_last(up_to));
+    }
+    if (lane == 0) of_warp[warp] = carried;
+    __syncthreads();
+    State earlier = of_nothing(), all = of_nothing();
 #pragma unroll 1
-        for (int w = 0; w < WARPS; w++) {
-            if (w == warp) earlier = carried;
-            carried = join(carried, of_warp[turn][w]);
+    for (int w = 0; w < WARPS; w++) {
+        if (w == warp) earlier = all;
+        all = join(all, of_warp[w]);
+    }
+    if (tiles > 1) {
+        if (warp == 0) {
+            State before = before_tile(room + 1 + row * words, tile, tiles, all, lane);
+            if (lane == 0) of_row = before;
         }
-        if (lane) earlier = join(earlier, before);
+        __syncthreads();
+        earlier = join(of_row, earlier);
+    }
 #pragma unroll
-        for (int k = 0; k < ITEMS; k++) own[k] = join(earlier, own[k]);
+    for (int c = 0; c < CHUNKS; c++)
 #pragma unroll
-        for (int k = 0; k < ITEMS; k += VECTOR) {
-            if (first + k >= end) continue;
-            Vector<V, VECTOR> pack;
+        for (int k = 0; k < ITEMS; k += PUT) {
+            i64 i = first + c * WARP * ITEMS + k;
+            if (i >= n) continue;
+            Vector<V, PUT> piece;
 #pragma unroll
-            for (int v = 0; v < VECTOR; v++) {
-                pack.at[v] = narrow<V>(own[k + v].value);
+            for (int v = 0; v < PUT; v++) {
+                State found = join(earlier, own[c][k + v]);
+                piece.at[v] = narrow<V>(found.value);
 #if OP == 2 || OP == 3
-                indices[base + k + v] = own[k + v].index;
+                indices[base + i + v] = found.index;
 #endif
             }
-#pragma unroll
-            for (int v = 0; v < VECTOR; v += PUT) {
-                Vector<V, PUT> piece;
-#pragma unroll
-                for (int w = 0; w < PUT; w++) piece.at[w] = pack.at[v + w];
-                store_vector(out + base + k + v, piece);
-            }
+            store_vector(out + base + i, piece);
         }
-    }
 }
 
+#else
 // ---- planes ------------------------------------------------------------------------------------------------
 // Blocks of 32 neighbouring columns x SHARES shares of the n; `tiles` of them for each of `outer`.
-extern "C" __global__ void __launch_bounds__(WARP* SHARES)
+extern "C" __global__ void __launch_bounds__(WARP* SHARES, 4)
 scan_planes(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, i64 n, i64 inner, int tiles) {
     __shared__ State of_share[SHARES][WARP];
     i64 column = blockIdx.x % tiles * (i64)WARP + threadIdx.x, start = blockIdx.x / tiles * n * inner + column;
@@ -215,3 +243,4 @@ scan_planes(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict_
         put(out, indices, start + i * inner, running);
     }
 }
+#endif

@@ -2,7 +2,14 @@
 //
 // M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
 #pragma once
+#include "normal.cuh"
 #include "rows.cuh"
+
+// exp(x); where the result is rounded to 16 bits, by one approximate instruction.
+__device__ __forceinline__ Wide power(Wide x) {
+    if constexpr (BRIEF) return quick_exp2(x * 1.44269504f);
+    else return exp(x);
+}
 
 struct Exponentials {
     Wide largest, sum;

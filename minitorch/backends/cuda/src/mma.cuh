@@ -1,27 +1,7 @@
 // Tensor cores and asynchronous copies of compute capability 8.0 and later: the instructions that CUDA C++ has no name
 // for, and how tiles lie in shared memory for them. Layouts of fragments: PTX ISA, "Matrix Fragments for mma".
 #pragma once
-#include "common.cuh"
-
-// ---- asynchronous copies -----------------------------------------------------------------------------------
-__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
-
-// Copies BYTES (4, 8 or 16) to shared memory, of which the first `bytes` come from global memory and the rest are
-// zeros.
-template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from, int bytes) {
-    if constexpr (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes)
-                     : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" :: "r"(shared_address(to)), "l"(from), "r"(bytes),
-                     "n"(BYTES) : "memory");
-}
-
-// The copies begun since the last call are a group; `wait_copies<N>` waits for all but the last N groups.
-__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int N> __device__ __forceinline__ void wait_copies() {
-    asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
-}
+#include "async.cuh"
 
 // ---- products of a warp ------------------------------------------------------------------------------------
 // d += a @ b for a of 16 rows and b of 8 columns, with 32 bytes of depth: 16 16-bit floats, or 8 float32 taken as TF32.
@@ -128,13 +108,14 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
         const int place = first + (ALONG_K ? line : step), k = k0 + (ALONG_K ? step : line);
         const i64 line_stride = ALONG_K ? place_stride : k_stride, stride = ALONG_K ? k_stride : place_stride;
         const X* from_line = data + place * place_stride + k * k_stride;
+        const int along = ALONG_K ? k_end - k : places - place;        // elements from here to the end of the line
+        const int some = along > 0 ? min(along, (int)PER_CHUNK) : 0;
         #pragma unroll
         for (int i = 0; i < LINES / PASS; i++) {
-            const int p = ALONG_K ? place + i * PASS : place, q = ALONG_K ? k : k + i * PASS;
-            const int inside = p < places && q < k_end ? min(ALONG_K ? k_end - q : places - p, (int)PER_CHUNK) : 0;
+            const int inside = (ALONG_K ? place + i * PASS < places : k + i * PASS < k_end) ? some : 0;
             X* to = PASS % 8 ? chunk(tile, line + i * PASS, threadIdx.x % CHUNKS)       // exchanged as in the first
                              : to_line + i * PASS * CHUNKS * PER_CHUNK;
-            const X* from = inside ? from_line + i * PASS * line_stride : data;     // `inside` elements of the chunk
+            const X* from = from_line + i * PASS * line_stride;        // not read where nothing is inside
             if constexpr (BY_CHUNKS) {
                 copy_async<16>(to, from, inside * sizeof(X));
             } else if constexpr (sizeof(X) == 4) {
@@ -150,3 +131,21 @@ template <class X, int PLACES, int SPAN, bool ALONG_K> struct SharedTile {
         }
     }
 };
+
+// sums += a @ b for the part of two tiles that is a warp's, from `warp_m` and `warp_n` on.
+template <class X, class TileA, class TileB, int SPAN, int ROWS, int COLUMNS>
+__device__ __forceinline__ void multiply_tiles(float (&sums)[ROWS / 16][COLUMNS / 8][4], X* a, X* b, int warp_m,
+                                               int warp_n) {
+    #pragma unroll
+    for (int k = 0; k < SPAN; k += 32 / (int)sizeof(X)) { // the depth of one mma
+        u32 x[ROWS / 16][4], y[COLUMNS / 16][4];
+        #pragma unroll
+        for (int i = 0; i < ROWS / 16; i++) TileA::load_a(x[i], a, warp_m + i * 16, k);
+        #pragma unroll
+        for (int j = 0; j < COLUMNS / 16; j++) TileB::load_b(y[j], b, warp_n + j * 16, k);
+        #pragma unroll
+        for (int i = 0; i < ROWS / 16; i++)
+            #pragma unroll
+            for (int j = 0; j < COLUMNS / 8; j++) Mma<X>::add(sums[i][j], x[i], y[j / 2] + j % 2 * 2);
+    }
+}

@@ -8,24 +8,13 @@
 // bits, it adds an eighth of their rounding at most; a slope, in which two such numbers may cancel, has 9 terms. float64
 // has the library's functions.
 #pragma once
-#include "common.cuh"
+#include "quick.cuh"
 
 #ifdef TYPE_T
 constexpr bool BRIEF = compute_type<T>::half;              // results are rounded to 16 bits
 #else
 constexpr bool BRIEF = false;
 #endif
-
-__device__ __forceinline__ float quick_exp2(float x) {     // within 2^-22
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float quick_reciprocal(float x) {               // within 2^-23
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 
 // P(x), and exp(-x^2 / 2).
 template <class C> struct Normal { C below, bell; };

@@ -66,85 +66,134 @@ __device__ __forceinline__ Sums from_lane(Sums x, int distance) {
     return {from_lane(x.grad, distance), from_lane(x.along, distance)};
 }
 
+// What becomes of a pack of neighbouring columns.
+__device__ __forceinline__ void finish(Wide (&x)[VECTOR], Wide mean, Wide inverse, const T* weight, const T* bias, i64 row,
+                                       i64 column, i64 columns, Affine affine) {
+    Wide scale[VECTOR], shift[VECTOR];
+    load_affine(scale, shift, weight, bias, row, column, columns, affine);
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) x[v] = (x[v] - mean) * inverse * scale[v] + shift[v];
+}
+
 #if defined(ITEMS) && !defined(WEIGHTS)
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
 normalise_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restrict__ deviations,
                const T* __restrict__ input, const T* __restrict__ weight, const T* __restrict__ bias,
                const T* __restrict__ residual, T* __restrict__ total, i64 rows, int columns, double eps, i64 groups,
                i64 inner) {
     i64 row = this_row();
     if (row >= rows) return;
+    input += row * columns;
+    out += row * columns;
     Wide x[PACKS][VECTOR], mean = 0, squares = 0;
-    load_row(x, input + row * columns, columns, 0);
+    park_row(input, columns, 0);
+    load_row(x, input, columns, 0);
 #if RESIDUAL
-    {
-        Wide other[PACKS][VECTOR];
-        load_row(other, residual + row * columns, columns, 0);
-        EACH(p, v) x[p][v] += other[p][v];
-        store_row(total + row * columns, x, columns);
+#pragma unroll
+    for (int p = 0; p < PACKS; p++) {
+        if (!in_row(p, columns)) continue;
+        Wide other[VECTOR];
+        load_pack(other, residual + row * columns + pack_column(p));
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) x[p][v] += other[v];
+        store_pack(total + row * columns + pack_column(p), x[p]);
     }
 #endif
-    if (means) mean = over_row(fold(x, Add()), Add(), 0) / columns;
+    if (means) mean = fold(x, Add());
+    arrived();
+    if (means) {
+        over_parked([&](int, const Wide (&y)[VECTOR]) {
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) mean += y[v];
+        });
+        mean = over_row(mean, Add(), 0) / columns;
+    }
     EACH(p, v) {
-        Wide distance = pack_column(p) < columns ? x[p][v] - mean : Wide(0);
+        Wide distance = in_row(p, columns) ? x[p][v] - mean : Wide(0);
         squares += distance * distance;
     }
+    over_parked([&](int p, const Wide (&y)[VECTOR]) {
+        if (!in_row(p, columns)) return;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) squares += (y[v] - mean) * (y[v] - mean);
+    });
     Wide inverse = 1 / sqrt(over_row(squares, Add(), 1) / columns + Wide(eps));
     store_statistics(means, deviations, row, mean, inverse);
 #pragma unroll
-    for (int p = 0; p < PACKS; p++) {
-        if (pack_column(p) >= columns) continue;
-        Wide scale[VECTOR], shift[VECTOR];
-        load_affine(scale, shift, weight, bias, row, pack_column(p), columns, {groups, inner});
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) x[p][v] = (x[p][v] - mean) * inverse * scale[v] + shift[v];
-    }
-    store_row(out + row * columns, x, columns);
+    for (int p = 0; p < PACKS; p++)
+        if (in_row(p, columns))
+            finish(x[p], mean, inverse, weight, bias, row, pack_column(p), columns, {groups, inner});
+    store_row(out, x, columns);
+    over_parked([&](int p, Wide (&y)[VECTOR]) {
+        if (!in_row(p, columns)) return;
+        finish(y, mean, inverse, weight, bias, row, pack_column(p), columns, {groups, inner});
+        store_pack(out + pack_column(p), y);
+    });
 }
 
 #elif defined(ITEMS)
 // Each block goes over every so many rows; the columns of a thread are the same in all of them, so that it can sum up
 // their gradients. Its sums are row `part` of `weight_parts` and `bias_parts`, which `add_parts` adds up.
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
 normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts,
                         const T* __restrict__ grad, const T* __restrict__ input, const T* __restrict__ weight,
                         const Wide* __restrict__ means, const Wide* __restrict__ deviations, i64 rows, int columns) {
+#if WEIGHTS
     Wide by_weight[PACKS][VECTOR], by_bias[PACKS][VECTOR];
     EACH(p, v) by_weight[p][v] = by_bias[p][v] = 0;
+#endif
     int turn = 0;
     for (i64 row = this_row(); row < rows; row += gridDim.x * (i64)ROWS, turn ^= 1) {
-        Wide x[PACKS][VECTOR], g[PACKS][VECTOR];
-        load_row(x, input + row * columns, columns, 0);
+        Wide g[PACKS][VECTOR];
+        park_row(input + row * columns, columns, 0);
         load_row(g, grad + row * columns, columns, 0);
         Wide mean = means ? means[row] : Wide(0), inverse = deviations[row];
         Sums sums = {0, 0};
-#pragma unroll
-        for (int p = 0; p < PACKS; p++) {
-            if (pack_column(p) >= columns) continue;
+        // g becomes the gradient of the normalised pack x.
+        auto add_up = [&](int p, Wide (&x)[VECTOR]) {
+            if (!in_row(p, columns)) return;
             Wide scale[VECTOR], shift[VECTOR];
             load_affine(scale, shift, weight, nullptr, row, pack_column(p), columns, {1, 1});
 #pragma unroll
             for (int v = 0; v < VECTOR; v++) {
-                x[p][v] = (x[p][v] - mean) * inverse;
+                x[v] = (x[v] - mean) * inverse;
 #if WEIGHTS
-                by_weight[p][v] += g[p][v] * x[p][v];
+                by_weight[p][v] += g[p][v] * x[v];
                 by_bias[p][v] += g[p][v];
 #endif
                 g[p][v] *= scale[v];
                 sums.grad += g[p][v];
-                sums.along += g[p][v] * x[p][v];
+                sums.along += g[p][v] * x[v];
             }
-        }
+        };
+#if PARKED
+        arrived();
+        over_parked(add_up);
+#else
+        Wide x[PACKS][VECTOR];
+        load_row(x, input + row * columns, columns, 0);
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) add_up(p, x[p]);
+#endif
         sums = over_row(sums, AddSums(), turn);
         Wide mean_grad = means ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+#if PARKED
+        over_parked([&](int p, const Wide (&y)[VECTOR]) {
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++)
+                g[p][v] = (g[p][v] - mean_grad - (y[v] - mean) * inverse * mean_along) * inverse;
+        });
+#else
         EACH(p, v) g[p][v] = (g[p][v] - mean_grad - x[p][v] * mean_along) * inverse;
+#endif
         store_row(result + row * columns, g, columns);
+        if (PARKED) break;                                 // there is a block for each row
     }
 #if WEIGHTS
     i64 part = this_row() * columns;
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
-        if (pack_column(p) >= columns) continue;
+        if (!in_row(p, columns)) continue;
         store_numbers(weight_parts + part + pack_column(p), by_weight[p]);
         store_numbers(bias_parts + part + pack_column(p), by_bias[p]);
     }
@@ -177,11 +226,9 @@ normalise_long_rows(T* __restrict__ out, Wide* __restrict__ means, Wide* __restr
     store_statistics(means, deviations, row, mean, inverse);
 #pragma unroll 4
     for (i64 i = threadIdx.x * VECTOR; i < columns; i += THREADS * VECTOR) {
-        Wide x[VECTOR], scale[VECTOR], shift[VECTOR];
+        Wide x[VECTOR];
         load_sum(x, input, residual, i);
-        load_affine(scale, shift, weight, bias, row, i, columns, {groups, inner});
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) x[v] = (x[v] - mean) * inverse * scale[v] + shift[v];
+        finish(x, mean, inverse, weight, bias, row, i, columns, {groups, inner});
         store_pack(out + i, x);
     }
 }
@@ -241,6 +288,7 @@ weight_parts(Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts, con
     i64 column = blockIdx.x / parts * (i64)WARP + threadIdx.x;
     int part = blockIdx.x % parts;
     Wide by_weight = 0, by_bias = 0;
+#pragma unroll 4
     for (i64 row = part * SHARES + threadIdx.y; row < rows && column < columns; row += parts * SHARES) {
         Wide g = widen(grad[row * columns + column]), x = widen(input[row * columns + column]);
         by_weight += g * ((means ? x - means[row] : x) * deviations[row]);

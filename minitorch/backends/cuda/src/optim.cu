@@ -6,6 +6,7 @@
 //
 //   RULE  0: Adam, 1: gradient descent; of the states there are LISTS - 2
 //   WHAT  of `measure`: 0: sum of squares, 1: sum of sizes, 2: largest size
+#include "quick.cuh"
 #include "rows.cuh"
 
 enum { BLOCK = 512, ADDRESSES = 400, PACK = 16 / sizeof(T) };
@@ -36,6 +37,12 @@ struct Numbers {
 };
 enum { STATES = LISTS - 2 };
 
+// m / (sqrt(v) + eps); of float32 within four roundings, for a third of the instructions and without their branches.
+__device__ __forceinline__ float direction(float m, float v, float eps) {
+    return m * quick_reciprocal(quick_root(v) + eps);
+}
+__device__ __forceinline__ double direction(double m, double v, double eps) { return m / (sqrt(v) + eps); }
+
 struct Step {
     T *p, *states[STATES + 1];
     const T* g;
@@ -47,7 +54,7 @@ struct Step {
         s[0] = m;
         s[1] = v;
         if (STATES > 2) s[STATES - 1] = v = !(v <= s[STATES - 1]) ? v : s[STATES - 1];
-        p -= m / (sqrt(v) + c[3]) * c[4];
+        p -= direction(m, v, c[3]) * c[4];
 #else
         if (STATES) {
             s[0] = s[0] * c[1] + g * c[2];

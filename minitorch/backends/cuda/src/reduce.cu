@@ -3,7 +3,8 @@
 //
 // The order of additions is fixed by the shape alone, so that a result never changes from run to run. Long reductions
 // are cut into segments (grid.y), each of which writes a partial result (LAST is 0); a second launch (FIRST is 0) reduces
-// these. A Layout says where each kept element begins ("kept"), and where the reduced ones lie from there ("reduced").
+// these. A Layout says where each kept element begins ("kept"), and where the reduced ones lie from there ("reduced");
+// with SINGLE they lie along one dimension, so that a step leads from one to the next.
 #include "reductions.cuh"
 
 typedef op::OP Op;
@@ -39,6 +40,15 @@ __device__ __forceinline__ i64 offset_of(const Layout& layout, u32 index) {
   return place[0];
 }
 
+// Where the element i of those that are reduced lies.
+__device__ __forceinline__ i64 place_of(const Layout& reduced, i64 i) {
+#if SINGLE
+  return i * reduced.strides[0][0];
+#else
+  return offset_of(reduced, i);
+#endif
+}
+
 #ifdef ROWS
 // Each of `rows` results is the work of `width` threads: a part of a warp, or with BLOCK all of a block. DENSE: the
 // elements of a row lie one behind the other; they are loaded VECTOR at a time from the first aligned address on.
@@ -69,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #else
 #pragma unroll 4
     for (i64 i = begin + lane; i < end; i += width)
-      found[0] = Op::merge(found[0], taken(first[offset_of(reduced, i)], i));
+      found[0] = Op::merge(found[0], taken(first[place_of(reduced, i)], i));
 #endif
 #pragma unroll
     for (int j = 1; j < VECTOR; j++) found[0] = Op::merge(found[0], found[j]);
@@ -88,40 +98,37 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #ifdef COLUMNS
 // Results that lie side by side, `inner` of them for each of the places in `kept`: a thread reduces VECTOR neighbouring
 // columns of every eighth element, so that a warp reads its row whole; then the eight are joined.
-constexpr int LANES = 32, HEIGHT = THREADS / LANES;
+constexpr int LANES = 32, HEIGHT = THREADS / LANES, WIDTH = LANES * VECTOR;
 extern "C" __global__ void __launch_bounds__(THREADS)
     reduce_columns(void* results, const void* elements, i64 inner, i64 length, i64 segment, double n,
                    const __grid_constant__ Layout kept, const __grid_constant__ Layout reduced) {
-  __shared__ alignas(16) char room[sizeof(A) * HEIGHT * LANES];
+  __shared__ alignas(16) char room[sizeof(A) * HEIGHT * WIDTH];
   A* shared = reinterpret_cast<A*>(room);
-  int x = threadIdx.x, y = threadIdx.y;
-  i64 strips = (inner + LANES * VECTOR - 1) / (LANES * VECTOR);
-  i64 outer = blockIdx.x / strips, column = (blockIdx.x % strips) * (LANES * VECTOR) + x * VECTOR;
+  int x = threadIdx.x * VECTOR, y = threadIdx.y;
+  i64 strips = (inner + WIDTH - 1) / WIDTH;
+  i64 outer = blockIdx.x / strips, strip = blockIdx.x % strips * WIDTH;
   i64 begin = blockIdx.y * segment, end = begin + segment < length ? begin + segment : length;
   A found[VECTOR];
 #pragma unroll
   for (int j = 0; j < VECTOR; j++) found[j] = Op::empty();
-  if (column < inner) {
-    const In* first = static_cast<const In*>(elements) + offset_of(kept, outer) + column;
+  if (strip + x < inner) {
+    const In* first = static_cast<const In*>(elements) + offset_of(kept, outer) + strip + x;
 #pragma unroll 4
     for (i64 i = begin + y; i < end; i += HEIGHT) {
-      Vector<In, VECTOR> v = load_vector<In, VECTOR>(first + offset_of(reduced, i));
+      Vector<In, VECTOR> v = load_vector<In, VECTOR>(first + place_of(reduced, i));
 #pragma unroll
       for (int j = 0; j < VECTOR; j++) found[j] = Op::merge(found[j], taken(v.at[j], i));
     }
   }
-  Out* out = static_cast<Out*>(results) + (outer * gridDim.y + blockIdx.y) * inner + column;
 #pragma unroll
-  for (int j = 0; j < VECTOR; j++) {
-    if (j) __syncthreads();                                // until the last column has been read
-    shared[y * LANES + x] = found[j];
-    __syncthreads();
-    if (y == 0 && column < inner) {
-      A result = found[j];
+  for (int j = 0; j < VECTOR; j++) shared[y * WIDTH + x + j] = found[j];
+  __syncthreads();
+  Out* out = static_cast<Out*>(results) + (outer * gridDim.y + blockIdx.y) * inner + strip;
+  int c = y * LANES + threadIdx.x;                         // WIDTH is THREADS at most
+  if (c >= WIDTH || strip + c >= inner) return;
+  A result = shared[c];
 #pragma unroll
-      for (int k = 1; k < HEIGHT; k++) result = Op::merge(result, shared[k * LANES + x]);
-      out[j] = finished(result, n);
-    }
-  }
+  for (int k = 1; k < HEIGHT; k++) result = Op::merge(result, shared[k * WIDTH + c]);
+  out[c] = finished(result, n);
 }
 #endif

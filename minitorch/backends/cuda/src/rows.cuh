@@ -5,6 +5,9 @@
 // THREADS is 32), in packs of VECTOR elements, which lie in 16 aligned bytes where the rows allow it.
 #pragma once
 #include "packs.cuh"
+#if PARKED
+#include "async.cuh"
+#endif
 
 #ifndef ROWS
 #define ROWS 1
@@ -66,14 +69,26 @@ __device__ __forceinline__ i64 this_row() { return blockIdx.x * (i64)ROWS + thre
 
 #ifdef ITEMS
 // ---- rows in registers -------------------------------------------------------------------------------------
-// Each thread holds ITEMS elements: ITEMS / VECTOR packs, THREADS packs apart.
-enum { PACKS = ITEMS / VECTOR };
+// Each thread holds ITEMS elements: ITEMS / VECTOR packs, THREADS packs apart. Where they would take so many registers
+// that a multiprocessor has room for one block only, which then waits while it loads and while it stores, PARKED of them
+// are put into dynamic shared memory as they are: each thread reads its own there, so that there is no barrier.
+#ifndef PARKED
+#define PARKED 0
+#endif
+enum { PARKED_PACKS = PARKED / VECTOR, PACKS = ITEMS / VECTOR - (PARKED < ITEMS ? PARKED_PACKS : 0) };
+enum { RESIDENT = 1024 / (THREADS * ROWS) };               // blocks of 64 registers a thread
 __device__ __forceinline__ int pack_column(int pack) { return (pack * THREADS + threadIdx.x) * VECTOR; }
+
+// Whether a pack belongs to the row; WHOLE: all do.
+#ifndef WHOLE
+#define WHOLE 0
+#endif
+__device__ __forceinline__ bool in_row(int pack, int columns) { return WHOLE || pack_column(pack) < columns; }
 
 __device__ __forceinline__ void load_row(Wide (&x)[PACKS][VECTOR], const T* row, int columns, Wide beyond) {
 #pragma unroll
     for (int p = 0; p < PACKS; p++) {
-        if (pack_column(p) < columns) {
+        if (in_row(p, columns)) {
             load_pack(x[p], row + pack_column(p));
         } else {
 #pragma unroll
@@ -85,7 +100,7 @@ __device__ __forceinline__ void load_row(Wide (&x)[PACKS][VECTOR], const T* row,
 __device__ __forceinline__ void store_row(T* row, const Wide (&x)[PACKS][VECTOR], int columns) {
 #pragma unroll
     for (int p = 0; p < PACKS; p++)
-        if (pack_column(p) < columns) store_pack(row + pack_column(p), x[p]);
+        if (in_row(p, columns)) store_pack(row + pack_column(p), x[p]);
 }
 
 template <class Combine> __device__ __forceinline__ Wide fold(const Wide (&x)[PACKS][VECTOR], Combine combine) {
@@ -97,6 +112,49 @@ template <class Combine> __device__ __forceinline__ Wide fold(const Wide (&x)[PA
             if (p || v) total = combine(total, x[p][v]);
     return total;
 }
+
+#if PARKED
+// The packs of a row from `FIRST` on, parked. Loads that take no registers: `arrived` waits for this thread's.
+enum { FIRST = PARKED < ITEMS ? PACKS : 0 };
+extern __shared__ __align__(16) char parked_bytes[];
+
+__device__ __forceinline__ T* parked(int p) {
+    return reinterpret_cast<T*>(parked_bytes) + ((p - FIRST) * THREADS + threadIdx.x) * VECTOR;
+}
+
+__device__ __forceinline__ void park_row(const T* row, int columns, Wide beyond) {
+#pragma unroll
+    for (int p = FIRST; p < FIRST + PARKED_PACKS; p++) {
+        if (in_row(p, columns)) {
+            copy_async<VECTOR * sizeof(T)>(parked(p), row + pack_column(p), VECTOR * sizeof(T));
+        } else {
+            Wide x[VECTOR];
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) x[v] = beyond;
+            store_pack(parked(p), x);
+        }
+    }
+}
+
+__device__ __forceinline__ void arrived() {
+    commit_copies();
+    wait_copies<0>();
+}
+
+// For each parked pack `each(p, x)`, x what it holds.
+template <class Each> __device__ __forceinline__ void over_parked(Each each) {
+#pragma unroll
+    for (int p = FIRST; p < FIRST + PARKED_PACKS; p++) {
+        Wide x[VECTOR];
+        load_pack(x, parked(p));
+        each(p, x);
+    }
+}
+#else
+__device__ __forceinline__ void park_row(const T*, int, Wide) {}
+__device__ __forceinline__ void arrived() {}
+template <class Each> __device__ __forceinline__ void over_parked(Each) {}
+#endif
 
 // x[p][v] = expression, for all elements of the row.
 #define EACH(p, v)                                   \

@@ -103,9 +103,10 @@ __device__ __forceinline__ Place thread_place() {
 __device__ __forceinline__ int in_groups(int i, int lanes) { return i / 4 * 4 * lanes + i % 4; }
 
 // sums = a @ b over the depth from k_begin to k_end. `next_a` and `next_b` hold tiles, fetch the next one and put it.
-template <bool A_TURNED, bool B_TURNED, class TileA, class TileB>
+// SUM_ROWS: of_rows is the sum of each row of `a` too.
+template <bool A_TURNED, bool B_TURNED, bool SUM_ROWS = false, class TileA, class TileB>
 __device__ __forceinline__ void multiply(Acc (&sums)[THREAD_M][THREAD_N], TileA& next_a, TileB& next_b, Place place,
-                                         int k_begin, int k_end) {
+                                         int k_begin, int k_end, Acc* of_rows = nullptr) {
     __shared__ __align__(32) Acc tiles_a[2][DEPTH * TILE_M], tiles_b[2][DEPTH * TILE_N];
     next_a.fetch();
     next_b.fetch();
@@ -128,9 +129,11 @@ __device__ __forceinline__ void multiply(Acc (&sums)[THREAD_M][THREAD_N], TileA&
             for (int j = 0; j < THREAD_N; j += 4)
                 load_four(y + j, tiles_b[stage] + k * TILE_N + exchanged(B_TURNED, k, place.column + j * LANES_N));
             #pragma unroll
-            for (int i = 0; i < THREAD_M; i++)
+            for (int i = 0; i < THREAD_M; i++) {
+                if constexpr (SUM_ROWS) of_rows[i] += x[i];
                 #pragma unroll
                 for (int j = 0; j < THREAD_N; j++) sums[i][j] += x[i] * y[j];
+            }
         }
         if (more) {
             next_a.put(tiles_a[stage ^ 1]);

@@ -1,6 +1,6 @@
 // Softmax and its logarithm, forward and backward.
 //
-// - rows that lie in the registers of their threads (ITEMS is given): one pass over memory;
+// - rows that lie in the registers of their threads (ITEMS is given), and in shared memory: one pass over memory;
 // - longer rows: two passes, of which the first gathers maximum and sum at once;
 // - planes: the dimension is not the last one, so neighbouring threads take neighbouring columns.
 // LOG tells log_softmax from softmax; of the kernels for rows in registers, BACKWARD says which one is wanted.
@@ -11,7 +11,7 @@ __device__ __forceinline__ Wide forward(Wide x, Exponentials row, Wide scale) {
 #if LOG
     return x - row.largest - scale;                        // scale: log(sum)
 #else
-    return exp(x - row.largest) * scale;                   // scale: 1 / sum
+    return power(x - row.largest) * scale;                   // scale: 1 / sum
 #endif
 }
 
@@ -41,38 +41,72 @@ __device__ __forceinline__ Wide backward(Wide grad, Wide out, Wide total) {
 }
 
 #if defined(ITEMS) && !BACKWARD
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
 softmax_forward(T* __restrict__ out, const T* __restrict__ input, i64 rows, int columns) {
     if (this_row() >= rows) return;
+    input += this_row() * columns;
     out += this_row() * columns;
     Wide x[PACKS][VECTOR];
-    load_row(x, input + this_row() * columns, columns, -infinity());
-    Exponentials row = {over_row(larger(fold(x, Larger()), lowest()), Larger(), 0), 0};
-#if LOG
+    park_row(input, columns, -infinity());
+    load_row(x, input, columns, -infinity());
+    Exponentials row = {fold(x, Larger()), 0};
+    arrived();
+    over_parked([&](int, const Wide (&y)[VECTOR]) {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) row.largest = larger(row.largest, y[v]);
+    });
+    row.largest = over_row(larger(row.largest, lowest()), Larger(), 0);
     Wide sum = 0;
-    EACH(p, v) sum += exp(x[p][v] - row.largest);
+    over_parked([&](int, const Wide (&y)[VECTOR]) {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) sum += power(y[v] - row.largest);
+    });
+#if LOG
+    EACH(p, v) sum += power(x[p][v] - row.largest);
     Wide scale = scale_of(over_row(sum, Add(), 1));
     EACH(p, v) x[p][v] = forward(x[p][v], row, scale);
 #else                                                      // the exponentials are the result, but for the scale
-    EACH(p, v) x[p][v] = exp(x[p][v] - row.largest);
-    Wide scale = scale_of(over_row(fold(x, Add()), Add(), 1));
+    EACH(p, v) x[p][v] = power(x[p][v] - row.largest);
+    Wide scale = scale_of(over_row(sum + fold(x, Add()), Add(), 1));
     EACH(p, v) x[p][v] *= scale;
 #endif
     store_row(out, x, columns);
+    over_parked([&](int p, Wide (&y)[VECTOR]) {
+        if (!in_row(p, columns)) return;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) y[v] = forward(y[v], row, scale);
+        store_pack(out + pack_column(p), y);
+    });
 }
 
 #elif defined(ITEMS)
-extern "C" __global__ void __launch_bounds__(THREADS* ROWS, 1)
+// Where so many are PARKED, it is all of `out`.
+extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
 softmax_backward(T* __restrict__ result, const T* __restrict__ grad, const T* __restrict__ out, i64 rows,
                  int columns) {
     if (this_row() >= rows) return;
     i64 start = this_row() * columns;
-    Wide g[PACKS][VECTOR], y[PACKS][VECTOR], total = 0;
+    Wide g[PACKS][VECTOR], total = 0;
+    park_row(out + start, columns, 0);
     load_row(g, grad + start, columns, 0);
+#if PARKED
+    arrived();
+    over_parked([&](int p, const Wide (&y)[VECTOR]) {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) total += term(g[p][v], y[v]);
+    });
+    total = over_row(total, Add(), 0);
+    over_parked([&](int p, const Wide (&y)[VECTOR]) {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) g[p][v] = backward(g[p][v], y[v], total);
+    });
+#else
+    Wide y[PACKS][VECTOR];
     load_row(y, out + start, columns, 0);
     EACH(p, v) total += term(g[p][v], y[p][v]);
     total = over_row(total, Add(), 0);
     EACH(p, v) g[p][v] = backward(g[p][v], y[p][v], total);
+#endif
     store_row(result + start, g, columns);
 }
 

@@ -1,85 +1,75 @@
 // A stable sort of keys below 2^32 with the places they came from: by 8 bits at a time, the lowest first (radix sort).
 //
-// It waits for nothing and its result depends on the keys only, so that sums which follow its order are the same in
-// every run. A tile of TILE keys belongs to a block; within it each warp has a run of neighbours: order is kept.
-#define VECTOR 8
-#include "packs.cuh"
+// Keys are counted once for all digits, then each digit takes one sweep: a block ranks the TILE keys of its tile, learns
+// from the words of the tiles before how many keys of each digit these have, and moves its own. A. Adinets and D. Merrill,
+// "Onesweep: a faster least significant digit radix sort for GPUs", 2022. The result depends on the keys only, so that
+// sums which follow its order are the same in every run. Within a tile each warp has a run of neighbours: order is kept.
+//
+// `room` is 0 at first: for each of `passes` sweeps how often each digit occurs, its tickets, a word for each digit and
+// tile (lookback.cuh).
+#include "lookback.cuh"
 
-enum { BLOCK = 256, ROUNDS = 8, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, EACH = VECTOR };
+enum { BLOCK = 256, ROUNDS = 16, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, BITS = 8 };
 
-// Where round `round` of this thread is.
-__device__ __forceinline__ i64 place_of(int round) {
-    return blockIdx.x * (i64)TILE + threadIdx.x / WARP * (WARP * ROUNDS) + round * WARP + threadIdx.x % WARP;
-}
+__device__ __forceinline__ u32 digit_of(u32 key, int pass) { return key >> pass * BITS & (DIGITS - 1); }
 
-// How often each digit occurs in each tile: counts[digit][tile].
+#ifdef PASSES
+// How often each digit of each of PASSES sweeps occurs.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-count_digits(u32* __restrict__ counts, const u32* __restrict__ keys, i64 n, int shift) {
-    __shared__ u32 own[DIGITS];
-    own[threadIdx.x] = 0;
+count_digits(u64* __restrict__ room, const u32* __restrict__ keys, i64 n) {
+    __shared__ u32 counts[PASSES][DIGITS];
+#pragma unroll
+    for (int pass = 0; pass < PASSES; pass++) counts[pass][threadIdx.x] = 0;
     __syncthreads();
-    for (int round = 0; round < ROUNDS; round++)
-        if (place_of(round) < n) atomicAdd(&own[keys[place_of(round)] >> shift & (DIGITS - 1)], 1);
+#pragma unroll 4
+    for (i64 i = blockIdx.x * (i64)BLOCK + threadIdx.x; i < n; i += gridDim.x * (i64)BLOCK) {
+        u32 key = keys[i];
+#pragma unroll
+        for (int pass = 0; pass < PASSES; pass++) atomicAdd(&counts[pass][digit_of(key, pass)], 1);
+    }
     __syncthreads();
-    counts[threadIdx.x * (i64)gridDim.x + blockIdx.x] = own[threadIdx.x];
-}
-
-// Each element becomes the sum of those before it; n is a multiple of EACH. One block of 1024 threads, EACH elements a
-// thread and step.
-extern "C" __global__ void __launch_bounds__(1024)
-sums_before(u32* __restrict__ counts, i64 n) {
-    __shared__ u32 of_warp[2][WARP];
-    u32 carried = 0;
-    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, turn = 0;
-    for (i64 start = 0; start < n; start += 1024 * EACH, turn ^= 1) {
-        i64 first = start + threadIdx.x * EACH;
-        u32 own[EACH] = {}, total = 0;
-        if (first < n) load_numbers(own, counts + first);
 #pragma unroll
-        for (int k = 0; k < EACH; k++) total += own[k];
-        u32 before = total;                                // up to and including this thread, within the warp
-#pragma unroll
-        for (int step = 1; step < WARP; step *= 2) {
-            u32 lower = __shfl_up_sync(ALL_LANES, before, step);
-            if (lane >= step) before += lower;
-        }
-        if (lane == WARP - 1) of_warp[turn][warp] = before;
-        __syncthreads();
-        u32 of_warps = of_warp[turn][lane];                // each warp adds up all of them: no second barrier
-#pragma unroll
-        for (int step = 1; step < WARP; step *= 2) {
-            u32 lower = __shfl_up_sync(ALL_LANES, of_warps, step);
-            if (lane >= step) of_warps += lower;
-        }
-        u32 all = __shfl_sync(ALL_LANES, of_warps, WARP - 1);
-        u32 earlier = __shfl_sync(ALL_LANES, of_warps, (warp + WARP - 1) % WARP);
-        before += carried - total + (warp ? earlier : 0);
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            u32 here = own[k];
-            own[k] = before;
-            before += here;
-        }
-        if (first < n) store_numbers(counts + first, own);
-        carried += all;
+    for (int pass = 0; pass < PASSES; pass++) {
+        u32 own = counts[pass][threadIdx.x];
+        if (own) atomicAdd(room + pass * DIGITS + threadIdx.x, u64(own));
     }
 }
 
-// Put the keys, and the places they came from, in the order of one digit. `starts` is what sums_before made of counts.
-// Without `places`, these are the keys' own.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-place_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u32* __restrict__ keys,
-               const u32* __restrict__ places, const u32* __restrict__ starts, i64 n, int shift) {
-    __shared__ u32 next[WARPS][DIGITS];                    // first: how often a digit has occurred in the warp's run
+#else
+// The sum over the threads before this one.
+__device__ __forceinline__ u64 sum_before(u64 x) {
+    __shared__ u64 of_warp[WARPS];
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    for (int i = lane; i < DIGITS; i += WARP) next[warp][i] = 0;
-    __syncwarp();
+    u64 up_to = x;
+#pragma unroll
+    for (int step = 1; step < WARP; step *= 2) {
+        u64 lower = __shfl_up_sync(ALL_LANES, up_to, step);
+        if (lane >= step) up_to += lower;
+    }
+    if (lane == WARP - 1) of_warp[warp] = up_to;
+    __syncthreads();
+    u64 before = up_to - x;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) before += w < warp ? of_warp[w] : 0;
+    return before;
+}
+
+// Put the keys, and the places they came from, in the order of one digit. Without `places`, these are the keys' own.
+extern "C" __global__ void __launch_bounds__(BLOCK, 3)
+sort_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u32* __restrict__ keys,
+              const u32* __restrict__ places, u64* room, i64 n, int pass, int passes) {
+    __shared__ u32 ticket, next[WARPS][DIGITS], shift[DIGITS], key_at[TILE], place_at[TILE];
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    for (int i = lane; i < DIGITS; i += WARP) next[warp][i] = 0;       // first: how often it has occurred in the run
+    i64 tile = take_ticket(room + passes * DIGITS + pass, ticket), run = tile * TILE + warp * (WARP * ROUNDS) + lane;
     u32 key[ROUNDS], rank[ROUNDS];
 #pragma unroll
+    for (int round = 0; round < ROUNDS; round++)
+        key[round] = run + round * WARP < n ? keys[run + round * WARP] : 0;
+#pragma unroll
     for (int round = 0; round < ROUNDS; round++) {
-        bool inside = place_of(round) < n;
-        key[round] = inside ? keys[place_of(round)] : 0;
-        u32 digit = key[round] >> shift & (DIGITS - 1);
+        bool inside = run + round * WARP < n;
+        u32 digit = digit_of(key[round], pass);
         u32 peers = __match_any_sync(ALL_LANES, inside ? digit : DIGITS);
         u32 earlier = next[warp][digit];
         rank[round] = earlier + __popc(peers & ((1u << lane) - 1));
@@ -88,9 +78,24 @@ place_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u
         __syncwarp();
     }
     __syncthreads();
-    u32 start = starts[threadIdx.x * (i64)gridDim.x + blockIdx.x];
+    // From here on each thread stands for a digit.
+    u32 own = 0;
 #pragma unroll
-    for (int w = 0; w < WARPS; w++) {                      // then: where the warp's first one of it goes
+    for (int w = 0; w < WARPS; w++) own += next[w][threadIdx.x];
+    u64* words = room + passes * (DIGITS + 1) + (pass * (i64)gridDim.x + tile) * DIGITS + threadIdx.x;
+    tell(words, tile ? OF_BLOCK : UP_TO_BLOCK, own);
+    u64 sums = sum_before(u64(own) << 32 | room[pass * DIGITS + threadIdx.x]);
+    u32 start = u32(sums >> 32), before = 0;               // in the tile; in the tiles before
+    for (i64 t = 1; t <= tile; t++) {
+        u32 value;
+        Reach reach = ask(words - t * DIGITS, value);
+        before += value;
+        if (reach == UP_TO_BLOCK) break;
+    }
+    if (tile) tell(words, UP_TO_BLOCK, before + own);
+    shift[threadIdx.x] = u32(sums) + before - start;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) {                      // then: where in the tile the warp's first one of it goes
         u32 occurred = next[w][threadIdx.x];
         next[w][threadIdx.x] = start;
         start += occurred;
@@ -98,9 +103,19 @@ place_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u
     __syncthreads();
 #pragma unroll
     for (int round = 0; round < ROUNDS; round++) {
-        if (place_of(round) >= n) continue;
-        u32 at = next[warp][key[round] >> shift & (DIGITS - 1)] + rank[round];
-        keys_out[at] = key[round];
-        places_out[at] = places ? places[place_of(round)] : u32(place_of(round));
+        i64 i = run + round * WARP;
+        if (i >= n) continue;
+        u32 at = next[warp][digit_of(key[round], pass)] + rank[round];
+        key_at[at] = key[round];
+        place_at[at] = places ? places[i] : u32(i);
+    }
+    __syncthreads();
+    u32 count = n - tile * TILE < TILE ? u32(n - tile * TILE) : TILE;
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < count; i += BLOCK) {     // neighbours of one digit go to neighbouring places
+        u32 at = shift[digit_of(key_at[i], pass)] + i;
+        keys_out[at] = key_at[i];
+        places_out[at] = place_at[i];
     }
 }
+#endif
