@@ -36,7 +36,7 @@ KERNELS = """
 `tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
 arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
 **{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more make no difference, {invalid} did not compile.
-The last run tried {tried} of the {planned} that the seed picks.
+The last run tried {tried}; of the sources as they are now the seed picks {planned}.
 `tests/test_mutation_kernels.py` runs a sample with the suite.
 
 ```
