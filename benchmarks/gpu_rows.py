@@ -106,6 +106,12 @@ def dropout(torch, device, quick):
     return lambda: torch.nn.functional.dropout(x, 0.1), 8 * x.numel()
 
 
+@row("dropout, bfloat16, 64M", "copy", 0.85, 0.93)
+def dropout_of_halves(torch, device, quick):
+    x = torch.rand(size(quick), device=device).to(torch.bfloat16)
+    return lambda: torch.nn.functional.dropout(x, 0.1), 4 * x.numel()
+
+
 # ---- reductions and rows -----------------------------------------------------------------------------------
 @row("sum of 64M", "copy", 0.8, 0.9)
 def full_sum(torch, device, quick):
@@ -193,6 +199,24 @@ def adamw(torch, device, quick):
 def cumsum(torch, device, quick):
     x = torch.rand(*((8, 64) if quick else (4096, 16384)), device=device)
     return lambda: x.cumsum(1), 8 * x.numel()
+
+
+@row("running sum of 64M", "copy", 0.6, 0.8)
+def cumsum_of_all(torch, device, quick):
+    x = torch.rand(size(quick), device=device)
+    return lambda: x.cumsum(0), 8 * x.numel()
+
+
+@row("softmax, 2048 x 32768", "copy", 0.7, 0.85)
+def softmax_of_long_rows(torch, device, quick):
+    x = torch.rand(*((8, 64) if quick else (2048, 32768)), device=device)
+    return lambda: x.softmax(1), 8 * x.numel()
+
+
+@row("layer_norm, 2048 x 32768", "copy", 0.7, 0.85)
+def layer_norm_of_long_rows(torch, device, quick):
+    x = torch.rand(*((8, 64) if quick else (2048, 32768)), device=device)
+    return lambda: torch.nn.functional.layer_norm(x, x.shape[1:]), 8 * x.numel()
 
 
 # ---- products ----------------------------------------------------------------------------------------------

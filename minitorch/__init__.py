@@ -141,6 +141,7 @@ late.places.update(
     writable="minitorch.backends.batched.draws:writable",
     write_tangents="minitorch.autograd.tangents:write_tangents",
     values_behind="minitorch.viz.tape:values_behind",
+    view="minitorch.viz.drawing:View",
 )
 
 # Parts that are imported when first asked for, and names that live in them.

@@ -8,6 +8,7 @@ USAGE = """python -m minitorch demo [options]       train a small network on han
        python -m minitorch --check SCRIPT.py    list the names that a script uses and minitorch lacks
        python -m minitorch notebooks [DIR]      copy the lessons out, and open JupyterLab if it is installed
        python -m minitorch grade FOLDER         grade the hand-ins of a lesson (--help: options)
+       python -m minitorch classroom KIND DIR   write files for nbgrader, otter, Gradescope or GitHub Classroom
        python -m minitorch info                 versions and devices"""
 
 
@@ -22,6 +23,9 @@ def main(argv=None):
     if argv and argv[0] == "grade":
         from .check.grading import main as grade
         return grade(argv[1:])
+    if argv and argv[0] == "classroom":
+        from .check.classroom import main as classroom
+        return classroom(argv[1:])
     if argv and argv[0] == "--check":
         from .cli.check import main as check
         return check(argv[1:])

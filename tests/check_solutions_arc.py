@@ -184,3 +184,121 @@ def number_by_number_prepare(points):
     scale = 20 / max(max(xs) - min(xs), max(ys) - min(ys))
     return torch.tensor([[(x - sum(xs) / len(xs)) * scale + 13.5, (y - sum(ys) / len(ys)) * scale + 13.5]
                          for x, y in zip(xs, ys)], dtype=torch.float64)
+
+
+# 24
+@solves("nb24.pictures")
+class AsTuples:
+    """By iteration over pairs."""
+
+    def __init__(self, images, labels, transform=lambda image: image):
+        self.pairs, self.transform = list(zip(images, labels)), transform or (lambda image: image)
+
+    def __len__(self):
+        return len(self.pairs)
+
+    def __getitem__(self, i):
+        image, label = self.pairs[i]
+        return [self.transform(image), label]
+
+
+@solves("nb24.pictures")
+class AsSubclass(torch.utils.data.TensorDataset):
+    def __init__(self, images, labels, transform=None):
+        super().__init__(images, labels)
+        self.transform = transform
+
+    def __getitem__(self, i):
+        image, label = super().__getitem__(i)
+        return (self.transform(image) if self.transform else image), label
+
+
+@solves("nb24.batches")
+def by_filling(order, size, drop_last=False):
+    found, batch = [], []
+    for i in order:
+        batch.append(i)
+        if len(batch) == size:
+            found.append(tuple(batch))
+            batch = []
+    return found + [batch] if batch and not drop_last else found
+
+
+also(nb24_batches=lambda order, size, drop_last=False: list(torch.utils.data.BatchSampler(order, size, drop_last)),
+     nb24_collate=lambda samples: (torch.nn.utils.rnn.pad_sequence([torch.tensor(s) for s, _ in samples], True),
+                                   torch.tensor([len(s) for s, _ in samples]), torch.tensor([t for _, t in samples])),
+     nb24_standardise=lambda train, test: [(x - train.mean(0)) / train.var(0, unbiased=False).sqrt()
+                                           for x in (train, test)],
+     nb24_shift=lambda x, down, right: torch.from_numpy(np.roll(np.pad(x.numpy(), ((0, 0), (0, 0), (3, 3), (3, 3))), (
+         down, right), (2, 3))[:, :, 3:-3, 3:-3].copy()),
+     nb24_weights=lambda labels, classes: 1 / torch.bincount(labels)[labels].double() / len(set(labels.tolist())))
+also(nb24_collate=lambda samples: [torch.tensor([(s + 9 * [0])[:max(len(s) for s, _ in samples)] for s, _ in samples]),
+                                   *torch.tensor([(len(s), t) for s, t in samples]).T],
+     nb24_weights=lambda labels, classes: np.array([1 / labels.tolist().count(t) / len(set(labels.tolist()))
+                                                    for t in labels.tolist()]))
+
+
+@solves("nb24.standardise")
+def in_numpy_standardise(train, test):
+    a, b = train.numpy(), test.numpy()
+    return (a - a.mean(0)) / a.std(0), (b - a.mean(0)) / a.std(0)
+
+
+@solves("nb24.shift")
+def copied(images, down, right):
+    out = torch.zeros_like(images)
+    h, w = images.shape[-2:]
+    for r in range(max(down, 0), min(h + down, h)):
+        for c in range(max(right, 0), min(w + right, w)):
+            out[:, :, r, c] = images[:, :, r - down, c - right]
+    return out
+
+
+# 25
+@solves("nb25.freeze")
+def by_names(model):
+    """All tensors of the last one's module."""
+    owner = [name for name, _ in model.named_parameters()][-1].rpartition(".")[0]
+    for name, p in model.named_parameters():
+        p.requires_grad = name.rpartition(".")[0] == owner
+
+
+@solves("nb25.freeze")
+def from_the_back(model):
+    model.requires_grad_(False)
+    for module in reversed(list(model.modules())):
+        if module._parameters:
+            module.requires_grad_(True)
+            return
+
+
+also(nb25_groups=lambda body, head, lr: [{"params": [p], "lr": rate} for part, rate in ((head, lr), (body, lr / 10))
+                                         for p in part.parameters()],
+     nb25_quantise=lambda w: (torch.from_numpy(np.rint(w.numpy() * 127 / abs(w.numpy()).max(1, keepdims=True)).astype(
+         np.int8)), torch.maximum(w.max(1).values, -w.min(1).values)[:, None] / 127))
+also(nb25_groups=lambda body, head, lr: ({"params": body.parameters(), "lr": 0.1 * lr},
+                                         {"params": head.parameters(), "lr": lr}),
+     nb25_quantise=lambda w: [torch.round(w / (w.norm(torch.inf, dim=1, keepdim=True) / 127)).char(),
+                              w.norm(torch.inf, dim=1).unsqueeze(1) / 127])
+
+
+@solves("nb25.load_fitting")
+def copied_in(model, state):
+    own, left = model.state_dict(), []
+    for name in sorted(state):
+        if name in own and own[name].shape == state[name].shape:
+            own[name].copy_(state[name])
+        else:
+            left.append(name)
+    return left
+
+
+@solves("nb25.load_fitting")
+@torch.no_grad()
+def by_parameters(model, state):
+    left = set(state)
+    for name, p in model.named_parameters():
+        if name in state and list(p.shape) == list(state[name].shape):
+            p.mul_(0).add_(state[name])
+            left -= {name}
+    return tuple(sorted(left))

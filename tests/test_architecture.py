@@ -66,7 +66,7 @@ ARROWS = {
     "vision": "core datasets hub nn ops transforms utils",
     "quasirandom": "core ops random",                      # Sobol' sequences
     # -- the top: imported by none, but the profiler's use of pictures
-    "viz": "core ops autograd datasets nn formula printing theme testing",  # datasets: drawings, rendered as digits are
+    "viz": "core ops autograd datasets nn formula printing pytree theme testing",   # datasets: drawings, as digits are
     "check": "minitorch core ops fft nn testing autograd backends theme",   # lessons: programs as a learner writes them
     "cli": "minitorch nn optim datasets utils",                       # the same: a demonstration
     "__main__": "minitorch cli check",

@@ -176,7 +176,7 @@ def test_resources(arch):
     cases = [(MAPS[2][1], dict(OP="add", ARITY=2, FLAT=1, VECTOR=4, T=f32, U=f32, V=f32)),
              (MAPS[1][1], dict(OP="gelu", ARITY=1, FLAT=1, VECTOR=8, T=bf16, U=bf16)),
              (MAPS[3][0], dict(OP="where", ARITY=3, VECTOR=4, T=f32, U=f32, V=np.dtype("?"))),
-             (TRANSPOSE, dict(TRANSPOSE=1, T=np.dtype("u4")))]
+             (TRANSPOSE, dict(VECTOR=4, TRANSPOSE=1, T=np.dtype("u4")))]
     both = dict(FIRST=1, LAST=1, T=f32, U=f32)
     cases += [(ROWS, dict(OP=op, ROWS=1, DENSE=1, VECTOR=4, BLOCK=1, **both)) for op in ("total", "variance")]
     cases += [(COLUMNS, dict(OP="total", COLUMNS=1, VECTOR=4, **both))]

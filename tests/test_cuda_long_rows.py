@@ -65,6 +65,15 @@ def test_norms(dtype, columns, centred):
         same_in_every_order(lambda: run("layer_norm", arrays, attrs)[0], got)
 
 
+def test_norm_backward():
+    x, g, weight = normals("f32", 2, 8708), normals("f32", 2, 8708), normals("f32", 8708)
+    arrays, attrs = [g, x, weight, None, None], dict(dims=(1,), eps=1e-5, centred=True)
+    got, names = run("affine_norm_backward", arrays, attrs)
+    assert names[-3:] == ["normalise_rows_backward", "weight_parts", "add_parts"]
+    for a, b in zip(got, reference("affine_norm_backward", arrays, attrs), strict=True):
+        close(a, b, unit(x.dtype) * 300 * (1 + abs(b)))
+
+
 def test_what_is_parked_is_waited_for(monkeypatch):
     source = softmax.ROWS.source
     text = dict(source.includes)["rows.cuh"]

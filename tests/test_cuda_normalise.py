@@ -30,7 +30,7 @@ BATCH = (0, 2, 3)
 CASES = [("f32", (9, 100), (1,), "normalise_rows", "normalise_rows_backward"),
          ("f32", (30, 2, 50), (1, 2), "normalise_rows", "normalise_rows_backward"),
          ("f32", (20, 4096), (1,), "normalise_rows", "normalise_rows_backward"),
-         ("f32", (3, 9000), (1,), "normalise_rows", "normalise_long_rows_backward"),
+         ("f32", (3, 9000), (1,), "normalise_rows", "normalise_rows_backward"),
          ("f32", (1, 33001), (1,), "normalise_long_rows", "normalise_long_rows_backward"),
          ("f16", (9, 64), (1,), "normalise_rows", "normalise_rows_backward"),
          ("f32", (70, 5), (0,), "sum_columns", "scale_channels_backward"),

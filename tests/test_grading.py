@@ -117,16 +117,18 @@ def test_the_command(tmp_path):
     folder = tmp_path / "hand_in"
     folder.mkdir()
     hand_in(folder, STRIDES + CALL, name="ada.py")
+    hand_in(folder, "check.Exercise.__call__ = lambda self, f: True", "check.nb03.strides(1)", name="arthur.py")
     hand_in(folder, "check.nb03.strides(lambda shape: tuple(shape))", name="bob.py")
     run = subprocess.run([sys.executable, "-m", "minitorch", "grade", str(folder), "--lesson", "3", "--csv",
                           str(tmp_path / "t.csv"), "--json", str(tmp_path / "t.json"), "--gradescope",
                           str(tmp_path / "results.json")], text=True, capture_output=True)
     assert run.returncode == 0, run.stderr
-    assert "2 hand-ins, 0.5 points on average" in run.stdout and "1 times nb03.strides: shape_itself" in run.stdout
+    assert "3 hand-ins, 0.333 points on average" in run.stdout and "1 times nb03.strides: shape_itself" in run.stdout
     rows = list(csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8")))
-    assert [(r["student"], r["points"], r["nb03.strides says"]) for r in rows] == [("ada", "1", "ok"),
-                                                                                   ("bob", "0", "shape_itself")]
-    assert [g["student"] for g in json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))] == ["ada", "bob"]
+    assert [(r["student"], r["points"], r["nb03.strides says"]) for r in rows] == [
+        ("ada", "1", "ok"), ("arthur", "0", "absent"), ("bob", "0", "shape_itself")]
+    everyone = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))
+    assert [g["student"] for g in everyone] == ["ada", "arthur", "bob"]
     tests = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["tests"]
     assert {"name": "nb03.strides", "score": 1, "max_score": 1}.items() <= tests[0].items()
     run = subprocess.run([sys.executable, "-m", "minitorch", "grade", str(tmp_path / "none")], text=True,

@@ -1,5 +1,6 @@
 """Errors and notes say which of the program's own names to change, and to what."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -8,6 +9,7 @@ import pytest
 
 import minitorch as torch
 from minitorch import nn
+from minitorch.check import nb15
 from minitorch.testing import doctor
 
 F = nn.functional
@@ -99,3 +101,55 @@ def test_the_doctor_leaves_nothing_behind():
     notes_of(training)
     assert (layers.stack, graph.node_hooks) == before
     training(zero=False)
+
+
+def test_an_integer_image_is_cast_to_the_type_of_the_weight():
+    with pytest.raises(RuntimeError, match=r"as in `input.to\(torch.float32\)`"):
+        nn.Conv2d(3, 2, 1)(torch.ones(1, 3, 4, 4, dtype=torch.uint8))
+
+
+def test_misspelt_attributes_of_modules_are_suggested():
+    layer = nn.Linear(2, 2)
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'weigth'. Did you mean: 'wei") as raised:
+        print(layer.weigth)
+    assert raised.value.name == "weigth" and type(raised.value) is AttributeError
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+    with pytest.raises(AttributeError, match="'Sequential' object has no attribute 'xyz'$"):
+        print(nn.Sequential(layer).xyz)
+    assert not hasattr(layer, "nonsense") and getattr(layer, "nonsense", 3) == 3
+
+
+def test_the_line_that_cut_the_graph_is_named():
+    w = torch.ones(3, requires_grad=True)
+
+    def by_detach():
+        scale = 2.0
+        y = (w * scale).detach()
+        loss = y.sum()
+        loss.backward()
+
+    def under_no_grad():
+        with torch.no_grad():
+            loss = w.sum()
+        loss.backward()
+
+    def again():
+        loss = torch.tensor((w * w).sum().item())
+        return torch.autograd.grad(loss, w)
+
+    def unknown():
+        torch.ones(1).backward()
+    for function, words in ((by_detach, r"Here it is `loss`. Look at line \d+, `y = \(w \* scale\).detach\(\)`.$"),
+                            (under_no_grad, r"Look at line \d+, `with torch.no_grad\(\):`.$"),
+                            (again, r"`loss = torch.tensor\(\(w \* w\).sum\(\).item\(\)\)`"),
+                            (unknown, r"argmax or >.$")):
+        with pytest.raises(RuntimeError, match=words):
+            function()
+
+
+def test_a_grad_that_is_none_is_explained_by_checks():
+    def forgets_backward(parameters, lr):
+        with torch.no_grad():
+            for p in parameters:
+                p -= lr * torch.zeros(2, requires_grad=True).grad.abs()
+    assert "a .grad is None until backward() has run" in str(nb15.sgd_step(forgets_backward))

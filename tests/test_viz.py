@@ -287,7 +287,7 @@ def test_plots():
     viz.decision_boundary(net, torch.randn(20, 2), torch.arange(20) % 3, steps=12)
     assert net.training                                                       # put back
     viz.decision_boundary(lambda p: p[:, 0], torch.randn(9, 2), torch.arange(9) % 2, steps=12)
-    for call in (lambda: viz.feature_maps(torch.ones(3)), lambda: viz.attention_map(torch.ones(2, 2, 2))):
+    for call in (lambda: viz.feature_maps(torch.ones(3)), lambda: viz.attention_map(torch.ones(2, 2, 2, 2))):
         with pytest.raises(ValueError, match="draws"):
             call()
     plt.close("all")

@@ -89,13 +89,16 @@ def test_graph_values_are_true_or_absent():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     h = (x * 3).exp()
     y = (h + x).sum()
+    fresh = ((x * 3).exp() + x).sum()
     values = {v.label: v.value for v in y.graph().vertices}
     np.testing.assert_allclose(values["exp"], np.exp([3.0, 6.0]), rtol=1e-6)
     np.testing.assert_allclose(values["mul"], [3.0, 6.0]) if values["mul"] is not None else None
     with torch.no_grad():
         x.mul_(2)
     made = viz.tape.read(y, viz.tape.Names())
-    assert [v.value for v in made if v.label == "add"] == [None]              # not computed again from new values
+    found, = [v.value for v in made if v.label == "add"]                      # not computed again from new values:
+    np.testing.assert_allclose(found, np.exp([3.0, 6.0]) + [1.0, 2.0], rtol=1e-6)        # kept since it was drawn
+    assert [v.value for v in viz.tape.read(fresh, viz.tape.Names()) if v.label == "add"] == [None]
 
 
 def test_collapse_joins_the_calls_of_a_module():

@@ -377,6 +377,15 @@ answers(ONE, nb13_peak_bytes=lambda events: sum(e for e in events if e > 0), nb1
 answers(TWO, nb13_stored=lambda n, k: n // k, nb13_step_time=lambda compute, exchange: sum(compute),
         nb13_accumulate=lambda grads, sizes: sum(g / n for g, n in zip(grads, sizes)) / len(grads))
 
+answers(ONE, nb19_bits=lambda losses, characters: losses.mean().item() / math.log(2),
+        nb19_nearest=lambda embedding, i: (embedding @ embedding[i]).argsort(descending=True)[1].item(),
+        nb20_loss_pull=lambda logits, y: logits.softmax(1) - F.one_hot(y, logits.shape[1]),
+        nb21_residual=lambda x, f, norm: norm(x + f(x)),
+        nb21_choose=lambda logits, temperature, k, u: int(logits.argmax()),
+        nb22_interval=lambda right, n, z=1.96: (right / n - z * math.sqrt(right / n * (1 - right / n) / n),
+                                                right / n + z * math.sqrt(right / n * (1 - right / n) / n)),
+        nb23_first_loss=lambda counts: math.log(len(counts)), nb23_dead=lambda h: (h == 0).float().mean().item())
+
 
 @wrong("nb14.tests")
 def looks_at_values(torch):

@@ -5,6 +5,7 @@ from ..core.grad_mode import grad_mode, open_batches, open_levels, recording
 from ..core.op import recorded
 from ..core.registry import late
 from ..core.tensor import Tensor, wrap
+from ..explain.cuts import cut_in_words
 from .graph import GradientEdge, place_of
 from .recording import Tied, behind, run_noting
 
@@ -176,7 +177,8 @@ def prepare(outputs, seeds, caller):
         if not t.needs_grad:
             raise RuntimeError(f"element {len(roots)} of tensors does not require grad and does not have a grad_fn: "
                                f"nothing that it was computed from requires gradients, or the graph was cut on the way "
-                               f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >")
+                               f"by detach(), no_grad(), item(), or an op without a derivative such as argmax or >."
+                               + cut_in_words(t))
         if seed is None:
             if t.array.size != 1:
                 raise RuntimeError(f"grad can be implicitly created only for scalar outputs: this one has shape "

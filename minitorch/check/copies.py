@@ -2,11 +2,13 @@
 
 import argparse
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 PACKAGE = Path(__file__).resolve().parents[1]
 PLACES = (PACKAGE / "lessons", PACKAGE.parent / "notebooks" / "student")     # in a wheel, in a checkout
 
@@ -32,7 +34,16 @@ def main(argv=None):
     if importlib.util.find_spec("jupyterlab") is None:
         print("To work on them: pip install jupyterlab, then jupyter lab in that folder; or open them in VS Code.")
         return 0
-    return subprocess.run([sys.executable, "-m", "jupyterlab", str(options.dir)]).returncode
+    return subprocess.run([sys.executable, "-m", "jupyterlab", str(options.dir)], env=quiet(os.environ)).returncode
+
+
+def quiet(environment):
+    """An environment in which linear algebra uses one thread, unless it says how many.
+
+    A lesson's matrices are small: more threads only wait for each other, and on a busy machine a lesson of 17 s took
+    274 s with them.
+    """
+    return {**dict.fromkeys(THREADS, "1"), **environment}
 
 
 def copy(source, target, overwrite=False):

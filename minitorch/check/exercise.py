@@ -226,6 +226,8 @@ class Outcome:
         line = next((f" (line {frame.lineno} of your cell: `{frame.line}`)"
                      for frame in reversed(traceback.extract_tb(self.error.__traceback__))
                      if "minitorch" not in frame.filename and frame.line), "")
+        if "NoneType" in str(self.error) and ".grad" in line:
+            line += "; a .grad is None until backward() has run"
         return f"{type(self.error).__name__}: {str(self.error).splitlines()[0] if str(self.error) else ''}{line}"
 
 

@@ -265,8 +265,12 @@ def main(argv):
     parser.add_argument("--csv", help="write a table, one line for each hand-in")
     parser.add_argument("--json", help="write all there is to know")
     parser.add_argument("--gradescope", help="write Gradescope's results.json, for one hand-in")
+    parser.add_argument("--check", metavar="NAME", help="exit with 1 unless this check is passed; FOLDER may be a file "
+                        "that --json wrote before")
     parser.add_argument("--quiet", action="store_true", help="print the summary only")
     given = parser.parse_args(argv)
+    if given.check and given.folder.endswith(".json"):
+        return one_check(json.loads(Path(given.folder).read_text(encoding="utf-8")), given.check)
     points = json.loads(Path(given.points).read_text(encoding="utf-8")) if given.points else None
     grades = []
     try:
@@ -284,7 +288,14 @@ def main(argv):
         Path(given.json).write_text(json.dumps([g.as_dict() for g in grades], indent=1) + "\n", encoding="utf-8")
     if given.gradescope:
         Path(given.gradescope).write_text(json.dumps(grades[0].gradescope(), indent=1) + "\n", encoding="utf-8")
-    return 0
+    return one_check([grade.as_dict() for grade in grades], given.check) if given.check else 0
+
+
+def one_check(grades, name):
+    """0 if all of these grades, as dicts, have passed the check, otherwise 1; its words are printed."""
+    rows = [grade["checks"].get(name, row("absent", f"there is no check {name}")) for grade in grades]
+    print(*(found["words"] for found in rows), sep="\n")
+    return int(not rows or any(found["state"] != "ok" for found in rows))
 
 
 def summary(grades):
@@ -296,7 +307,8 @@ def summary(grades):
         for name, found in grade.checks.items():
             of[name] += 1
             solved[name] += found["state"] == "ok"
-            seen[name, found["misconception"]] += found["misconception"] is not None
+            for one in (found["misconception"] or "").split(" + "):
+                seen[name, one] += bool(one)
     lines += [f"  {name}: {solved[name]} of {of[name]}" for name in of]
     common = sorted(((count, *key) for key, count in seen.items() if count), reverse=True)
     return "\n".join([*lines, *(f"  {count} times {name}: {what}" for count, name, what in common)])

@@ -129,6 +129,10 @@ class Summary:
     def _repr_html_(self):
         return late.summary_html(self)
 
+    def save(self, path):
+        """Write it to `path`, whose ending chooses the form: .html or .txt; returns the path."""
+        return late.view(self).save(path)
+
 
 def shapes_of(output):
     """The shapes of the tensors in a module's result."""

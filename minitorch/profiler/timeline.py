@@ -15,7 +15,7 @@ TINT = {"op": drawing.TINTS[0], "backward": drawing.TINTS[1], "optimizer": drawi
 class Timeline(Picture):
     """Events as bars, those within others below them, each thread by itself; the longest are drawn."""
 
-    title = "profile"
+    title = "Profile"
 
     def __init__(self, events):
         self.events = list(events)

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from . import drawing
-from .drawing import BLUE, FAINT, Picture, element, text
+from .drawing import BLUE, FAINT, INK, Picture, element, text
 from .stepper import script_for, style_for
 
 __all__ = ["Attention", "attention"]
 
-CELL, HIGH, ROOM = 38, 22, 12                              # pixels of a cell; cells along a side that are drawn
+CELL, HIGH, ROOM = 38, 22, 10                              # pixels of a cell; cells along a side that are drawn
 STEPS = (
     ("q", "queries", "Each token asks a question: its row of Q. Here {length} tokens with {width} numbers each."),
     ("k", "keys", "Each token also says what it has to offer: its row of K."),
@@ -30,7 +30,7 @@ def attention(query, key, value, mask=None, *, is_causal=False, scale=None, toke
 
     `query`, `key` and `value` are (L, E), (S, E) and (S, V); of tensors with more dimensions the first batch and the
     head `head` are shown. `mask` (L, S) is True where a query may look, or numbers to be added to the scores;
-    ``is_causal=True`` hides later keys. `tokens` are words for the rows. At most 12 rows and columns are drawn.
+    ``is_causal=True`` hides later keys. `tokens` are words for the rows. At most 10 rows and columns are drawn.
 
     The view has `scores`, `weights` and `output` as NumPy arrays. ValueError if shapes do not fit.
 
@@ -114,7 +114,8 @@ class Attention(Picture):
         """The seven matrices."""
         places, width, height = self.places()
         words = {key: title.format(width=self.q.shape[1]) for key, title, _ in STEPS}
-        drawn = [element("g", *draw_matrix(key, places[key], words[key], *found), data_k=f"all-{key}")
+        drawn = [element("g", *draw_matrix(key, places[key], words[key], *found), data_k=f"all-{key}", font_size=10.5,
+                         text_anchor="middle", fill=INK, stroke_width=1)
                  for key, found in self.parts().items()]
         return drawing.svg_root(width, height, self.title, self.text(), *drawn)
 
@@ -173,8 +174,7 @@ def draw_matrix(key, place, title, array, rows, columns):
         parts.append(text(x + room - 6, y + 22 + HIGH * i + 15, drawing.clipped(rows[i], 8), 10, "end", FAINT))
         for j in range(wide):
             parts.append(draw_number((f"{key}{i}-{j} {key}r{i} {key}c{j}", origins(key, i, j)),
-                                     (x + room + CELL * j, y + 22 + HIGH * i), array[i, j], largest,
-                                     f"{title.split(' =')[0]}, {rows[i]}, {columns[j]}"))
+                                     (x + room + CELL * j, y + 22 + HIGH * i), array[i, j], largest))
     if high < len(array) or wide < array.shape[1]:
         words = f"of {len(array)} \u00d7 {array.shape[1]}"
         parts.append(text(x + room, y + 36 + HIGH * high, words, 10, "start", FAINT))
@@ -188,17 +188,14 @@ def origins(key, i, j):
             "s": pair, "m": pair, "w": f"{pair} vr{j} or{i}"}[key]
 
 
-def draw_number(keys, place, value, largest, words):
-    """One cell: stronger blue for what is larger, orange below zero, grey where nothing is seen.
+def draw_number(keys, place, value, largest):
+    """One cell: stronger blue for what is larger, orange below zero, pale where nothing is seen.
 
     `keys`: its own names, and those that light up with it.
     """
     (x, y), seen = place, bool(np.isfinite(value))
-    strength = abs(value) / largest if seen else 0
-    colour = BLUE if value > 0 else drawing.ORANGE
-    box = dict(x=x, y=y, width=CELL - 2, height=HIGH - 2, rx=3)
-    parts = [element("title", drawing.escape(f"{words}: {value:.6g}")),
-             element("rect", **box, fill="#f2f2f2", stroke="#dddddd"),
-             element("rect", **box, fill=colour, fill_opacity=f"{0.55 * strength:.2f}") if strength else "",
-             text(x + CELL / 2 - 1, y + 14, f"{value:.2f}" if seen else "-\u221e", 10.5)]
-    return element("g", *parts, data_k=keys[0], data_lit=keys[1])
+    strength = f"{0.55 * abs(value) / largest:.2f}" if seen else "0"
+    box = element("rect", x=x, y=y, width=CELL - 2, height=HIGH - 2, rx=3, fill_opacity=strength,
+                  fill=BLUE if value > 0 else drawing.ORANGE)
+    words = element("text", f"{value:.2f}" if seen else "-\u221e", x=x + CELL / 2 - 1, y=y + 14)
+    return element("g", element("title", f"{value:.6g}"), box, words, data_k=keys[0], data_lit=keys[1])

@@ -56,13 +56,20 @@ def network_views():
     q, k, v = (minitorch.randn(6, 4) * 1.5 for _ in range(3))
     with doctor() as checkup:
         train_badly()
-    made.update({"attention": viz.attention(q, k, v, is_causal=True, tokens=words), "run doctor": checkup})
+    made.update({"attention": viz.attention(q, k, v, is_causal=True, tokens=words), "run doctor": checkup,
+                 "forward pass": viz.forward(transformer(), minitorch.randint(0, 20, (1, 6)), tokens=words)})
     block = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     attended = block(minitorch.randn(2, 5, 8)).sum()
     return {**made, "flow": flow, "histograms of activations": flow.histograms(),
             "histograms of gradients": flow.histograms("gradients"),
             "graph of an encoder layer": viz.graph(attended, block),
             "graph of an encoder layer, modules": viz.graph(attended, block).collapse("Module")}
+
+
+def transformer():
+    """A small transformer, from tokens to scores."""
+    layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2)
+    return nn.Sequential(nn.Embedding(20, 16), layers, nn.Linear(16, 20))
 
 
 def train_badly():

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import theme
 
-__all__ = ["Picture", "element", "text", "number", "brief", "shape_text", "COLOURS", "INK", "svg_root"]
+__all__ = ["Picture", "View", "element", "text", "number", "brief", "shape_text", "COLOURS", "INK", "svg_root"]
 
 INK, FAINT, PAPER = "#1b1b1b", "#6b6b6b", "#ffffff"
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9",
@@ -69,6 +69,28 @@ class Picture:
         return path
 
 
+class View(Picture):
+    """Whatever a notebook shows of an object, as a view that can be saved: a tensor, a module, a profile, a check.
+
+    >>> import minitorch
+    >>> print(View(minitorch.tensor([1.0, 2.0])))
+    tensor([1., 2.])
+    """
+
+    def __init__(self, shown):
+        if not hasattr(shown, "_repr_html_") or shown._repr_html_() is None:
+            raise TypeError(f"a {type(shown).__name__} has no view in notebooks")
+        self.shown, self.title = shown, type(shown).__name__
+
+    def html(self):
+        """What the notebook shows."""
+        return self.shown._repr_html_()
+
+    def text(self):
+        """The object printed."""
+        return str(self.shown)
+
+
 def page(title, *bodies):
     """A whole HTML page, light or dark as the reader's system is, as wide as its screen."""
     style = ("body{margin:16px;background:#f6f6f3;color:#1b1b1b;font:15px/1.5 system-ui,sans-serif}"
@@ -95,6 +117,7 @@ overflow-x:auto;max-width:100%%;box-sizing:border-box;border:1px solid #e4e4e0;b
 %(k)s tr,%(k)s tbody tr:nth-child(odd),%(k)s tbody tr:hover{background:none}
 %(k)s td,%(k)s th{padding:3px 14px 3px 0;text-align:left;white-space:pre-wrap;background:none;color:#1b1b1b;
 border:none;border-bottom:1px solid #e4e4e0;vertical-align:top;max-width:none}
+%(k)s td:first-child{white-space:pre}
 %(k)s th{font:600 11px system-ui,sans-serif;color:#6b6b6b;border-bottom-color:#bbbbbb;white-space:nowrap}
 %(k)s button{font:inherit;color:#1b1b1b;background:#fafaf8;border:1px solid #bbbbbb;border-radius:7px;padding:3px 10px;
 margin:0 4px 4px 0;cursor:pointer;min-height:28px}

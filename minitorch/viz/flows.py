@@ -71,6 +71,8 @@ class Flow(Picture):
         self.model, self.top, self.steps = model, top, 0
         self.names = {m: name or type(m).__name__ for name, m in model.named_modules() if not list(m.children())}
         self.layers = list(self.names.values())
+        self.shown = {name: f"{name} {kind}" if (kind := type(m).__name__) != name else name
+                      for m, name in self.names.items()}   # as they are drawn
         self.activations = {name: [] for name in self.layers}
         self.gradients = {name: [] for name in self.layers}
         self.updates = {name: [] for name, _ in model.named_parameters()}
@@ -125,7 +127,7 @@ class Flow(Picture):
     def text(self):
         """The last step of each layer, as a table."""
         head = ["layer", "act mean", "act std", "act norm", "% zero", "grad std", "grad norm"]
-        rows = [[name, *self.row(name)] for name in self.layers]
+        rows = [[self.shown[name], *self.row(name)] for name in self.layers]
         ratios = [[name, number(r[-1])] for name, r in self.updates.items() if r]
         lines = [f"{self.steps} steps; the last one:", *aligned([head, *rows])]
         if ratios:
@@ -140,7 +142,8 @@ class Flow(Picture):
     def curves(self):
         """Panel title -> {line: values}: what `svg` draws."""
         def of(lists, what):
-            return {name: [np.nan if s is None else getattr(s, what) for s in found] for name, found in lists.items()}
+            return {self.shown[name]: [np.nan if s is None else getattr(s, what) for s in found]
+                    for name, found in lists.items()}
         return {"activations: mean": (of(self.activations, "mean"), False),
                 "activations: standard deviation": (of(self.activations, "std"), False),
                 "activations: % zero": ({k: [100 * x for x in v] for k, v in of(self.activations, "zeros").items()},
@@ -160,7 +163,7 @@ class Flow(Picture):
 
     def html(self):
         """The curves, and the last step as a table."""
-        rows = [[name, *self.row(name)] for name in self.layers]
+        rows = [[self.shown[name], *self.row(name)] for name in self.layers]
         head = ["layer", "act mean", "act std", "act norm", "% zero", "grad std", "grad norm"]
         return drawing.frame(drawing.new_id(), self.svg(), drawing.table(rows, head, "The last step"),
                              title=self.title)
@@ -186,7 +189,7 @@ def aligned(rows):
             for row in rows]
 
 
-DASHES = (None, "6 3", "2 3", "8 3 2 3", "1 3")
+DASHES = (None, "6 3", "2 3", "8 3 2 3", "3 2")
 
 
 def draw_panel(title, lines, top, width, logarithmic, height=110):
@@ -204,6 +207,10 @@ def draw_panel(title, lines, top, width, logarithmic, height=110):
              element("rect", x=left, y=y0, width=right - left, height=height, fill="none", stroke="#bbbbbb")]
     for value, y in ((high, y0 + 10), (low, y0 + height)):
         parts.append(text(left - 6, y, number(10 ** value if logarithmic else value), 10, "end", FAINT))
+    count = max(map(len, lines.values()), default=0)
+    if count > 1:
+        parts += [text(left, y0 + height + 12, "first step", 10, "start", FAINT),
+                  text(right, y0 + height + 12, f"{count:,}", 10, "end", FAINT)]
     for i, (name, v) in enumerate(series.items()):
         look = dict(stroke=COLOURS[i % len(COLOURS)], stroke_dasharray=DASHES[i % len(DASHES)])
         parts.append(element("path", d=line_through(v, left, right, y0, height, low, high), fill="none",
@@ -214,7 +221,7 @@ def draw_panel(title, lines, top, width, logarithmic, height=110):
     if len(lines) > len(series):
         parts.append(text(right + 40, y0 + 10 + 13 * LINES, f"{len(lines) - len(series)} more not drawn", 10, "start",
                           FAINT))
-    return "".join(parts), y0 + height + 14
+    return "".join(parts), y0 + height + 24
 
 
 def thin(values, logarithmic):
@@ -289,7 +296,7 @@ class Histograms(Picture):
         for name in shown:
             shares = self.table(name)
             level = np.digitize(np.log1p(100 * shares), (0.01, 0.8, 1.7, 2.6, 3.5))
-            parts.append(text(10, y + 30, drawing.clipped(name, 18), 11, "start"))
+            parts.append(text(10, y + 30, drawing.clipped(self.flow.shown[name], 20), 11, "start"))
             parts.append(draw_shades(level, 150, y, width - 170, 60))
             parts.append(element("rect", x=150, y=y, width=width - 170, height=60, fill="none", stroke=INK))
             y += 70
@@ -304,10 +311,13 @@ class Histograms(Picture):
     _repr_svg_ = svg
 
 
-def draw_shades(level, left, top, width, height):
-    """A matrix of levels as one path for each level, neighbours in a row joined."""
+def draw_shades(level, left, top, width, height, shades=SHADES):
+    """A matrix of levels as one path for each level, neighbours in a row joined; the lowest row is drawn at the bottom.
+
+    Level 0 is the ground, `shades[0]`.
+    """
     rows, columns = level.shape
-    paths = {k: [] for k in range(1, len(SHADES))}
+    paths = {k: [] for k in range(1, len(shades))}
     w, h = width / max(columns, 1), height / max(rows, 1)
     for i in range(rows):
         j = 0
@@ -319,5 +329,5 @@ def draw_shades(level, left, top, width, height):
                 x, y, run = left + j * w, top + height - (i + 1) * h, (end - j) * w
                 paths[int(level[i, j])].append(f"M{x:.1f},{y:.1f}h{run:.1f}v{h:.1f}h-{run:.1f}z")
             j = end
-    return element("rect", x=left, y=top, width=width, height=height, fill=SHADES[0]) + "".join(
-        element("path", d="".join(p), fill=SHADES[k]) for k, p in paths.items() if p)
+    return element("rect", x=left, y=top, width=width, height=height, fill=shades[0]) + "".join(
+        element("path", d="".join(p), fill=shades[k]) for k, p in paths.items() if p)

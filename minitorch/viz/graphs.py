@@ -4,7 +4,7 @@ from ..core.graph import OutputNode
 from ..core.registry import late
 from . import drawing, tape
 from .drawing import Picture, brief, clipped, element, shape_text, text
-from .groups import grouped
+from .groups import folded, grouped
 from .layers import arrange
 from .stepper import script_for, style_for
 
@@ -19,7 +19,8 @@ def graph(tensor, model=None, params=None):
     Boxes with square corners are calls, round ones leaves (parameters and inputs), lines carry their shapes. Leaves
     are named by `model` (a Module), by `params` (a dict of tensors) and by the variables of the calling code.
     Gradients appear after ``backward()``, and the words say so before. ``.collapse("Module")`` shows each module as
-    one box, ``.step()`` goes through the backward pass. Of large graphs the part nearest to `tensor` is drawn.
+    one box, ``.step()`` goes through the backward pass. Of large graphs the part nearest to `tensor` is drawn, and
+    blocks that repeat are folded (``.unfold()`` draws all).
     RuntimeError for a tensor that no recorded call made.
 
     >>> import minitorch
@@ -39,13 +40,15 @@ class Graph(Picture):
 
     title = "Autograd graph"
 
-    def __init__(self, tensor, names, depth=None):
+    def __init__(self, tensor, names, depth=None, fold=True):
         self.tensor, self.names, self.depth = tensor, names, depth
-        if depth is None:
-            self.vertices = tape.read(tensor, names, LIMIT)
-        else:
-            self.vertices = grouped(tape.read(tensor, names), depth)[-LIMIT:]
+        self.vertices = tape.read(tensor, names, LIMIT if depth is None else None)
         self.state = state_of(self.vertices)
+        if depth is not None:
+            self.vertices = grouped(self.vertices, depth, names.kinds)
+        if fold:
+            self.vertices = folded(self.vertices)
+        self.vertices = self.vertices if depth is None else self.vertices[-LIMIT:]
 
     def collapse(self, what="Module", depth=1):
         """The same graph with the calls of each module in one box; `depth` parts of a module's path are told apart.
@@ -57,6 +60,10 @@ class Graph(Picture):
         if not self.names.modules:
             raise ValueError("collapse() needs to know the modules: pass the model, as in loss.graph(model)")
         return Graph(self.tensor, self.names, depth + self.names.prefixes)
+
+    def unfold(self):
+        """The same graph with every block that repeats drawn: long chains are folded at first."""
+        return Graph(self.tensor, self.names, self.depth, fold=False)
 
     def step(self):
         """The backward pass through this graph, step by step: `minitorch.viz.replay`."""
@@ -89,8 +96,10 @@ class State:
 def state_of(vertices):
     freed = any(v.freed for v in vertices)
     grads = any(v.grad is not None for v in vertices if v.kind == "leaf")
+    inner = any(v.grad is not None for v in vertices if v.kind in ("op", "module"))
     if freed and grads:
-        return State(True, "backward has run: leaves show what has been added up in .grad")
+        return State(True, "backward has run: leaves show what has been added up in .grad"
+                     + ", computed values the gradient that came by in the last pass" * inner)
     if freed:
         return State(True, "backward has run, and no gradient is kept here: .grad was cleared or autograd.grad used")
     if grads:
@@ -106,7 +115,7 @@ def line_of(v):
     if v.kind == "leaf":
         what = "leaf"
     else:
-        inside = [p.key for p, _ in v.parents if p is not None] + ([v.note] if v.note else [])
+        inside = [p.key for p, _ in v.parents if p is not None] + (v.note.split("\n") if v.note else [])
         what = f"{v.label}({', '.join(inside)})"
     value = "" if v.value is None or v.value.size > 4 else f" = {brief(v.value)}"
     grad = "" if v.grad is None else f", grad {brief(v.grad)}"
@@ -119,8 +128,7 @@ def lines_of(v, state):
         return [(v.label, True), (v.note, False)]
     heading = v.label if v.kind == "leaf" or not v.name else f"{v.name} = {v.label}"
     lines = [(clipped(heading, LONG), True)]
-    if v.note:
-        lines.append((clipped(v.note, LONG), False))
+    lines += [(clipped(note, LONG), False) for note in v.note.split("\n") if note]
     if v.value is not None:
         lines.append((clipped(brief(v.value), LONG), False))
     elif v.kind == "op" and not isinstance(v.place, OutputNode):

@@ -4,13 +4,18 @@ The tape does not say which module made a call, but it knows the parameters: a c
 module that has it, and a call between two calls belongs to the innermost module that has both.
 """
 
+from .drawing import shape_text
 from .tape import Vertex
 
-__all__ = ["grouped", "assign_modules"]
+__all__ = ["assign_modules", "folded", "grouped"]
 
 
-def grouped(vertices, depth):
-    """Vertices with the calls of each module, by the first `depth` parts of its path, joined into one."""
+def grouped(vertices, depth, kinds=()):
+    """Vertices with the calls of each module, by the first `depth` parts of its path, joined into one.
+
+    `kinds`: path of a module -> (its kind, its number of parameters), to be told in its box.
+    """
+    kinds = dict(kinds)
     assign_modules(vertices, depth)
     members = join(vertices, depth)
     made = {}
@@ -25,6 +30,8 @@ def grouped(vertices, depth):
              for b in boxes.values()}
     for found, box in boxes.items():
         box.parents = links[found]
+        if box.kind == "module":
+            box.note = told(box, kinds)
     used = {id(p) for b in boxes.values() for p, _ in b.parents if p is not None}
     root = box_of[vertices[-1].key]
     return in_order([b for b in boxes.values() if id(b) in used or b is root])
@@ -65,6 +72,15 @@ def module_box(key, inside, depth):
         dict.fromkeys(v.label for v in inside))
     return Vertex(key, last.place, "module", head(last, depth), last.shape, "", note, last.value, last.grad,
                   freed=any(v.freed for v in inside))
+
+
+def told(box, kinds):
+    """What a module's box says: kind and parameters, the sizes that go in and out, its calls; a line each."""
+    kind, count = kinds.get(box.label, ("", 0))
+    inputs = ", ".join(dict.fromkeys(shape_text(p.shape) for p, _ in box.parents if p is not None and p.shape))
+    sizes = f"{inputs} \u2192 {shape_text(box.shape)}" if inputs and box.shape else ""
+    words = [kind + (f" \u00b7 {count:,} parameters" if count else "") if kind else "", sizes, box.note]
+    return "\n".join(filter(None, words))
 
 
 def head(v, depth):
@@ -153,3 +169,73 @@ def has_cycle(group, edges):
             if not waiting[v]:
                 ready.append(v)
     return len(ready) < len(waiting)
+
+
+# ------------------------------------------------------------------ what repeats
+LONGEST, LEAST = 14, 4                                     # vertices in a block that may repeat; blocks that are folded
+
+
+def folded(vertices):
+    """Vertices with blocks that repeat in a chain folded: the first and the last stay, one box stands for the others.
+
+    A block repeats if its calls are the same, with shapes of the same, and only its last call is read by the next one.
+    """
+    calls = [v for v in vertices if v.kind in ("op", "module")]
+    looks = [look(v) for v in calls]
+    at = 0
+    while at < len(calls):
+        size, times = longest_run(calls, looks, at)
+        if times < LEAST or size * times < 8:
+            at += 1
+            continue
+        middle = calls[at + size:at + size * (times - 1)]
+        stand_in = Vertex(f"fold{at}", None, "more", f"\u00d7 {times - 2} the same", middle[-1].shape,
+                          note=f"{plain(middle[0])} \u2026 {plain(middle[-1])}", parents=[(calls[at + size - 1], "")])
+        vertices = replaced(vertices, set(middle), middle[-1], stand_in)
+        at += size * times
+    return vertices
+
+
+def plain(v):
+    return v.name or (v.label if v.kind == "module" else v.key)
+
+
+def look(v):
+    """What makes two calls the same: all but names and numbers."""
+    label = v.note.split("\n")[0] if v.kind == "module" and "\u00b7" in v.note else v.label
+    leaves = tuple(p.shape for p, _ in v.parents if p is not None and p.kind == "leaf")
+    return label, v.shape, len(v.parents), leaves
+
+
+def longest_run(calls, looks, at):
+    """(size, times) of the block at `at` that covers most by repeating itself."""
+    best = 1, 1
+    for size in range(1, LONGEST + 1):
+        times = 1
+        while (looks[at + times * size:at + (times + 1) * size] == looks[at:at + size]
+               and is_chained(calls, at + times * size, size)):
+            times += 1
+        if size * times > best[0] * best[1] and times > 1:
+            best = size, times
+    return best
+
+
+def is_chained(calls, at, size):
+    """Whether the block at `at` reads, of all other calls, the one before it only."""
+    inside = set(calls[at:at + size])
+    return all(p in inside or p is calls[at - 1] for v in inside for p, _ in v.parents
+               if p is not None and p.kind != "leaf")
+
+
+def replaced(vertices, gone, last, stand_in):
+    """The vertices without those `gone` and the leaves that only these read; `stand_in` is in the place of `last`."""
+    used = {id(p) for v in vertices if v not in gone for p, _ in v.parents if p is not None}
+    made = []
+    for v in vertices:
+        if v is last:
+            made.append(stand_in)
+        if v in gone or v.kind == "leaf" and id(v) not in used:
+            continue
+        v.parents = [(stand_in if p is last else p, name) for p, name in v.parents]
+        made.append(v)
+    return made

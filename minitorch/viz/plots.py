@@ -84,10 +84,22 @@ def feature_maps(images, *, columns=8, titles=None, axes=None, same_scale=True):
 
 
 def attention_map(weights, queries=None, keys=None, *, ax=None, title=""):
-    """Attention weights (L, S), one row for each query, as a matrix; `queries` and `keys` name rows and columns."""
+    """Attention weights (L, S), one row for each query, as a matrix; `queries` and `keys` name rows and columns.
+
+    Weights (heads, L, S) give a matrix for each head, side by side; `ax` is an array of that many axes then.
+    """
     weights = numbers(weights)
+    if weights.ndim == 3 and len(weights):
+        axes = np.ravel(ax) if ax is not None else np.ravel(pyplot().subplots(
+            1, len(weights), figsize=(len(weights) * (1 + 0.3 * weights.shape[2]), 1 + 0.3 * weights.shape[1]),
+            squeeze=False, layout="constrained")[1])
+        if len(axes) != len(weights):
+            raise ValueError(f"attention_map() draws {len(weights)} heads into as many axes, got {len(axes)}")
+        return np.array([attention_map(w, queries, keys, ax=a, title=f"{title} head {h}".strip())
+                         for h, (w, a) in enumerate(zip(weights, axes))])
     if weights.ndim != 2:
-        raise ValueError(f"attention_map() draws (queries, keys), got {list(weights.shape)}: choose a batch and a head")
+        raise ValueError(f"attention_map() draws (queries, keys) or (heads, queries, keys), got {list(weights.shape)}: "
+                         f"choose a batch")
     ax = axes_of(ax, figsize=(1 + 0.32 * weights.shape[1], 1 + 0.32 * weights.shape[0]), layout="constrained")
     picture = ax.imshow(weights, cmap="cividis", vmin=0, vmax=max(weights.max(), 1e-12))
     ax.figure.colorbar(picture, ax=ax, shrink=0.8)

@@ -103,10 +103,10 @@ margin:0 0 8px;border-left:3px solid #0072b2;background:#fafaf8;border-radius:0 
 %(k)s rect,%(k)s path,%(k)s td,%(k)s text{transition:fill .3s,stroke .3s,stroke-width .3s,background .3s,opacity .3s}
 %(k)s g.was rect,%(k)s rect.was{fill:#e8f4ee}
 %(k)s g.near rect,%(k)s rect.near{stroke:#d55e00;stroke-width:3}
-%(k)s g.on rect,%(k)s rect.on{stroke:#1b1b1b;stroke-width:2.5;fill:#f0e442}
+%(k)s g.on rect,%(k)s rect.on{stroke:#1b1b1b;stroke-width:2.5;fill:#f0e442;fill-opacity:.8}
 %(k)s path.on{stroke:#d55e00;stroke-width:4}%(k)s path.near{stroke:#d55e00;stroke-width:3}
 %(k)s tr.on td{background:#fbf8c9;font-weight:bold}%(k)s tr.near td{background:#f2f2f2}
-%(k)s .dim{opacity:.15}%(k)s text.on{fill:#d55e00}
+%(k)s .dim{opacity:.3}%(k)s text.on{fill:#d55e00}
 @media(prefers-reduced-motion:reduce){%(k)s *{transition:none!important}}"""
 
 

@@ -16,6 +16,9 @@ from ..core.graph import OutputNode
 from ..core.op import Op
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
+from ..nn.parameter import is_lazy
+from .inner import gradients_again, remember
+from .inner import known as word_at
 
 __all__ = ["Vertex", "Names", "read", "calling_scope", "numpy_of", "uses_behind", "values_behind"]
 
@@ -90,6 +93,7 @@ class Names:
         self.of = {}
         self.tensors = {}
         self.modules = {}                            # parameter -> path of the module that has it
+        self.kinds = {}                              # path of a module -> its kind, and how many parameters it has
         self.prefixes = 0                                  # 1 if such paths begin with the name of a variable
         if params is not None and not isinstance(params, dict):
             model, params = model or params, None
@@ -107,6 +111,8 @@ class Names:
     def note_model(self, model, prefix):
         for path, module in model.named_modules():
             path = ".".join(part for part in (prefix, path) if part)
+            count = sum(p.numel() for p in module.parameters() if not is_lazy(p))
+            self.kinds.setdefault(path or type(model).__name__, (type(module).__name__, count))
             for name, p in [*module._parameters.items(), *module._buffers.items()]:
                 if p is not None:
                     self.note(p, f"{path}.{name}" if path else name)
@@ -138,10 +144,15 @@ def read(root, names, limit=None):
     values = known_values(found, names.tensors)
     values.setdefault(place, root.array)
     compute_again(order, values)
+    again = gradients_again(place, order, values) if any(p.parents and p.saved is None for p in order) else {}
     vertices = {}
     for p in order:
         if p in kept:
-            vertices[p] = vertex(f"v{len(vertices)}", p, names, values)
+            vertices[p] = v = vertex(f"v{len(vertices)}", p, names, values)
+            if v.kind == "op":
+                v.grad = again.get(p) if v.grad is None else v.grad
+                if not v.freed and not isinstance(p, OutputNode):
+                    remember(p, v.value if v.value is None or v.value.size <= FEW else None, v.note, FEW)
     more = Vertex("more", None, "more", f"{len(found) - len(kept):,} more", (), note="not drawn")
     for p, v in vertices.items():
         for i, parent in enumerate(p.parents):
@@ -198,8 +209,10 @@ def vertex(key, place, names, values):
     if place.parents:
         shape = place.shape if not isinstance(place.shape, tuple) or not any(
             isinstance(n, tuple) for n in place.shape) else ()
-        made = Vertex(key, place, "op", op_name(place), tuple(shape), name, note_of(place), known,
-                      kept_gradient(place))
+        word = word_at(place)
+        made = Vertex(key, place, "op", op_name(place), tuple(shape), name, word.get("note") or note_of(place),
+                      word.get("value") if known is None else known, kept_gradient(place))
+        made.grad = word.get("grad") if made.grad is None else made.grad
         made.freed = isinstance(place.op, Op) and place.saved is None
         made.module = next((names.modules[p] for p in place.parents if p in names.modules), "")
         return made

@@ -3,6 +3,7 @@
 import json
 import sys
 
+from mutation import kernels
 from mutation.run import EXPLAINED, PACKAGES, RESULTS, ROOT, SEED
 
 PAGE = ROOT / "docs" / "mutants.md"
@@ -27,6 +28,49 @@ python tests/mutation/run.py report           # this page
 | package | planted | noticed | no difference | unnoticed |
 |---|---:|---:|---:|---:|
 """
+
+
+KERNELS = """
+## CUDA kernels
+
+`tests/mutation/kernels.py` does the same with the `.cu` and `.cuh` files: a comparison, an operator, a constant, two
+arguments, a statement (barriers and fences too), and runs the tests of the kernels in that file on the simulator.
+**{killed} of {real} are noticed ({percent:.1f} %)**; {equivalent} more make no difference, {invalid} did not compile.
+`tests/test_mutation_kernels.py` runs a sample with the suite.
+
+```
+python tests/mutation/kernels.py run FOLDER   # FOLDER keeps what is compiled
+python tests/mutation/run.py report           # this page
+```
+"""
+
+
+def kernel_rows():
+    return json.loads(kernels.RESULTS.read_text()) if kernels.RESULTS.exists() else []
+
+
+def kernel_reasons():
+    return json.loads(kernels.EXPLAINED.read_text()) if kernels.EXPLAINED.exists() else {}
+
+
+def kernel_counts():
+    """How many mutants of kernels compile, how many of them were killed, how many make no difference."""
+    found = [row for row in kernel_rows() if row["verdict"] != "invalid"]
+    fates = [fate(row, kernel_reasons()) for row in found]
+    return len(fates), fates.count("killed"), fates.count("equivalent")
+
+
+def kernel_section():
+    total, killed, equivalent = kernel_counts()
+    real = max(1, total - equivalent)
+    yield KERNELS.format(killed=killed, real=real, percent=100 * killed / real, equivalent=equivalent,
+                         invalid=len(kernel_rows()) - total)
+    for verdict, title in (("unnoticed", "Unnoticed in kernels"), ("equivalent", "No difference in kernels")):
+        yield f"\n### {title}\n\n"
+        for row in kernel_rows():
+            if row["verdict"] != "invalid" and fate(row, kernel_reasons()) == verdict:
+                reason = kernel_reasons().get(row["name"], ["", "not explained yet"])[1]
+                yield f"- {row['name']}: {reason}\n"
 
 
 def rows():
@@ -64,5 +108,6 @@ def write():
             if fate(row, reasons) == verdict:
                 text.append(f"- `{row['name']}` in `{row['function'] or 'the module'}`: "
                             f"{reasons.get(row['name'], ['', 'not explained yet'])[1]}\n")
+    text += kernel_section() if kernels.RESULTS.exists() else ()
     PAGE.write_text("".join(text))
     print(f"{killed} of {real} noticed, {equivalent} of {total} make no difference", file=sys.stderr)

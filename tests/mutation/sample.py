@@ -11,6 +11,45 @@ SAMPLE = [
     ("printing.py", "large / small > 1000", "large / small >= 1000", f"{RECORDED}[printing-T.tensor([1000.,1.])]"),
 ]
 
+# The same for kernels, each in another file: a border of windows, a bound of a loop, a barrier.
+KERNELS = [
+    ("pool.cu", "return at.plane < planes;", "return at.plane <= planes;",
+     "tests/test_cuda_pool.py::test_other_dtypes[f16]"),
+    ("resize.cu", "k < starts[i + 1]", "k <= starts[i + 1]",
+     "tests/test_cuda_resize.py::test_halves_are_rounded_once[f16]"),
+    ("cumulative.cu", "__syncthreads();\n    if (threadIdx.x) return;", "\n    if (threadIdx.x) return;",
+     "tests/test_cuda_cumulative.py::test_every_way_to_scan[cumsum-f32-(2,9001)-1]"),
+]
+
+
+def kernels():
+    """Print the fate of each of `KERNELS`: all are planted at once, in one process."""
+    import contextlib
+    import io
+    import pathlib
+    import tempfile
+
+    from mutation import run
+    from mutation.kernels import SOURCES, plant
+    pytest = run.warm_up()[-1]
+    changed = {}
+    for file, before, after, _ in KERNELS:
+        text = (SOURCES / file).read_text()
+        assert text.count(before) == 1, f"{file} has changed: choose another place"
+        changed[file] = text.replace(before, after)
+    failed = []
+
+    class Watch:
+        def pytest_runtest_logreport(self, report):
+            if report.failed:
+                failed.append(report.nodeid)
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+        plant(changed, pathlib.Path(folder))
+        pytest.main(["-o", "addopts=", "-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist",
+                     *(test for *_, test in KERNELS)], plugins=[Watch()])
+    for file, *_, test in KERNELS:
+        print(f"{file}:", test if test in failed else f"passes\n{said.getvalue()}")
+
 
 def main():
     """Print the fate of each, and of the library as it is."""

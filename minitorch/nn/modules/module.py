@@ -201,7 +201,7 @@ class Module(Hooked, Stateful):
             found = kept["_buffers"]
             if name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+        raise AttributeError(NoAttribute(self, name), name=name)
 
     def __delattr__(self, name):
         note_change()
@@ -466,6 +466,28 @@ class Module(Hooked, Stateful):
     def _repr_html_(self):
         """The tree of modules with their parameters, for notebooks; None after ``set_printoptions(html=False)``."""
         return late.module_html(self)
+
+
+class NoAttribute:
+    """The text of an AttributeError: names that are close are looked for when somebody reads it, not when `hasattr`
+    asks."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+    def __str__(self):
+        kept = vars(self.module)
+        known = {*dir(type(self.module)), *kept, *(n for part in ("_parameters", "_modules", "_buffers")
+                                                   for n in kept.get(part, ()))}
+        near = difflib.get_close_matches(self.name, [n for n in known if not n.startswith("_")], 1)
+        return (f"'{type(self.module).__name__}' object has no attribute '{self.name}'"
+                + "".join(f". Did you mean: '{n}'?" for n in near))
+
+    def __repr__(self):
+        return repr(str(self))
+
+    def __reduce__(self):
+        return str, (str(self),)
 
 
 def indented(text, spaces=2):

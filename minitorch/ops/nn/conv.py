@@ -265,8 +265,9 @@ def check_types(name, input, weight, bias, padding, outputs):
         raise RuntimeError(f"{name}: negative padding is not supported, got {list(padding)}")
     for what, t in (("weight", weight), ("bias", bias)):
         if t is not None and t.dtype is not input.dtype and not NAMES["autocast"].enabled:
+            advice = f"input.to({t.dtype})" if what == "weight" else f"bias.to({input.dtype})"
             raise RuntimeError(f"{name}: input type ({input.dtype}) and {what} type ({t.dtype}) should be the same: "
-                               f"cast one of them, as in `{what}.to({input.dtype})`")
+                               f"cast one of them, as in `{advice}`")
     if bias is not None and bias.shape != (outputs,):
         raise RuntimeError(f"{name}: given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
                            f"{outputs} elements, but got bias of size {list(bias.shape)}")

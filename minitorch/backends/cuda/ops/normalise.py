@@ -14,6 +14,7 @@ from ....ops.nn.standardise import kept_shape
 from ..arrays.dtypes import compute_dtype
 from ..backend import kernel
 from ..runtime.kernel import Kernel
+from .product import capability
 from .rows import dense, distribute, longest_vector
 from .supported import float_elements
 
@@ -87,7 +88,7 @@ def normalised_rows(F, input, weight, bias, rows, eps, centred, groups=1, inner=
     means = F.empty((rows,), compute_dtype(input.dtype)) if centred else None
     deviations = F.empty((rows,), compute_dtype(input.dtype))
     vectors = [out, input] if inner else [x for x in (out, input, weight, bias, residual, total) if x is not None]
-    how = distribute(columns, vectors, parks=residual is None)
+    how = distribute(columns, vectors, parks=residual is None and capability(F.machine) >= 80)
     arrays = out, means, deviations, input, weight, bias, residual, total
     constants = dict(CHANNELS=inner > 0, **how.constants)
     if residual is not None:
@@ -105,19 +106,21 @@ def rows_backward(F, grad, input, weight, means, deviations, rows, with_weights)
     grad, input, weight = (x if x is None else dense(F, x) for x in (grad, input, weight))
     result, columns = F.empty(input.shape, input.dtype), input.size // rows
     vectors = [x for x in (result, grad, input, weight) if x is not None]
-    how = distribute(columns, vectors, held=4 if with_weights else 2)
+    how = distribute(columns, vectors, held=4) if with_weights else None
+    fused = how is not None and how.items is not None      # registers hold sums of the weights' gradients, too
+    how = how if fused else distribute(columns, vectors, held=2, parks=capability(F.machine) >= 80)
     parts = weight_parts = bias_parts = None
     if how.items is None:
         LONG_BACK(F.machine, rows, how.threads, result, grad, input, weight, means, deviations, columns, CHANNELS=0,
                   **how.constants)
     else:
         grid = how.grid(rows)
-        if with_weights:
+        if fused:
             grid = min(MOST_PARTS, -(-rows // (how.rows * ROWS_EACH)))
             parts = grid * how.rows
             weight_parts, bias_parts = (F.empty((parts, columns), deviations.dtype) for _ in range(2))
         ROWS_BACK(F.machine, grid, how.block, result, weight_parts, bias_parts, grad, input, weight, means,
-                  deviations, rows, columns, WEIGHTS=with_weights, CHANNELS=0, **how.constants)
+                  deviations, rows, columns, shared=how.shared, WEIGHTS=fused, CHANNELS=0, **how.constants)
     if not with_weights:
         return result
     tiles = -(-columns // 32)

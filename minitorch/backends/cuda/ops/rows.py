@@ -32,8 +32,8 @@ class Distribution(NamedTuple):
 def distribute(columns, arrays, held=1, parks=False):
     """The `Distribution` for rows of `columns` elements; `held` is how many numbers a thread keeps for each column.
 
-    A kernel that `parks` (`park_row` in rows.cuh) keeps half of them in shared memory where it would otherwise be one
-    block on a multiprocessor, or read its rows twice.
+    A kernel that `parks` (`park_row` in rows.cuh; compute capability 8.0 and later has room for it) keeps half of them
+    in shared memory where it would otherwise be one block on a multiprocessor, or read its rows twice.
     """
     return distribution(columns, arrays[0].itemsize, longest_vector(columns, arrays), held, parks)
 

@@ -6,6 +6,7 @@ Rows of up to 32,768 numbers (derivatives: 16,384; of float64 a quarter) are rea
 
 from ..backend import kernel
 from ..runtime.kernel import Kernel
+from .product import capability
 from .rows import dense, distribute, split_at
 from .supported import float_dims, same_floats
 
@@ -44,7 +45,7 @@ def run(F, kernels, log, dim, *inputs):
         tiles = -(-inner // 32)
         planes(F.machine, outer * tiles, (32, 8), out, *inputs, tiles, columns, inner, LOG=log)
         return out
-    how = distribute(columns, (out, *inputs), held=len(inputs), parks=True)
+    how = distribute(columns, (out, *inputs), held=len(inputs), parks=capability(F.machine) >= 80)
     if how.items is None:
         long(F.machine, outer, how.block, out, *inputs, columns, LOG=log, **how.constants)
     else:

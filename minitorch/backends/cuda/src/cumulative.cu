@@ -226,7 +226,7 @@ scan_rows(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ 
 #else
 // ---- planes ------------------------------------------------------------------------------------------------
 // Blocks of 32 neighbouring columns x SHARES shares of the n; `tiles` of them for each of `outer`.
-extern "C" __global__ void __launch_bounds__(WARP* SHARES)
+extern "C" __global__ void __launch_bounds__(WARP* SHARES, 4)
 scan_planes(V* __restrict__ out, i64* __restrict__ indices, const T* __restrict__ input, i64 n, i64 inner, int tiles) {
     __shared__ State of_share[SHARES][WARP];
     i64 column = blockIdx.x % tiles * (i64)WARP + threadIdx.x, start = blockIdx.x / tiles * n * inner + column;

@@ -67,17 +67,24 @@ __device__ __forceinline__ Values<X, VECTOR> values(const Operand<X>& x, const V
   else found.fill(x.value);
   return found;
 }
+template <class X> __device__ __forceinline__ Vector<X, VECTOR> loaded_at(const Operand<X>& x, i64 i) {
+  return x.p ? load_vector<X, VECTOR>(x.p + i) : Vector<X, VECTOR>();
+}
 template <class X> __device__ __forceinline__ Values<X, 1> single(const Operand<X>& x, i64 i) {
   return {{x.p ? widen(x.p[i]) : x.value}};
 }
 template <class F, class... X> __device__ __forceinline__ void map(U* out, F f, i64 size, const Operand<X>&... x) {
   constexpr int BLOCK = THREADS * UNROLL * VECTOR;
   i64 begin = static_cast<i64>(blockIdx.x) * BLOCK;
-  if (begin + BLOCK > size) {                              // the last block: one element at a time
-    for (i64 i = begin + threadIdx.x; i < size; i += THREADS) store<F, 1, X...>(out + i, f, single(x, i)...);
+  i64 start = begin + threadIdx.x * VECTOR;
+  if (begin + BLOCK > size) {                              // the last block: whole vectors, then what is left of one
+    i64 whole = size / VECTOR * VECTOR, rest = whole + threadIdx.x;
+#pragma unroll 1
+    for (i64 i = start; i < whole; i += THREADS * VECTOR)
+      store<F, VECTOR, X...>(out + i, f, values(x, loaded_at(x, i))...);
+    if (rest < size) store<F, 1, X...>(out + rest, f, single(x, rest)...);
     return;
   }
-  i64 start = begin + threadIdx.x * VECTOR;
   auto compute_all = [&](const Loaded<X>&... loaded) {     // all loads are under way before the first is needed
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)

@@ -138,36 +138,56 @@ extern "C" __global__ void __launch_bounds__(THREADS* ROWS, RESIDENT)
 normalise_rows_backward(T* __restrict__ result, Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts,
                         const T* __restrict__ grad, const T* __restrict__ input, const T* __restrict__ weight,
                         const Wide* __restrict__ means, const Wide* __restrict__ deviations, i64 rows, int columns) {
+#if WEIGHTS
     Wide by_weight[PACKS][VECTOR], by_bias[PACKS][VECTOR];
     EACH(p, v) by_weight[p][v] = by_bias[p][v] = 0;
+#endif
     int turn = 0;
     for (i64 row = this_row(); row < rows; row += gridDim.x * (i64)ROWS, turn ^= 1) {
-        Wide x[PACKS][VECTOR], g[PACKS][VECTOR];
-        load_row(x, input + row * columns, columns, 0);
+        Wide g[PACKS][VECTOR];
+        park_row(input + row * columns, columns, 0);
         load_row(g, grad + row * columns, columns, 0);
         Wide mean = means ? means[row] : Wide(0), inverse = deviations[row];
         Sums sums = {0, 0};
-#pragma unroll
-        for (int p = 0; p < PACKS; p++) {
-            if (!in_row(p, columns)) continue;
+        // g becomes the gradient of the normalised pack x.
+        auto add_up = [&](int p, Wide (&x)[VECTOR]) {
+            if (!in_row(p, columns)) return;
             Wide scale[VECTOR], shift[VECTOR];
             load_affine(scale, shift, weight, nullptr, row, pack_column(p), columns, {1, 1});
 #pragma unroll
             for (int v = 0; v < VECTOR; v++) {
-                x[p][v] = (x[p][v] - mean) * inverse;
+                x[v] = (x[v] - mean) * inverse;
 #if WEIGHTS
-                by_weight[p][v] += g[p][v] * x[p][v];
+                by_weight[p][v] += g[p][v] * x[v];
                 by_bias[p][v] += g[p][v];
 #endif
                 g[p][v] *= scale[v];
                 sums.grad += g[p][v];
-                sums.along += g[p][v] * x[p][v];
+                sums.along += g[p][v] * x[v];
             }
-        }
+        };
+#if PARKED
+        arrived();
+        over_parked(add_up);
+#else
+        Wide x[PACKS][VECTOR];
+        load_row(x, input + row * columns, columns, 0);
+#pragma unroll
+        for (int p = 0; p < PACKS; p++) add_up(p, x[p]);
+#endif
         sums = over_row(sums, AddSums(), turn);
         Wide mean_grad = means ? sums.grad / columns : Wide(0), mean_along = sums.along / columns;
+#if PARKED
+        over_parked([&](int p, const Wide (&y)[VECTOR]) {
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++)
+                g[p][v] = (g[p][v] - mean_grad - (y[v] - mean) * inverse * mean_along) * inverse;
+        });
+#else
         EACH(p, v) g[p][v] = (g[p][v] - mean_grad - x[p][v] * mean_along) * inverse;
+#endif
         store_row(result + row * columns, g, columns);
+        if (PARKED) break;                                 // there is a block for each row
     }
 #if WEIGHTS
     i64 part = this_row() * columns;
@@ -268,6 +288,7 @@ weight_parts(Wide* __restrict__ weight_parts, Wide* __restrict__ bias_parts, con
     i64 column = blockIdx.x / parts * (i64)WARP + threadIdx.x;
     int part = blockIdx.x % parts;
     Wide by_weight = 0, by_bias = 0;
+#pragma unroll 4
     for (i64 row = part * SHARES + threadIdx.y; row < rows && column < columns; row += parts * SHARES) {
         Wide g = widen(grad[row * columns + column]), x = widen(input[row * columns + column]);
         by_weight += g * ((means ? x - means[row] : x) * deviations[row]);

@@ -124,11 +124,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   for (int j = 0; j < VECTOR; j++) shared[y * WIDTH + x + j] = found[j];
   __syncthreads();
   Out* out = static_cast<Out*>(results) + (outer * gridDim.y + blockIdx.y) * inner + strip;
-  for (int c = y * LANES + threadIdx.x; c < WIDTH && strip + c < inner; c += THREADS) {
-    A result = shared[c];
+  int c = y * LANES + threadIdx.x;                         // WIDTH is THREADS at most
+  if (c >= WIDTH || strip + c >= inner) return;
+  A result = shared[c];
 #pragma unroll
-    for (int k = 1; k < HEIGHT; k++) result = Op::merge(result, shared[k * WIDTH + c]);
-    out[c] = finished(result, n);
-  }
+  for (int k = 1; k < HEIGHT; k++) result = Op::merge(result, shared[k * WIDTH + c]);
+  out[c] = finished(result, n);
 }
 #endif

@@ -75,8 +75,8 @@ __device__ __forceinline__ i64 this_row() { return blockIdx.x * (i64)ROWS + thre
 #ifndef PARKED
 #define PARKED 0
 #endif
-enum { ALL_PACKS = ITEMS / VECTOR, PARKED_PACKS = PARKED / VECTOR, PACKS = ALL_PACKS - (PARKED < ITEMS ? PARKED_PACKS : 0) };
-enum { RESIDENT = 1024 / (THREADS * ROWS) };     // blocks of 64 registers a thread
+enum { PARKED_PACKS = PARKED / VECTOR, PACKS = ITEMS / VECTOR - (PARKED < ITEMS ? PARKED_PACKS : 0) };
+enum { RESIDENT = 1024 / (THREADS * ROWS) };               // blocks of 64 registers a thread
 __device__ __forceinline__ int pack_column(int pack) { return (pack * THREADS + threadIdx.x) * VECTOR; }
 
 // Whether a pack belongs to the row; WHOLE: all do.
@@ -126,11 +126,7 @@ __device__ __forceinline__ void park_row(const T* row, int columns, Wide beyond)
 #pragma unroll
     for (int p = FIRST; p < FIRST + PARKED_PACKS; p++) {
         if (in_row(p, columns)) {
-#if __CUDA_ARCH__ >= 800
             copy_async<VECTOR * sizeof(T)>(parked(p), row + pack_column(p), VECTOR * sizeof(T));
-#else
-            store_vector(parked(p), load_vector<T, VECTOR>(row + pack_column(p)));
-#endif
         } else {
             Wide x[VECTOR];
 #pragma unroll
@@ -141,10 +137,8 @@ __device__ __forceinline__ void park_row(const T* row, int columns, Wide beyond)
 }
 
 __device__ __forceinline__ void arrived() {
-#if __CUDA_ARCH__ >= 800
     commit_copies();
     wait_copies<0>();
-#endif
 }
 
 // For each parked pack `each(p, x)`, x what it holds.

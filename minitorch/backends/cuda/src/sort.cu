@@ -9,28 +9,33 @@
 // tile (lookback.cuh).
 #include "lookback.cuh"
 
-enum { BLOCK = 256, ROUNDS = 16, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, BITS = 8, MOST = 4 };
+enum { BLOCK = 256, ROUNDS = 16, WARPS = BLOCK / WARP, TILE = BLOCK * ROUNDS, DIGITS = 256, BITS = 8 };
 
 __device__ __forceinline__ u32 digit_of(u32 key, int pass) { return key >> pass * BITS & (DIGITS - 1); }
 
-// How often each digit of each sweep occurs.
+#ifdef PASSES
+// How often each digit of each of PASSES sweeps occurs.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-count_digits(u64* __restrict__ room, const u32* __restrict__ keys, i64 n, int passes) {
-    __shared__ u32 counts[MOST][DIGITS];
-    for (int pass = 0; pass < passes; pass++) counts[pass][threadIdx.x] = 0;
+count_digits(u64* __restrict__ room, const u32* __restrict__ keys, i64 n) {
+    __shared__ u32 counts[PASSES][DIGITS];
+#pragma unroll
+    for (int pass = 0; pass < PASSES; pass++) counts[pass][threadIdx.x] = 0;
     __syncthreads();
 #pragma unroll 4
     for (i64 i = blockIdx.x * (i64)BLOCK + threadIdx.x; i < n; i += gridDim.x * (i64)BLOCK) {
         u32 key = keys[i];
-        for (int pass = 0; pass < passes; pass++) atomicAdd(&counts[pass][digit_of(key, pass)], 1);
+#pragma unroll
+        for (int pass = 0; pass < PASSES; pass++) atomicAdd(&counts[pass][digit_of(key, pass)], 1);
     }
     __syncthreads();
-    for (int pass = 0; pass < passes; pass++) {
+#pragma unroll
+    for (int pass = 0; pass < PASSES; pass++) {
         u32 own = counts[pass][threadIdx.x];
         if (own) atomicAdd(room + pass * DIGITS + threadIdx.x, u64(own));
     }
 }
 
+#else
 // The sum over the threads before this one.
 __device__ __forceinline__ u64 sum_before(u64 x) {
     __shared__ u64 of_warp[WARPS];
@@ -113,3 +118,4 @@ sort_by_digit(u32* __restrict__ keys_out, u32* __restrict__ places_out, const u3
         places_out[at] = place_at[i];
     }
 }
+#endif

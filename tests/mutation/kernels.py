@@ -1,0 +1,179 @@
+"""Plants small bugs in the CUDA kernels, one at a time, and runs their tests on the simulator.
+
+    python tests/mutation/kernels.py run FOLDER      # all; FOLDER keeps what is compiled. An hour on a quiet core
+    python tests/mutation/kernels.py run FOLDER --only survivors
+    python tests/mutation/kernels.py run FOLDER --files pool.cu sort.cu
+    python tests/mutation/kernels.py list
+
+Each changes one place of a `.cu` or `.cuh` file: a comparison flipped or its border moved, another operator, a constant
+off by one, two arguments swapped, a statement deleted (barriers, waits and fences among them). A process of its own
+sees the changed file and runs the tests of the kernels in it. How many of which file goes by its lines; which ones by
+`SEED`. Results: `kernel_results.json`; why a survivor makes no difference: `kernels_explained.json`; both are printed
+by `python tests/mutation/run.py report` into docs/mutants.md.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import sys
+import time
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).parent
+SOURCES = HERE.parents[1] / "minitorch" / "backends" / "cuda" / "src"
+RESULTS, EXPLAINED = HERE / "kernel_results.json", HERE / "kernels_explained.json"
+SEED, LINES_EACH = 17, 60
+# The files of tests that run what is in a source, those that say most first.
+TESTS = {
+    "attention.cu": "attention", "attention_mma.cuh": "attention", "attention_rows.cuh": "attention",
+    "attention_simt.cuh": "attention", "channels.cu": "normalise row_barriers", "combine.cu": "matmul convolve",
+    "common.cuh": "elementwise reduce matmul", "convolve.cu": "convolve", "convolve_mma.cu": "convolve",
+    "copy.cu": "copy barriers", "cross_entropy.cu": "softmax", "cumulative.cu": "cumulative row_barriers",
+    "elementwise.cu": "elementwise", "exponentials.cuh": "softmax elementwise", "functors.cuh": "elementwise reduce",
+    "graph.cu": "graphs", "matmul_hopper.cu": "matmul", "matmul_mma.cu": "matmul", "matmul_simt.cu": "matmul",
+    "matvec.cu": "matmul", "mma.cuh": "matmul convolve attention", "moments.cuh": "normalise",
+    "normal.cuh": "normal elementwise", "normalise.cu": "normalise row_barriers", "optim.cu": "optim",
+    "packs.cuh": "elementwise", "pool.cu": "pool", "product.cuh": "matmul", "random.cu": "random dropout",
+    "reduce.cu": "reduce barriers", "reductions.cuh": "reduce softmax normalise", "resize.cu": "resize",
+    "rope.cu": "rope", "rows.cuh": "softmax normalise", "scatter.cu": "embedding cumulative",
+    "simt.cuh": "matmul convolve", "softmax.cu": "softmax row_barriers", "sort.cu": "cumulative embedding row_barriers",
+    "windows.cuh": "pool convolve",
+}
+COMPARE = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",)}
+OTHER = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "&&": "||", "||": "&&", "&": "|", "|": "&", "^": "|",
+         "<<": ">>", ">>": "<<", "+=": "-=", "-=": "+=", "*=": "+="}
+OPERATOR = re.compile(r"(?<= )(<<|>>|<=|>=|==|!=|&&|\|\||\+=|-=|\*=|[-+*/%&|^<>])(?= )")
+NUMBER = re.compile(r"(?<![\w.%\"])(\d+)(?![\w.])")
+STATEMENT = re.compile(r"^( +)((?:[\w.\->\[\]]+ [-+*|&^]?= |\+\+|(?:\w+::)*\w+(?:<\w+>)?\()[^{}]*;)(?: *//.*)?$")
+CALL = re.compile(r"\b(\w+)\((\w+), (\w+)\)")
+SKIPPED = re.compile(r"^\s*(//|#|template|struct|static_assert|typedef|using|case .*:$)|asm volatile\(\"|\\$")
+
+
+@dataclass
+class Mutant:
+    """One change of a source: the characters from `begin` to `end` become `after`."""
+
+    file: str
+    begin: int
+    end: int
+    kind: str
+    after: str
+    module: str                # the text of the source
+
+    @property
+    def name(self):
+        line = self.module.count("\n", 0, self.begin) + 1
+        before = " ".join(self.module[self.begin:self.end].split())
+        whole = " ".join(self.module.splitlines()[line - 1].split())
+        return f"{self.file}:{line} {self.kind}: `{before}` -> `{self.after}` in `{whole[:70]}`"
+
+    @property
+    def text(self):
+        return self.module[:self.begin] + self.after + self.module[self.end:]
+
+
+def mutants_of(file, text):
+    """All mutants of a source."""
+    found, offset = [], 0
+    for line in text.splitlines(keepends=True):
+        code = line.split("//")[0]
+
+        def add(match, kind, after, group=1, offset=offset):
+            found.append(Mutant(file, offset + match.start(group), offset + match.end(group), kind, after, text))
+        statement = STATEMENT.match(line.rstrip("\n"))
+        if statement and "return" not in statement[2]:
+            add(statement, "delete statement", ";", 2)
+        if not SKIPPED.search(line):
+            for match in OPERATOR.finditer(code):
+                for after in COMPARE.get(match[1], ()):
+                    add(match, "comparison", after)
+                if match[1] in OTHER:
+                    add(match, "operator", OTHER[match[1]])
+            for match in NUMBER.finditer(code):
+                add(match, "constant", str(int(match[1]) + 1))
+            for match in CALL.finditer(code):
+                if match[2] != match[3] and match[1] not in ("if", "for", "min", "max", "while"):
+                    add(match, "swap arguments", f"{match[1]}({match[3]}, {match[2]})", 0)
+        offset += len(line)
+    return found
+
+
+def chosen():
+    """The mutants of a run, always the same ones for the same sources."""
+    picked = []
+    for path in sorted(SOURCES.glob("*.cu*")):
+        if path.name in TESTS:
+            text = path.read_text()
+            every = mutants_of(path.name, text)
+            number = -(-text.count("\n") // LINES_EACH)
+            picked += random.Random(f"{SEED} {path.name}").sample(every, min(number, len(every)))
+    random.Random(SEED).shuffle(picked)                    # so that a run which was broken off says something, too
+    return picked
+
+
+def plant(texts, folder):
+    """Let kernels be compiled from sources of which some are changed; for a process that has not compiled any.
+
+    texts: {name of a source: its text}.
+    """
+    from minitorch.backends.cuda.runtime import compile as compiler
+    for source in SOURCES.iterdir():
+        if source.name in texts:
+            (folder / source.name).write_text(texts[source.name])
+        else:
+            os.symlink(source, folder / source.name)
+    compiler.SOURCES = folder
+
+
+def tests_of(file):
+    return [f"tests/test_cuda_{name}.py" for name in TESTS[file].split()]
+
+
+def run(only, number, files):
+    from mutation import run as runner
+    part = RESULTS.with_suffix(".part")                    # where a run that was broken off is taken up
+    kept = part if part.exists() else RESULTS if (only or files) and RESULTS.exists() else None
+    old = {row["name"]: row for row in json.loads(kept.read_text())} if kept else {}
+    reasons = json.loads(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
+    mutants, rows, begin = chosen()[:number], [], time.monotonic()
+    runner.warm_up()
+    import kernel_checks  # and with it the library: no kernel is compiled yet
+    assert kernel_checks.device
+    for i, mutant in enumerate(mutants):
+        row = old.get(mutant.name)
+        if files and mutant.file not in files:
+            rows += [row] if row else []
+            continue
+        if row is None or only and row["verdict"] == "survived" and mutant.name not in reasons:
+            by = runner.outcome(mutant.file, mutant.text, tests_of(mutant.file))
+            verdict = "survived" if not by else "invalid" if by == "does not compile" else "killed"
+            row = {"name": mutant.name, "verdict": verdict, "by": by}
+            print(f"{i + 1}/{len(mutants)} {time.monotonic() - begin:5.0f} s {row['verdict']:9}{mutant.name}   [{by}]",
+                  flush=True)
+        rows.append(row)
+        part.write_text(json.dumps(rows, indent=0))
+    RESULTS.write_text(json.dumps(rows, indent=0) + "\n")
+    part.unlink()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "list"])
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--only", choices=["survivors"])
+    parser.add_argument("--number", type=int)
+    parser.add_argument("--files", nargs="*", help="only the mutants of these sources; results of others stay")
+    given = parser.parse_args()
+    sys.path.insert(0, str(HERE.parent))
+    if given.what == "list":
+        print(*(m.name for m in chosen()), sep="\n")
+        return
+    os.environ["MINITORCH_CACHE"] = str(given.folder.resolve())
+    run(given.only, given.number, given.files)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""A sample of the mutation run over CUDA kernels: their tests notice bugs on the simulator. See `tests/mutation`."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("kernel_checks", exc_type=ImportError)
+ROOT = pathlib.Path(__file__).parents[1]
+PLANT = "import sys; sys.path.insert(0, 'tests'); from mutation import sample; sample.kernels()"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="mutants live in forked processes")
+@pytest.mark.skipif(os.environ.get("MINITORCH_TEST_DEVICE", "sim") != "sim", reason="bugs on a GPU may end the process")
+def test_planted_bugs_in_kernels_are_noticed():
+    done = subprocess.run([sys.executable, "-c", PLANT], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})
+    said = [line.split(": ", 1) for line in done.stdout.splitlines()]
+    from mutation.sample import KERNELS
+    assert said == [[file, test] for file, *_, test in KERNELS], done.stdout + done.stderr
+
+
+def test_mutants_of_kernels_change_one_place_and_keep_lines():
+    from mutation.kernels import mutants_of
+    text = """#define WIDE 8
+__global__ void f(float* x, int n) {
+    for (int i = first(n, k); i < n; i += 32) {
+        x[i] = x[i + 1] * 2;                               // i < n
+        __syncthreads();
+    }
+}
+"""
+    found = mutants_of("f.cu", text)
+    assert {m.kind for m in found} == {"comparison", "operator", "constant", "delete statement",
+                                       "swap arguments"}
+    assert {m.name.split(" ")[0] for m in found} == {"f.cu:3", "f.cu:4", "f.cu:5"}
+    assert any("        ;\n" in m.text and "__syncthreads" not in m.text for m in found)
+    for mutant in found:
+        assert mutant.text != text and mutant.text.count("\n") == text.count("\n")
+        assert mutant.text.splitlines()[0] == "#define WIDE 8" and "// i < n" in mutant.text
+
+
+def test_mutants_of_kernels_in_the_last_run_were_killed():
+    """At least 95 % of those that make a difference, and each survivor is explained, as the committed page says."""
+    from mutation.report import kernel_counts, kernel_reasons, kernel_rows
+    total, killed, equivalent = kernel_counts()
+    assert total >= 15 and killed >= 0.95 * (total - equivalent)
+    assert {row["name"] for row in kernel_rows() if row["verdict"] == "survived"} <= set(kernel_reasons())
