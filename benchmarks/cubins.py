@@ -143,6 +143,8 @@ def main():
     try:
         disassemble = bool(sass.tool("nvdisasm"))
     except FileNotFoundError as error:
+        if args.write:
+            raise SystemExit(f"the table would lack the instructions: {error}") from None
         print(f"no instructions are counted: {error}")
         disassemble = False
     found = []
